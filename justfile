@@ -28,7 +28,7 @@ expand:
     cargo expand -p examples --example calendar toolset
 
 # Runs the property tests with many cases.
-fuzz cases="20000":
+fuzz cases="100000":
     PROPTEST_CASES={{cases}} cargo test --release -p tests --test property
     PROPTEST_CASES={{cases}} cargo test --release -p tool-core --lib
 

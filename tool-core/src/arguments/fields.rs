@@ -3,7 +3,8 @@
 use crate::arguments::flatten::FlattenedEntries;
 use crate::json::decoder::Decoder;
 use crate::json::error;
-use crate::json::keys::{Key, PublishedNames};
+use crate::json::keys::Key;
+use crate::json::probe::Probe;
 use crate::schema::nullable::NullMeaning;
 use crate::schema::parameter::{AbsentValue, FieldValue, Parameter, ToolParameter};
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -51,7 +52,7 @@ pub trait Fields<'de> {
 
     /// Refuses entries that no flattened parameter took.
     fn finish(&mut self, rest: FlattenedEntries<'de>) -> Result<(), Self::Error> {
-        rest.finish().map(drop).map_err(Self::Error::custom)
+        rest.finish().map_err(Self::Error::custom)
     }
 
     /// Fails if a value breaks its constraint.
@@ -112,9 +113,6 @@ pub(crate) struct ObjectFields<'de, 'n> {
     first: bool,
     /// A bit for each parameter whose `null` was read as absent.
     pub(crate) nulls_as_absent: u64,
-    /// True if a flattened type may have accepted more than is published.
-    pub(crate) buffered: bool,
-    names: Option<&'de PublishedNames>,
     /// One more than the index of the parameter whose value failed.
     failed: usize,
 }
@@ -125,10 +123,10 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         text: &'de str,
         nulls: &'n [NullMeaning],
         null_as_absent: bool,
-        names: Option<&'de PublishedNames>,
+        probe: Option<&'de Probe>,
     ) -> Self {
         let mut decoder = Decoder::new(text);
-        decoder.compare_with(names);
+        decoder.probe_with(probe);
         Self {
             decoder,
             key: Key::default(),
@@ -138,16 +136,14 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
             guess: 0,
             first: true,
             nulls_as_absent: 0,
-            buffered: false,
-            names,
             failed: 0,
         }
     }
 
-    /// Returns true if the text has ended, all of it was given as published, and no `null` was read as absent.
+    /// Returns true if the text has ended, and no `null` was read as absent.
     #[inline]
     pub(crate) fn are_exact(&self) -> bool {
-        self.nulls_as_absent == 0 && !self.buffered && !self.decoder.buffered() && self.decoder.is_at_end()
+        self.nulls_as_absent == 0 && self.decoder.is_at_end()
     }
 
     /// Adds the name of the parameter whose value failed to an error's path.
@@ -206,7 +202,7 @@ impl<'de> Fields<'de> for ObjectFields<'de, '_> {
     }
 
     fn keep(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), error::Error> {
-        rest.compare_with(self.names);
+        rest.probe_with(self.decoder.probe());
         let raw = self.decoder.raw()?;
         rest.push(std::mem::take(&mut self.key), raw.into()).map_err(error::Error::custom)
     }
@@ -215,9 +211,10 @@ impl<'de> Fields<'de> for ObjectFields<'de, '_> {
         rest.take()
     }
 
-    fn finish(&mut self, rest: FlattenedEntries<'de>) -> Result<(), error::Error> {
-        self.buffered |= rest.finish().map_err(error::Error::custom)?;
-        Ok(())
+    #[inline]
+    fn check(&mut self, index: usize, holds: bool) -> Result<(), error::Error> {
+        // A probe is about the types. Its text satisfies no constraints.
+        if holds || self.decoder.probe().is_some() { Ok(()) } else { Err(refused(index)) }
     }
 }
 

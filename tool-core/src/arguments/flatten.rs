@@ -2,7 +2,7 @@
 
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
-use crate::json::keys::PublishedNames;
+use crate::json::probe::{Probe, Request};
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
@@ -15,8 +15,9 @@ use std::cell::Cell;
 #[derive(Default)]
 pub struct FlattenedEntries<'de> {
     entries: Vec<FlattenedEntry<'de>>,
-    buffered: Cell<bool>,
-    names: Option<&'de PublishedNames>,
+    probe: Option<&'de Probe>,
+    /// The number of flattened parameters that were decoded.
+    decoded: Cell<usize>,
 }
 
 struct FlattenedEntry<'de> {
@@ -32,9 +33,9 @@ impl<'de> FlattenedEntries<'de> {
         Self::default()
     }
 
-    /// Compares the names that the types know with the published ones.
-    pub(crate) fn compare_with(&mut self, names: Option<&'de PublishedNames>) {
-        self.names = names;
+    /// Reports each request for a value to a probe.
+    pub(crate) fn probe_with(&mut self, probe: Option<&'de Probe>) {
+        self.probe = probe;
     }
 
     /// Adds an entry with the text of its value. A repeated key is an error.
@@ -48,13 +49,15 @@ impl<'de> FlattenedEntries<'de> {
 
     /// Decodes `T` from the entries that it asks for. They are not offered to another type.
     pub(crate) fn take<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        T::deserialize(EntriesDeserializer(self))
+        let value = T::deserialize(EntriesDeserializer(self));
+        self.decoded.set(self.decoded.get() + 1);
+        value
     }
 
-    /// Fails if an entry was not taken. Returns true if a type may have accepted more than is published.
-    pub(crate) fn finish(self) -> Result<bool, String> {
+    /// Fails if an entry was not taken.
+    pub(crate) fn finish(self) -> Result<(), String> {
         match self.entries.iter().find(|entry| !entry.taken.get()) {
-            None => Ok(self.buffered.get()),
+            None => Ok(()),
             Some(entry) => Err(format!("unknown parameter `{}`", entry.key.escape_debug())),
         }
     }
@@ -64,6 +67,12 @@ impl<'de> FlattenedEntries<'de> {
 struct EntriesDeserializer<'r>(&'r FlattenedEntries<'r>);
 
 impl<'r> EntriesDeserializer<'r> {
+    fn observe(self, request: Request<'_>) {
+        if let Some(probe) = self.0.probe {
+            probe.observe(self.0.decoded.get(), request);
+        }
+    }
+
     /// Takes the entries whose keys a type asks for.
     fn take(self, is_wanted: impl Fn(&str) -> bool) -> TakenEntries<'r> {
         let fits = |entry: &&FlattenedEntry<'r>| !entry.taken.get() && is_wanted(&entry.key);
@@ -79,11 +88,12 @@ impl<'r> Deserializer<'r> for EntriesDeserializer<'r> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.0.buffered.set(true);
+        self.observe(Request::Any);
         self.deserialize_map(visitor)
     }
 
     fn deserialize_map<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.observe(Request::Map);
         visitor.visit_map(self.take(|_| true))
     }
 
@@ -93,13 +103,12 @@ impl<'r> Deserializer<'r> for EntriesDeserializer<'r> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        if self.0.names.is_some_and(|names| !names.are_parameters(fields)) {
-            self.0.buffered.set(true);
-        }
+        self.observe(Request::Struct(fields));
         visitor.visit_map(self.take(|key| fields.contains(&key)))
     }
 
     fn deserialize_option<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.observe(Request::Option);
         let nothing = self.0.entries.iter().all(|entry| entry.taken.get());
         if nothing { visitor.visit_none() } else { visitor.visit_some(self) }
     }
@@ -109,6 +118,7 @@ impl<'r> Deserializer<'r> for EntriesDeserializer<'r> {
     }
 
     fn deserialize_unit<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.observe(Request::Null);
         visitor.visit_unit()
     }
 
@@ -137,10 +147,9 @@ impl<'r> MapAccess<'r> for TakenEntries<'r> {
     fn next_value_seed<S: DeserializeSeed<'r>>(&mut self, seed: S) -> Result<S::Value, Error> {
         let (key, text) = self.current.map_or(("", ""), |entry| (&*entry.key, &*entry.text));
         let mut decoder = Decoder::new(text);
-        decoder.compare_with(self.all.names);
+        decoder.probe_with(self.all.probe);
         let value = seed.deserialize(&mut decoder).map_err(|error| error.under(key))?;
         decoder.end()?;
-        self.all.buffered.set(self.all.buffered.get() || decoder.buffered());
         Ok(value)
     }
 }

@@ -1,6 +1,7 @@
 //! The constraints of `#[arg]`, checked on typed fields. The validator reports what they refuse.
 
 use crate::arguments::fields::BorrowedText;
+use crate::json::number::exact_float;
 use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
 use jsonschema::Validator;
 use parking_lot::RwLock;
@@ -118,13 +119,16 @@ impl Number {
     }
 
     #[inline]
-    #[allow(clippy::cast_precision_loss)] // a bound that mixes integers and floats is compared as the schema's is
+    #[allow(clippy::cast_precision_loss)] // a float with a fraction is far below the integers that are rounded here
     fn compare(self, other: Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => Some(a.cmp(&b)),
             (Self::Float(a), Self::Float(b)) => a.partial_cmp(&b),
-            (Self::Int(a), Self::Float(b)) => (a as f64).partial_cmp(&b),
-            (Self::Float(a), Self::Int(b)) => a.partial_cmp(&(b as f64)),
+            (Self::Int(a), Self::Float(b)) => match exact_float(b) {
+                Some(b) => Some(a.cmp(&b)),
+                None => (a as f64).partial_cmp(&b),
+            },
+            (Self::Float(_), Self::Int(_)) => other.compare(self).map(Ordering::reverse),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! A strict cursor over a JSON text: white space, punctuation, depth, and the values that generated code reads itself.
 
 use crate::json::error::Error;
-use crate::json::keys::{Key, ObjectKeys, OpenObjects, PublishedNames};
+use crate::json::keys::{Key, ObjectKeys, OpenObjects};
 use crate::json::number::{self, ParsedInteger, ParsedNumber};
+use crate::json::probe::{Probe, Request, address};
 use crate::json::string::{read_runs, run_end};
 use serde::de;
 use serde::de::{Error as _, Unexpected};
-use std::ptr;
 
 /// The deepest that objects and arrays may be nested.
 const MAX_DEPTH: u8 = 128;
@@ -18,44 +18,19 @@ pub struct Decoder<'de> {
     at: usize,
     /// The number of containers that may still be opened.
     depth: u8,
-    buffered: bool,
     /// True after a value was ignored, until the struct that holds it has remembered its key.
     ignored: bool,
     /// The keys of the open objects whose repetition no visitor finds. Allocated at the first such key.
     open_objects: Option<Box<OpenObjects<'de>>>,
-    /// The published names, if those of the types are to be compared with them.
-    names: Option<&'de PublishedNames>,
-    /// The fields of the last struct that was compared and is published as it is.
-    compared: &'static [&'static str],
+    /// The probe whose text this is. None in a call.
+    probe: Option<&'de Probe>,
 }
 
 impl<'de> Decoder<'de> {
     /// Makes a decoder at the beginning of the text.
     #[inline]
     pub fn new(text: &'de str) -> Self {
-        Self {
-            text,
-            at: 0,
-            depth: MAX_DEPTH,
-            buffered: false,
-            ignored: false,
-            open_objects: None,
-            names: None,
-            compared: &[],
-        }
-    }
-
-    /// Returns true if more may have been accepted than is published. Then either a type called `deserialize_any` for
-    /// an object, an array or a number, as serde does to buffer untagged and flattened types, whose copies it reads less
-    /// strictly. Or a type knows names that are not published.
-    #[inline]
-    pub fn buffered(&self) -> bool {
-        self.buffered
-    }
-
-    #[inline]
-    pub(crate) fn set_buffered(&mut self, buffered: bool) {
-        self.buffered |= buffered;
+        Self { text, at: 0, depth: MAX_DEPTH, ignored: false, open_objects: None, probe: None }
     }
 
     /// Checks that only white space is left.
@@ -436,44 +411,23 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// Compares the names that the types know with the published ones.
+    /// Reports each request for a value to a probe.
     #[inline]
-    pub(crate) fn compare_with(&mut self, names: Option<&'de PublishedNames>) {
-        self.names = names;
+    pub(crate) fn probe_with(&mut self, probe: Option<&'de Probe>) {
+        self.probe = probe;
     }
 
-    /// Compares the fields of a struct that comes next.
+    /// Returns the probe that this decoder serves.
     #[inline]
-    pub(crate) fn compare_struct(&mut self, fields: &'static [&'static str]) {
-        // In a list of structs only the first is compared.
-        if !ptr::eq(fields, self.compared) {
-            self.compare_fields(fields);
+    pub(crate) fn probe(&self) -> Option<&'de Probe> {
+        self.probe
+    }
+
+    /// Reports the request for the value that comes next, where the text is that of a probe.
+    #[inline]
+    pub(crate) fn observe(&self, request: Request<'_>) {
+        if let Some(probe) = self.probe {
+            probe.observe(address(self.text, self.at), request);
         }
-    }
-
-    fn compare_fields(&mut self, fields: &'static [&'static str]) {
-        match self.names {
-            Some(names) if !names.are_fields(fields) => self.buffered = true,
-            _ => self.compared = fields,
-        }
-    }
-
-    /// Compares a map, or a struct that flattens another, that comes next.
-    #[inline]
-    pub(crate) fn compare_map(&mut self) {
-        self.buffered |= self.names.is_some_and(|names| !names.maps);
-    }
-
-    /// Compares a struct around one value that comes next.
-    #[inline]
-    pub(crate) fn compare_newtype(&mut self, name: &str) {
-        self.buffered |= self.names.is_some_and(|names| names.is_enum(name));
-    }
-
-    /// Compares the variants of an enum. A name that is no variant is caught by `#[serde(other)]`.
-    #[inline]
-    pub(crate) fn compare_variant(&mut self, variants: &[&str], name: &str) {
-        let published = |names: &PublishedNames| variants.contains(&name) && names.are_variants(variants);
-        self.buffered |= self.names.is_some_and(|names| !published(names));
     }
 }

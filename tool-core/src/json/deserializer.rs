@@ -4,6 +4,7 @@ use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::keys::{Key, ObjectKeys};
 use crate::json::number::{ParsedInteger, ParsedNumber, number_end, out_of_range};
+use crate::json::probe::Request;
 use serde::de::value::CowStrDeserializer;
 use serde::de::{
     DeserializeSeed, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
@@ -36,7 +37,8 @@ pub fn parse_strict(text: &str) -> Result<Value, Error> {
 
 impl<'de> Decoder<'de> {
     #[inline]
-    fn array<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
+    fn array<V: Visitor<'de>>(&mut self, visitor: V, request: Request<'_>) -> Result<V::Value, Error> {
+        self.observe(request);
         if self.peek() != b'[' {
             return Err(self.unexpected(&visitor));
         }
@@ -70,7 +72,8 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    fn wide<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
+    fn wide<V: Visitor<'de>>(&mut self, visitor: V, format: &'static str) -> Result<V::Value, Error> {
+        self.observe(Request::Integer(format));
         if !matches!(self.peek(), b'-' | b'0'..=b'9') {
             return Err(self.unexpected(&visitor));
         }
@@ -81,7 +84,8 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    fn float<V: Visitor<'de>>(&mut self, visitor: V, limit: f64) -> Result<V::Value, Error> {
+    fn float<V: Visitor<'de>>(&mut self, visitor: V, limit: f64, format: &'static str) -> Result<V::Value, Error> {
+        self.observe(Request::Float(format));
         if !matches!(self.peek(), b'-' | b'0'..=b'9') {
             return Err(self.unexpected(&visitor));
         }
@@ -97,9 +101,10 @@ impl<'de> Decoder<'de> {
 
 /// The integer types of up to 64 bits. The type's visitor checks the range.
 macro_rules! integers {
-    ($($method:ident)*) => {$(
+    ($($method:ident $format:literal;)*) => {$(
         #[inline]
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.observe(Request::Integer($format));
             self.peek();
             match self.small_integer() {
                 Some(value) => visitor.visit_u64(value),
@@ -111,10 +116,10 @@ macro_rules! integers {
 
 // Types that are read as another type is.
 macro_rules! forward {
-    ($($method:ident => $reader:ident;)*) => {$(
+    ($($method:ident => $reader:ident($($argument:expr),*);)*) => {$(
         #[inline]
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            self.$reader(visitor)
+            self.$reader(visitor $(, $argument)*)
         }
     )*};
 }
@@ -123,12 +128,11 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let byte = self.peek();
-        self.set_buffered(matches!(byte, b'{' | b'[' | b'-' | b'0'..=b'9'));
-        match byte {
+        self.observe(Request::Any);
+        match self.peek() {
             b'"' => self.deserialize_str(visitor),
             b'{' => self.object(visitor, true),
-            b'[' => self.array(visitor),
+            b'[' => self.array(visitor, Request::Any),
             b't' | b'f' => self.deserialize_bool(visitor),
             b'n' => self.deserialize_unit(visitor),
             b'-' | b'0'..=b'9' => match self.number()? {
@@ -142,6 +146,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
 
     #[inline]
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.observe(Request::Bool);
         match self.peek() {
             b't' => self.literal("true").and_then(|()| visitor.visit_bool(true)),
             b'f' => self.literal("false").and_then(|()| visitor.visit_bool(false)),
@@ -150,30 +155,31 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     integers! {
-        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
+        deserialize_i8 "int8";
+        deserialize_i16 "int16";
+        deserialize_i32 "int32";
+        deserialize_i64 "int64";
+        deserialize_u8 "uint8";
+        deserialize_u16 "uint16";
+        deserialize_u32 "uint32";
+        deserialize_u64 "uint64";
     }
 
     forward! {
-        deserialize_i128 => wide;
-        deserialize_u128 => wide;
-        deserialize_char => deserialize_str;
-        deserialize_string => deserialize_str;
-        deserialize_identifier => deserialize_str;
-        deserialize_byte_buf => deserialize_bytes;
-        deserialize_seq => array;
-    }
-
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.float(visitor, f64::from(f32::MAX))
-    }
-
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.float(visitor, f64::MAX)
+        deserialize_i128 => wide("int128");
+        deserialize_u128 => wide("uint128");
+        deserialize_f32 => float(f64::from(f32::MAX), "float");
+        deserialize_f64 => float(f64::MAX, "double");
+        deserialize_char => deserialize_str();
+        deserialize_string => deserialize_str();
+        deserialize_identifier => deserialize_str();
+        deserialize_byte_buf => deserialize_bytes();
+        deserialize_seq => array(Request::List);
     }
 
     #[inline]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.observe(Request::Text);
         if self.peek() != b'"' {
             return Err(self.unexpected(&visitor));
         }
@@ -184,8 +190,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.observe(Request::Bytes);
         match self.peek() {
-            b'[' => self.array(visitor),
+            b'[' => self.array(visitor, Request::Bytes),
             b'"' => match self.plain_string() {
                 Some(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
                 None => visitor.visit_byte_buf(self.escaped_string()?.into_bytes()),
@@ -196,10 +203,12 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
 
     #[inline]
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.observe(Request::Option);
         if self.take_null()? { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.observe(Request::Null);
         if self.take_null()? { visitor.visit_unit() } else { Err(self.unexpected(&visitor)) }
     }
 
@@ -208,29 +217,28 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     #[inline]
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
-        self.compare_newtype(name);
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 
     #[inline]
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
-        self.array(visitor)
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
+        self.array(visitor, Request::Tuple(len))
     }
 
     #[inline]
     fn deserialize_tuple_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: usize,
+        len: usize,
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.array(visitor)
+        self.array(visitor, Request::Tuple(len))
     }
 
     #[inline]
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.compare_map();
+        self.observe(Request::Map);
         self.object(visitor, true)
     }
 
@@ -241,7 +249,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.compare_struct(fields);
+        self.observe(Request::Struct(fields));
         self.object(visitor, false)
     }
 
@@ -251,12 +259,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
+        self.observe(Request::Variant(variants));
         match self.peek() {
-            b'"' => {
-                let name = self.string()?;
-                self.compare_variant(variants, &name);
-                visitor.visit_enum(CowStrDeserializer::new(name))
-            }
+            b'"' => visitor.visit_enum(CowStrDeserializer::new(self.string()?)),
             b'{' => {
                 self.open()?;
                 let value = visitor.visit_enum(TaggedVariant(&mut *self))?;
@@ -270,6 +275,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.observe(Request::Ignored);
         self.ignore_value()?;
         visitor.visit_unit()
     }

@@ -1,4 +1,4 @@
-//! The keys of objects: repeated ones, and those that a tool publishes.
+//! The keys of objects, and which of them are repeated.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -55,52 +55,4 @@ impl ObjectKeys {
     pub(crate) fn close(self, open: &mut OpenObjects<'_>) {
         open.few.truncate(self.base);
     }
-}
-
-/// The names in the schema that a tool publishes.
-///
-/// A type may know more names: `#[serde(alias)]` on a field or a variant of a nested type is in no schema. Serde hands
-/// the decoder every name that a type knows, so such a type is noticed, and its value goes through the validator.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PublishedNames {
-    /// The parameters.
-    pub(crate) parameters: Vec<Box<str>>,
-    /// For each object with properties, their names.
-    pub(crate) fields: Vec<Vec<Box<str>>>,
-    /// For each `enum`, its texts.
-    pub(crate) variants: Vec<Vec<Box<str>>>,
-    /// The types that are published as an `enum`. A struct around a text may be published as one and accept any text.
-    pub(crate) enums: Vec<Box<str>>,
-    /// True if an object without named properties is published. Without one, a type that reads a map is a struct that
-    /// flattens another, and the names that it knows are not visible.
-    pub(crate) maps: bool,
-}
-
-impl PublishedNames {
-    /// Returns true if every name is that of a parameter.
-    pub(crate) fn are_parameters(&self, names: &[&str]) -> bool {
-        names.iter().all(|name| self.parameters.iter().any(|known| **known == **name))
-    }
-
-    /// Returns true if the names are exactly the fields of a published object.
-    pub(crate) fn are_fields(&self, names: &[&str]) -> bool {
-        is_one_of(&self.fields, names)
-    }
-
-    /// Returns true if the names are exactly the texts of a published `enum`.
-    pub(crate) fn are_variants(&self, names: &[&str]) -> bool {
-        is_one_of(&self.variants, names)
-    }
-
-    /// Returns true if the type of this name is published as an `enum`.
-    pub(crate) fn is_enum(&self, name: &str) -> bool {
-        self.enums.iter().any(|known| **known == *name)
-    }
-}
-
-fn is_one_of(sets: &[Vec<Box<str>>], names: &[&str]) -> bool {
-    let same = |set: &Vec<Box<str>>| {
-        set.len() == names.len() && names.iter().all(|name| set.iter().any(|known| **known == **name))
-    };
-    names.is_empty() || sets.iter().any(same)
 }

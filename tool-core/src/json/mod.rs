@@ -13,6 +13,7 @@ pub(crate) mod error;
 pub(crate) mod keys;
 pub(crate) mod number;
 pub(crate) mod pointer;
+pub(crate) mod probe;
 pub(crate) mod string;
 pub(crate) mod value;
 pub(crate) mod writer;

@@ -3,7 +3,7 @@
 //! One schema is published and enforced. It is assembled from the schemars schema of each parameter's type, normalized,
 //! and merged with what the signature and `#[arg]` add.
 
-use crate::json::keys::PublishedNames;
+use crate::json::probe::Probe;
 use crate::schema::normalize::{append_description, normalize, prune};
 use crate::schema::nullable::{NullMeaning, allows_null, strip_null};
 use crate::schema::parameter::ResolvedParameter;
@@ -12,6 +12,7 @@ use crate::schema::{constraints, walk};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// The schema of a tool's arguments, as it is published and enforced.
 #[derive(Clone, Debug)]
@@ -23,8 +24,8 @@ pub(crate) struct CanonicalSchema {
     pub(crate) needs_validator: bool,
     /// The meaning of `null` for each parameter.
     pub(crate) nulls: Vec<NullMeaning>,
-    /// The names that are published.
-    pub(crate) names: PublishedNames,
+    /// The probe of the types, until they are proven to enforce all of it.
+    pub(crate) probe: Option<Arc<Probe>>,
 }
 
 /// Checks the default and the examples of a parameter against its schema and `$defs`. Returns one line for each problem.
@@ -64,7 +65,7 @@ pub(crate) fn build_schema(
     let used: Vec<&Value> = builder.properties.values().chain(&builder.unions).chain(&builder.additional).collect();
     prune(&used, &mut definitions);
     let value = builder.finish(definitions);
-    Ok(CanonicalSchema { text: value.to_string(), needs_validator, nulls, names: published_names(&value), value })
+    Ok(CanonicalSchema { text: value.to_string(), needs_validator, nulls, probe: None, value })
 }
 
 /// Normalizes the schema of a result.
@@ -310,31 +311,4 @@ fn remove_closing(schema: &mut Value, root: &Value) {
             }
         }
     }
-}
-
-/// Collects every name in the schema of a tool.
-fn published_names(schema: &Value) -> PublishedNames {
-    let mut names = PublishedNames { parameters: property_names(schema).unwrap_or_default(), ..Default::default() };
-    collect_names(schema, &mut names);
-    let definitions = schema.get("$defs").and_then(Value::as_object).into_iter().flatten();
-    let enums = definitions.filter(|(_, definition)| definition.get("enum").is_some());
-    names.enums = enums.map(|(name, _)| name.as_str().into()).collect();
-    names
-}
-
-fn collect_names(schema: &Value, names: &mut PublishedNames) {
-    let Some(map) = schema.as_object() else { return };
-    match property_names(schema) {
-        Some(fields) => names.fields.push(fields),
-        None => names.maps |= map.get("type").is_some_and(|kind| kind == "object" || kind.is_array()),
-    }
-    if let Some(values) = map.get("enum").and_then(Value::as_array) {
-        names.variants.push(values.iter().filter_map(Value::as_str).map(Box::from).collect());
-    }
-    walk::for_each_child(map, &mut |child| collect_names(child, names));
-}
-
-fn property_names(schema: &Value) -> Option<Vec<Box<str>>> {
-    let named = schema.get("properties")?.as_object()?;
-    Some(named.keys().map(|name| name.as_str().into()).collect())
 }

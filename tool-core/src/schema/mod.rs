@@ -10,6 +10,7 @@ pub(crate) mod example;
 pub(crate) mod normalize;
 pub(crate) mod nullable;
 pub(crate) mod parameter;
+pub(crate) mod probe;
 pub(crate) mod timestamp;
 pub(crate) mod validator;
 pub(crate) mod walk;

@@ -111,9 +111,10 @@ fn flatten_enum(map: &mut Map<String, Value>) {
     map.insert("enum".to_owned(), variants.into_iter().map(|variant| Value::String(variant.name)).collect());
 }
 
-/// Returns true for a choice among strings, as schemars writes an enum without data.
-pub(crate) fn is_choice_of_strings(map: &Map<String, Value>) -> bool {
-    map.get("oneOf").and_then(Value::as_array).is_some_and(|list| enum_variants(list).is_some())
+/// Returns the strings of a choice among strings, as schemars writes an enum without data.
+pub(crate) fn choice_of_strings(map: &Map<String, Value>) -> Option<Vec<String>> {
+    let variants = enum_variants(map.get("oneOf")?.as_array()?)?;
+    Some(variants.into_iter().map(|variant| variant.name).collect())
 }
 
 /// Returns the variants if every branch is one or more strings and none is repeated. A `oneOf` would refuse a repeated

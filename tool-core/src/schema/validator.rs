@@ -1,7 +1,7 @@
 //! The compiled form of a schema, and which schemas need one.
 
 use crate::schema::constraints::{ASSERTED_FORMATS, are_bounds_of_type, is_number_format};
-use crate::schema::normalize::{PROVEN, definition_name, is_choice_of_strings};
+use crate::schema::normalize::{PROVEN, choice_of_strings, definition_name};
 use crate::schema::nullable::is_null_only;
 use crate::schema::walk;
 use jsonschema::{Draft, PatternOptions};
@@ -132,7 +132,7 @@ impl<'a> Prover<'a> {
         if map.get(PROVEN).and_then(Value::as_bool) == Some(true) {
             return true;
         }
-        if named && is_choice_of_strings(map) {
+        if named && choice_of_strings(map).is_some() {
             return map.keys().all(|keyword| keyword == "oneOf" || walk::is_annotation(keyword));
         }
         map.iter().all(|(keyword, value)| self.proves_keyword(map, keyword, value, named))

@@ -4,9 +4,9 @@ use crate::arguments::equality::EqualityRules;
 use crate::arguments::prepare::CONFIRM_DUPLICATE;
 use crate::arguments::validate::check_values;
 use crate::call::mode::Modes;
-use crate::json::keys::PublishedNames;
 use crate::schema::build::{CanonicalSchema, argument_generator, build_schema, normalize_result, result_generator};
 use crate::schema::parameter::{Parameter, ResolvedParameter};
+use crate::schema::probe::write_probe;
 use crate::schema::validator::Validator;
 use crate::text::{Name, first_sentence};
 use crate::tool::guide::Guide;
@@ -369,7 +369,7 @@ impl CompiledDefinition {
 /// Wraps a schema without any knowledge of its parameters, so that every call goes through the validator.
 fn unchecked_schema(value: Value) -> CanonicalSchema {
     let text = value.to_string();
-    CanonicalSchema { value, text, needs_validator: true, nulls: Vec::new(), names: PublishedNames::default() }
+    CanonicalSchema { value, text, needs_validator: true, nulls: Vec::new(), probe: None }
 }
 
 fn canonical_schema(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Result<CanonicalSchema, Vec<String>> {
@@ -378,16 +378,19 @@ fn canonical_schema(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Resul
     let rows = tool.parameters.iter().enumerate();
     let mut inputs: Vec<_> =
         rows.map(|(index, row)| ResolvedParameter::new(*row, instance_default(index), &mut generator)).collect();
+    let probe = write_probe(&inputs, generator.definitions());
     let confirms = tool.options.on_duplicate == OnDuplicate::Confirm;
     if confirms {
         inputs.push(confirm_duplicate(&mut generator));
     }
-    let schema = build_schema(inputs, generator.take_definitions(true), check_values)?;
+    let mut schema = build_schema(inputs, generator.take_definitions(true), check_values)?;
     if confirms && schema.value["additionalProperties"] != false {
         return Err(vec![format!(
             "a flattened parameter takes every name, also the runtime's `{CONFIRM_DUPLICATE}`; choose another `on_duplicate`"
         )]);
     }
+    schema.needs_validator |= probe.is_none();
+    schema.probe = probe.filter(|_| !schema.needs_validator).map(Arc::new);
     Ok(schema)
 }
 

@@ -1,14 +1,17 @@
 //! Function tools: the methods that the macros describe, and raw tools.
 
+use crate::arguments::coerce::Coercions;
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
+use crate::text;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, ToolDescriptor};
-use crate::tool::invocation::{HandlerResult, Invocation};
+use crate::tool::invocation::{AdmissionGate, HandlerResult, Invocation, InvocationFrame, Rejection};
 use crate::tool::spec::{ToolSpec, Wrapper};
 use serde_json::Value;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A tool that runs in this process. Cloning is cheap, and a clone is the same instance.
 #[derive(Clone)]
@@ -73,7 +76,12 @@ impl FunctionTool {
         toolset: usize,
         prefix: Option<&str>,
     ) -> Self {
-        Self::new(ToolDefinition::of_descriptor(tool, defaults, prefix), handler, Some(toolset))
+        let mut definition = ToolDefinition::of_descriptor(tool, defaults, prefix);
+        if let Some(compiled) = Arc::get_mut(&mut definition.compiled) {
+            compiled.schema.needs_validator |= !are_types_proven(compiled, &*handler);
+            compiled.schema.probe = None;
+        }
+        Self::new(definition, handler, Some(toolset))
     }
 
     pub(crate) fn new(definition: ToolDefinition, handler: Arc<dyn Handler>, toolset: Option<usize>) -> Self {
@@ -165,6 +173,36 @@ impl FunctionTool {
             None => error,
         }
     }
+}
+
+/// Returns true if decoding alone enforces the schema of a tool: its types read the tool's probe as its schema says.
+fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> bool {
+    struct Closed;
+
+    impl AdmissionGate for Closed {
+        fn admit(&self, _: &str) -> bool {
+            false
+        }
+    }
+
+    let Some(probe) = &compiled.schema.probe else { return false };
+    let ctx = RunContext::detached();
+    let decodes = |text: &str| {
+        let frame = InvocationFrame {
+            text,
+            ctx: &ctx,
+            tool: compiled,
+            coercions: Coercions::NONE,
+            validated: true,
+            output_bytes: 0,
+            nulls: AtomicU64::new(0),
+            // The arguments are decoded before the gate refuses, and the method does not run.
+            gate: Some(&Closed),
+        };
+        let started = catch_unwind(AssertUnwindSafe(|| handler.start(Invocation(&frame))));
+        matches!(started.map_err(text::of_panic), Ok(Err(Rejection::NotAdmitted)))
+    };
+    probe.proves(decodes)
 }
 
 impl PartialEq for FunctionTool {

@@ -76,12 +76,12 @@ impl<'a> Invocation<'a> {
     pub fn decode<A: ArgumentStruct<'a>>(self) -> Result<A, Rejection> {
         let InvocationFrame { text, tool, coercions, .. } = self.0;
         let schema = &tool.schema;
-        let mut fields = ObjectFields::new(text, &schema.nulls, coercions.null_as_absent, Some(&schema.names));
+        let mut fields = ObjectFields::new(text, &schema.nulls, coercions.null_as_absent, schema.probe.as_deref());
         fields.decoder.begin_object()?;
         match A::decode(&mut fields) {
             // A bare call of most tools has nothing left to check.
             Ok(args) if !schema.needs_validator && self.0.gate.is_none() && fields.are_exact() => Ok(args),
-            Ok(args) => self.accept(&mut fields.decoder, fields.nulls_as_absent, fields.buffered).map(|()| args),
+            Ok(args) => self.accept(&mut fields.decoder, fields.nulls_as_absent).map(|()| args),
             Err(error) => Err(fields.locate(error, A::PARAMETERS).into()),
         }
     }
@@ -89,15 +89,14 @@ impl<'a> Invocation<'a> {
     /// Checks what the decoded fields do not show, and asks the gate. Not inlined, because it would be compiled again for
     /// each tool.
     ///
-    /// `nulls` has a bit for each parameter whose `null` was read as absent. `buffered` is true if a flattened type may have
-    /// accepted more than is published.
+    /// `nulls` has a bit for each parameter whose `null` was read as absent.
     #[inline(never)]
-    fn accept(self, decoder: &mut Decoder<'_>, nulls: u64, buffered: bool) -> Result<(), Rejection> {
+    fn accept(self, decoder: &mut Decoder<'_>, nulls: u64) -> Result<(), Rejection> {
         decoder.end()?;
         if nulls != 0 {
             self.0.nulls.store(nulls, Ordering::Relaxed);
         }
-        if (buffered || decoder.buffered() || self.0.tool.schema.needs_validator) && !self.0.validated {
+        if self.0.tool.schema.needs_validator && !self.0.validated {
             // The types alone cannot prove what the schema demands.
             self.parse_valid()?;
         }

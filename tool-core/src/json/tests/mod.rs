@@ -4,7 +4,6 @@ pub(crate) mod against_serde_json;
 pub(crate) mod driving;
 pub(crate) mod enums;
 pub(crate) mod keys;
-pub(crate) mod names;
 pub(crate) mod numbers;
 pub(crate) mod shapes;
 pub(crate) mod strings;

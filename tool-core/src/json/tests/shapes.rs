@@ -191,19 +191,6 @@ fn containers_beside_one_another_do_not_add_to_the_depth() {
 }
 
 #[test]
-fn only_what_serde_would_buffer_counts_as_buffered() {
-    for (text, buffered) in
-        [("{}", true), ("[]", true), ("-1", true), ("\"a\"", false), ("true", false), ("null", false)]
-    {
-        let mut decoder = Decoder::new(text);
-        assert!(Value::deserialize(&mut decoder).is_ok());
-        assert_eq!(decoder.buffered(), buffered, "{text}");
-    }
-    let mut typed = Decoder::new("{\"x\":1,\"y\":2}");
-    assert!(Point::deserialize(&mut typed).is_ok() && !typed.buffered());
-}
-
-#[test]
 fn an_error_is_one_pointer_wide() {
     assert_eq!(size_of::<Error>(), size_of::<usize>());
     assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());

@@ -5,6 +5,7 @@ pub(crate) mod drafts;
 pub(crate) mod example;
 pub(crate) mod golden;
 pub(crate) mod nulls;
+pub(crate) mod probe;
 pub(crate) mod problems;
 pub(crate) mod proof;
 pub(crate) mod rules;
