@@ -48,9 +48,9 @@ impl OptedOut {
 
 struct NeedsHand;
 
-#[toolset]
+#[toolset(discover = false)]
 impl NeedsHand {
-    /// Not discovered: it has no constructor.
+    /// Not discovered: it has no constructor, and says so.
     #[tool]
     fn needs_hand(&self) -> u8 {
         5

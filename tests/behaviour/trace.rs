@@ -121,7 +121,7 @@ struct Shelf {
     below: Option<Arc<Shelf>>,
 }
 
-#[toolset(prefix = "shelf")]
+#[toolset(prefix = "shelf", discover = false)]
 impl Shelf {
     /// Look something up.
     #[tool(name = "look")]

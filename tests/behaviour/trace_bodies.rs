@@ -15,7 +15,7 @@ fn traced<F: Future>(work: F) -> Vec<String> {
 
 struct Attic;
 
-#[toolset(prefix = "attic")]
+#[toolset(prefix = "attic", discover = false)]
 impl Attic {
     /// Look something up.
     #[tool(name = "look")]

@@ -141,7 +141,7 @@ struct Calendar {
 }
 
 /// Methods with state.
-#[toolset]
+#[toolset(discover = false)]
 impl Calendar {
     /// The tool of rule L34.
     #[tool]

@@ -44,7 +44,7 @@ async fn does_not_list_tools_of_another_mode() {
 
 struct Hidden(i64);
 
-#[toolset]
+#[toolset(discover = false)]
 impl Hidden {
     /// A hidden tool.
     #[tool]

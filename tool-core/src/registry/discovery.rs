@@ -14,13 +14,14 @@ pub struct Registry {
 
 impl ToolContext {
     /// Builds a context of all linked tools that need no configuration: free functions, and toolsets whose type
-    /// implements `Default` and not `Configure`. Toolsets with `discover = false` are left out.
+    /// implements `Default` and not `Configure`. Toolsets with `discover = false` are left out; one without `Default` or
+    /// `Configure` has to say so.
     ///
     /// A crate that no code refers to is not linked. `use my_tools as _;` links it.
     ///
     /// # Errors
     ///
-    /// Every problem: names that collide, invalid names, invalid schemas.
+    /// Every problem: names that collide, invalid names, invalid schemas, toolsets that cannot be created.
     pub fn discover() -> Result<Self, RegistryErrors> {
         Ok(Registry::discover()?.context())
     }
@@ -36,7 +37,7 @@ impl Registry {
         let mut parts = ContextParts::default();
         let mut toolsets = Vec::new();
         parts.entries.extend(linked_functions().map(|(_, spec)| Tool::Function(function_tool(spec))));
-        let mut found = Vec::new();
+        let (mut found, mut problems) = (Vec::new(), parts_without_toolset());
         for (linked, discovery) in linked_toolsets() {
             let discovery = discovery();
             let named = (linked.toolset.name.to_owned(), Some(linked.toolset.source));
@@ -49,14 +50,15 @@ impl Registry {
                 parts.entries.push(Tool::Toolset(make()));
                 found.push(named);
             } else if linked.toolset.discover {
-                tracing::warn!(
-                    toolset = linked.toolset.name,
-                    "failed to discover a linked toolset: its type implements neither `Default` nor `Configure`; add it with `.with(..)`, or set `discover = false`"
+                let message = format!(
+                    "toolset `{}` cannot be discovered, as its type implements neither `Default` nor `Configure`; implement \
+                     one of them, or set `discover = false` and add the toolset with `.with(..)`",
+                    linked.toolset.name
                 );
+                problems.push(RegistryError::new(message, [linked.toolset.source]));
             }
             toolsets.push(metadata);
         }
-        let mut problems = parts_without_toolset();
         problems.extend(duplicate_names(found));
         parts.entries.sort_by(|a, b| a.id().cmp(b.id()));
         parts.unconfigured.sort_by(|a, b| a.name.cmp(&b.name));

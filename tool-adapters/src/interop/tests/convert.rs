@@ -5,7 +5,7 @@ use tool_core::{Content, Mode, Runtime, Session, ToolContext, ToolError, toolset
 struct Desk;
 
 #[allow(clippy::unused_self, reason = "tools as their authors write them")]
-#[toolset]
+#[toolset(discover = false)]
 impl Desk {
     /// Book a table.
     #[tool]

@@ -57,7 +57,7 @@ fn problems(tools: impl IntoIterator<Item = FunctionTool>) -> Vec<String> {
 struct Clock;
 
 /// The time of day.
-#[toolset(name = "clock_of_manifest_tests")]
+#[toolset(name = "clock_of_manifest_tests", discover = false)]
 impl Clock {
     /// Tell the time. To the second.
     ///

@@ -18,7 +18,7 @@ use tool_macros::tool;
 /// A tool whose calls wait for each other.
 struct Meeting(Arc<Barrier>);
 
-#[tool_macros::toolset(name = "meeting_in_reply_tests")]
+#[tool_macros::toolset(name = "meeting_in_reply_tests", discover = false)]
 impl Meeting {
     /// Wait for another call.
     #[tool(name = "meet_in_reply_tests")]
