@@ -9,6 +9,7 @@ use crate::tool::{ToolDefinition, spans};
 use crate::trace::{self, TokenUsage, span};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -186,9 +187,13 @@ impl Drop for OpenStep<'_> {
 
 /// Gives a new id to calls without one, and to calls whose id an earlier step has used, as some providers repeat ids.
 fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
-    for index in 0..calls.len() {
-        if calls[index].id().is_empty() || history.has_call(calls[index].id()) {
-            calls[index] = calls[index].clone().with_id(history.fresh_id(&calls));
+    let known = history.calls().map(ToolCall::id).collect::<HashSet<_>>();
+    let mut taken = calls.iter().map(|call| Arc::clone(call.shared_id())).collect::<HashSet<_>>();
+    let mut free = (history.calls().count() + calls.len()..).map(|number| format!("call_{number}"));
+    for call in &mut calls {
+        if call.id().is_empty() || known.contains(call.id()) {
+            let id = free.find(|id| !known.contains(&**id) && taken.insert(id.as_str().into()));
+            *call = call.clone().with_id(id.unwrap_or_default());
         }
     }
     calls

@@ -230,6 +230,7 @@ impl SessionBuilder {
                 recovered: Mutex::new(recovered),
                 journaled: Mutex::default(),
                 results: ResultCache::default(),
+                threads: OnceLock::new(),
                 resources: Mutex::new(resources),
             }
         })

@@ -40,9 +40,7 @@ pub(crate) struct RuntimeInner {
     /// The sessions that have a handle in this process.
     pub(crate) sessions: Mutex<HashMap<Arc<str>, Weak<SessionInner>>>,
     /// The threads of `blocking` tools.
-    pub(crate) blocking: Arc<Semaphore>,
-    /// The `blocking` calls that were abandoned and still run.
-    pub(crate) detached: TaskTracker,
+    pub(crate) threads: ThreadPool,
     pub(crate) metrics: RuntimeMetrics,
 }
 
@@ -75,6 +73,30 @@ impl RuntimeInner {
     /// Finds a session that has a handle in this process.
     pub(crate) fn session(&self, id: &str) -> Option<Arc<SessionInner>> {
         self.sessions.lock().get(id)?.upgrade()
+    }
+}
+
+/// A number of threads for `blocking` tools: those of a runtime, or a session's share of them.
+pub(crate) struct ThreadPool {
+    size: usize,
+    pub(crate) permits: Arc<Semaphore>,
+    /// The calls that were abandoned and still run.
+    pub(crate) detached: TaskTracker,
+}
+
+impl ThreadPool {
+    pub(crate) fn new(size: usize) -> Self {
+        let size = size.clamp(1, Semaphore::MAX_PERMITS);
+        Self { size, permits: Arc::new(Semaphore::new(size)), detached: TaskTracker::new() }
+    }
+
+    /// Describes the pool for a call that has waited in vain.
+    pub(crate) fn describe(&self, owner: &str) -> String {
+        let (size, detached) = (self.size, self.detached.len());
+        format!(
+            "waiting for a thread: {owner} may run {size} blocking calls at once, and {detached} of those that run were \
+             given up and have not ended"
+        )
     }
 }
 
@@ -112,6 +134,8 @@ pub(crate) struct SessionInner {
     /// The ids of running calls that are recorded in the journal.
     pub(crate) journaled: Mutex<HashSet<Arc<str>>>,
     pub(crate) results: ResultCache,
+    /// The session's share of the blocking pool. Created when a `blocking` tool is called.
+    pub(crate) threads: OnceLock<Box<ThreadPool>>,
     /// The resources that the tools need until the session ends.
     pub(crate) resources: Mutex<Option<SharedResource>>,
 }
@@ -123,6 +147,11 @@ impl SessionInner {
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         self.runtime.policy(self.mode)
+    }
+
+    /// Returns the session's share of the blocking pool.
+    pub(crate) fn threads(&self) -> &ThreadPool {
+        self.threads.get_or_init(|| Box::new(ThreadPool::new(self.policy().session_threads)))
     }
 
     /// Finds a tool that the model may call now, and its index.

@@ -82,19 +82,8 @@ impl History {
         self.messages.push(message);
     }
 
-    /// Returns an id that no call has.
-    pub(crate) fn fresh_id(&self, also: &[ToolCall]) -> String {
-        let mut ids = (self.calls().count() + also.len()..).map(|at| format!("call_{at}"));
-        let free = ids.find(|id| self.calls().chain(also).all(|call| call.id() != id));
-        free.unwrap_or_default()
-    }
-
-    /// Returns true if a call has that id.
-    pub(crate) fn has_call(&self, id: &str) -> bool {
-        self.calls().any(|call| call.id() == id)
-    }
-
-    fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+    /// Returns the calls of all messages, oldest first.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.messages.iter().flat_map(|message| match message {
             Message::Assistant { calls, .. } => calls.as_slice(),
             _ => &[],

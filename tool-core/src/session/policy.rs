@@ -26,6 +26,8 @@ pub struct Policy {
     pub(crate) confirmation_lifetime: Duration,
     pub(crate) concurrent_calls: usize,
     pub(crate) blocking_threads: usize,
+    pub(crate) session_threads: usize,
+    pub(crate) step_calls: usize,
     pub(crate) max_depth: u32,
     pub(crate) idle_timeout: Duration,
     pub(crate) max_sessions: u64,
@@ -118,6 +120,8 @@ impl Policy {
             confirmation_lifetime: Duration::from_mins(10),
             concurrent_calls: 64,
             blocking_threads: 16,
+            session_threads: 4,
+            step_calls: 128,
             max_depth: 8,
             idle_timeout: Duration::from_mins(30),
             max_sessions: 100_000,
@@ -155,6 +159,12 @@ impl Policy {
         concurrent_calls: usize => concurrent_calls;
         /// Sets the threads on which `blocking` tools may run at once; further calls wait. Defaults to 16.
         blocking_threads: usize => blocking_threads;
+        /// Sets the threads that the `blocking` tools of one session may take of these, so that calls which never end leave
+        /// the rest to other sessions. Defaults to 4.
+        blocking_threads_per_session: usize => session_threads;
+        /// Sets the calls of one step, which is one [`call_all`](crate::Session::call_all) or one answer of a model. Further
+        /// calls are answered `BUDGET_EXCEEDED`. Defaults to 128.
+        max_step_calls: usize => step_calls;
         /// Sets the depth to which tools may call tools. Defaults to 8.
         max_depth: u32 => max_depth;
         /// Sets the time after which an unused session expires. Defaults to 30 minutes.

@@ -5,7 +5,7 @@ use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::builder::SessionBuilder;
 use crate::session::hooks::{CallService, Hook, LayerStack, WrapService};
-use crate::session::inner::{RuntimeInner, SessionInner};
+use crate::session::inner::{RuntimeInner, SessionInner, ThreadPool};
 use crate::session::journal::{DynJournal, Journal};
 use crate::session::metrics::report::{LoopMetrics, Metrics, RuntimeMetrics};
 use crate::session::pipeline::call;
@@ -20,8 +20,6 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
-use tokio::sync::Semaphore;
-use tokio_util::task::TaskTracker;
 use tower::util::{BoxService, MapErr};
 use tower::{BoxError, Layer, Service, service_fn};
 
@@ -127,8 +125,7 @@ impl RuntimeBuilder {
             layers: (!self.layers.is_empty()).then(|| LayerStack::new(self.layers, innermost_service(inner.clone()))),
             signer: self.signer.unwrap_or_else(Signer::random),
             sessions: Mutex::default(),
-            blocking: Arc::new(Semaphore::new(threads.clamp(1, Semaphore::MAX_PERMITS))),
-            detached: TaskTracker::new(),
+            threads: ThreadPool::new(threads),
             metrics,
         });
         Ok(Runtime(inner))
@@ -224,7 +221,7 @@ impl Runtime {
 
     /// Returns the number of `blocking` tools that still run although their callers were answered or are gone.
     pub fn detached(&self) -> usize {
-        self.0.detached.len()
+        self.0.threads.detached.len()
     }
 
     /// Ends every session that has a handle in this process: running calls are cancelled and answered.

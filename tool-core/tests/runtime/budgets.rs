@@ -8,7 +8,7 @@ use tool_core::{Category, ErrorKind, Mode, Policy, Session, ToolContext, ToolRes
 
 struct Desk(Counter);
 
-#[toolset(name = "desk_in_budgets")]
+#[toolset(name = "desk_in_budgets", discover = false)]
 impl Desk {
     /// Search.
     #[tool(name = "search", category = "retrieval")]

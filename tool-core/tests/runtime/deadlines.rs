@@ -315,6 +315,54 @@ async fn call_without_a_thread_has_no_side_effects() {
     assert_eq!((late.kind, late.partial_side_effects, gate.runs.get()), (ErrorKind::Timeout, false, 1));
 }
 
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn hung_blocking_calls_leave_threads_to_other_sessions() {
+    let (runtime, session, gate) = threads(Policy::text()).await;
+    let hung = (0..16).map(|n| begin(&session, n)).collect::<Vec<_>>();
+    gate.until_running(4).await;
+    advance(Duration::from_secs(2)).await;
+    for call in hung {
+        assert_eq!(kind(&call.await.expect("a response")), Some(ErrorKind::Timeout));
+    }
+    assert_eq!((gate.runs.get(), runtime.detached()), (4, 4));
+
+    let other = runtime.session("s-2", Mode::Text).await.expect("a session");
+    let served = begin(&other, 7);
+    gate.until_running(5).await;
+    gate.open(5);
+    assert_eq!(served.await.expect("a response").data_json(), Some("7"));
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn timeout_without_a_thread_says_why() {
+    for (policy, owner, size) in [
+        (Policy::text().blocking_threads_per_session(1), "a session", 1),
+        (Policy::text().blocking_threads(2), "all sessions", 2),
+    ] {
+        let (_, session, gate) = threads(policy).await;
+        let hung = (0..size).map(|n| begin(&session, n)).collect::<Vec<_>>();
+        gate.until_running(size).await;
+        advance(Duration::from_secs(1)).await;
+        let late = begin(&session, 9);
+        tokio::task::yield_now().await;
+        // The clock does not move by itself while a thread works.
+        advance(Duration::from_secs(1)).await;
+        for call in hung {
+            call.await.expect("a response");
+        }
+        advance(Duration::from_secs(1)).await;
+        let expected = format!(
+            "`block` timed out after 2000 ms waiting for a thread: {owner} may run {size} blocking calls at once, and \
+             {size} of those that run were given up and have not ended; its limit is 2000 ms"
+        );
+        let late = late.await.expect("a response");
+        assert_eq!(message(&late), expected);
+        gate.open(size);
+    }
+}
+
 // R-B5, R-E3
 #[tokio::test]
 async fn panic_on_the_blocking_pool_is_answered() {

@@ -6,7 +6,7 @@ use tool_core::{Category, ErrorKind, Mode, Policy, Session, ToolContext, ToolOut
 
 struct Kb(Counter);
 
-#[toolset(name = "kb_in_empties")]
+#[toolset(name = "kb_in_empties", discover = false)]
 impl Kb {
     /// Answer with what was asked.
     #[tool(name = "kb_search", category = "retrieval")]

@@ -6,7 +6,7 @@ use tool_core::{ErrorKind, Mode, Policy, Session, ToolCall, ToolContext, tool, t
 
 struct Kb(Counter);
 
-#[toolset(name = "kb_in_loops")]
+#[toolset(name = "kb_in_loops", discover = false)]
 impl Kb {
     /// Find articles.
     #[tool(name = "kb_search", category = "retrieval")]

@@ -6,7 +6,7 @@ use tool_core::{ErrorKind, Mode, Policy, ToolContext, toolset};
 
 struct Line(Counter);
 
-#[toolset(name = "line_in_modes")]
+#[toolset(name = "line_in_modes", discover = false)]
 impl Line {
     /// Begin to speak.
     #[tool(name = "start_voice_session", modes("text"))]

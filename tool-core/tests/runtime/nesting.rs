@@ -6,7 +6,7 @@ use tool_core::{Category, ErrorKind, Policy, RunContext, Session, ToolCall, Tool
 
 struct Agents(Counter);
 
-#[toolset(name = "agents_in_nesting")]
+#[toolset(name = "agents_in_nesting", discover = false)]
 impl Agents {
     /// Search.
     #[tool(name = "search", category = "retrieval")]

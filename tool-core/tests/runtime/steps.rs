@@ -3,6 +3,9 @@
 use crate::support::{asked, call, kind, text, tools};
 use crate::support_b::{Log, answer, begin, ms};
 use serde_json::json;
+use std::collections::HashSet;
+use tool_core::session::{History, Message};
+use tool_core::testing::ScriptedModel;
 use tool_core::{ErrorKind, Policy, RunContext, Session, ToolCall, ToolResponse, tool, toolset};
 
 #[derive(Clone, Default)]
@@ -52,6 +55,42 @@ async fn wait(millis: u64) -> u64 {
 async fn plant(policy: Policy) -> (Session, Plant) {
     let plant = Plant::default();
     (text(tools![plant.clone()], policy).await, plant)
+}
+
+// R-B2
+#[tokio::test]
+async fn calls_of_a_step_are_bounded() {
+    let (session, plant) = plant(Policy::text()).await;
+    let calls = (0..20_000).map(|n| ToolCall::new(format!("c{n}"), "stamp", json!({"name": n.to_string()})));
+    let responses = session.call_all(calls).await;
+    let ids = responses.iter().map(|response| response.meta().call_id().unwrap_or_default()).collect::<HashSet<_>>();
+    assert_eq!((ids.len(), responses.len(), plant.log.all().len()), (20_000, 20_000, 128));
+    assert!(responses[..128].iter().all(ToolResponse::is_ok));
+    for beyond in &responses[128..] {
+        let error = beyond.error().expect("an error");
+        assert_eq!(
+            (error.kind, error.retryable, error.partial_side_effects),
+            (ErrorKind::BudgetExceeded, false, false)
+        );
+    }
+    assert!(responses[128].error().expect("an error").message.contains("128 calls that one step may make"));
+    assert_eq!(session.metrics().total_calls, 20_000);
+}
+
+// L22, R-B2
+#[tokio::test]
+async fn calls_of_a_models_step_are_bounded_and_answered() {
+    let (session, plant) = plant(Policy::text().max_step_calls(3)).await;
+    let calls = (0..10).map(|n| ToolCall::new("", "stamp", json!({"name": n.to_string()})));
+    let mut model = ScriptedModel::new().calls(calls).says("done");
+    let mut history = History::new();
+    let reply = session.reply(&mut model, &mut history, "stamp").await;
+    assert_eq!((plant.log.all().len(), reply.text.as_deref()), (3, Some("done")));
+    let results = history.messages().iter().filter_map(|message| match message {
+        Message::Result { call_id, .. } => Some(call_id.as_str()),
+        _ => None,
+    });
+    assert_eq!(results.collect::<HashSet<_>>().len(), 10);
 }
 
 fn work(id: &str, name: &str, millis: u64) -> ToolCall {

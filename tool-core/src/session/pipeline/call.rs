@@ -302,13 +302,28 @@ pub(crate) fn run_step(
     session: &Arc<SessionInner>,
     calls: Vec<StepCall>,
 ) -> impl Iterator<Item = impl Future<Output = ToolResponse>> {
-    calls.into_iter().map(async |step_call| {
-        let mut response = call(session, step_call.call).await;
+    let limit = session.policy().step_calls.max(1);
+    calls.into_iter().enumerate().map(move |(index, step_call)| async move {
+        let mut response = match step_call.call {
+            admitted if index < limit => call(session, admitted).await,
+            call => beyond_step(session, &call, limit),
+        };
         if !step_call.warnings.is_empty() {
             response.optional_meta().warnings.extend(step_call.warnings);
         }
         response
     })
+}
+
+/// Answers a call of a step that has too many.
+#[cold]
+fn beyond_step(session: &SessionInner, call: &ToolCall, limit: usize) -> ToolResponse {
+    let message = format!(
+        "budget exceeded: the {limit} calls that one step may make are used, so nothing was done; make this call in the \
+         next step"
+    );
+    let error = ToolError::new(ErrorKind::BudgetExceeded, message, false);
+    record::count_without_tool(session, call, ToolResponse::refused(call, error, Instant::now()))
 }
 
 /// Gives an id to calls without one, and keeps the first call of each id.

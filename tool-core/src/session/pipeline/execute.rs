@@ -3,6 +3,7 @@
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::session::hooks::{HookedCall, Next};
+use crate::session::inner::ThreadPool;
 use crate::session::pipeline::admit::{AdmissionGate, Deferral, RefundGuard};
 use crate::session::pipeline::confirm::{no_pending_call, request_approval};
 use crate::session::pipeline::cx::CallCx;
@@ -22,8 +23,8 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Poll;
 use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// Drives a call that has started to its response.
@@ -112,26 +113,22 @@ async fn wait_for<T>(
 /// cancelled, its work continues and is counted as detached.
 async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, validated: bool, refund: &RefundGuard) -> ToolResponse {
     let call = gate.call;
-    let runtime = &call.session.runtime;
-    let permit = timeout_at(call.deadline(), Arc::clone(&runtime.blocking).acquire_owned()).await;
-    let Ok(Ok(permit)) = permit else {
-        let error = call.timed_out("waiting for a thread of the blocking pool").did_not_run();
-        return call.answer().fail(error);
+    let pools = [call.session.threads(), &call.session.runtime.threads];
+    let permits = match acquire_thread(call, pools).await.and_then(|permits| gate.check_wanted().map(|()| permits)) {
+        Ok(permits) => permits,
+        Err(error) => return call.answer().fail(error),
     };
-    if let Err(error) = gate.check_wanted() {
-        return call.answer().fail(error);
-    }
     refund.keep_charge();
     let running = gate.take_running().unwrap_or_else(|| call.list());
     let (tool, ctx, session, began) = (call.tool.clone(), call.ctx.clone(), Arc::clone(call.session), call.began);
     let (call_id, text) = (Arc::clone(call.request.shared_id()), text.to_owned());
     let abandoned = Arc::new(OnceLock::new());
     // Dropped when the caller gets the answer, or no longer waits for it.
-    let _waiting = BlockingCaller { work: Arc::downgrade(&abandoned), detached: &runtime.detached };
+    let _waiting = BlockingCaller { work: Arc::downgrade(&abandoned), pools };
     let handle = Handle::current();
     let task = tokio::task::spawn_blocking(trace::in_current_span_sync(move || {
         // Both are dropped when the thread is free, even if the caller is gone.
-        let (_permit, _abandoned) = (permit, abandoned);
+        let (_permits, _abandoned) = (permits, abandoned);
         let settings = *session.tools.context.settings();
         let answer = ResponseBuilder {
             tool: &tool,
@@ -155,17 +152,31 @@ async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, validated: bool, ref
     }
 }
 
-/// The caller of a blocking tool. Dropped while the work still runs, it leaves the work a token of the `detached` tracker,
-/// which counts the work until its end.
+/// Waits for a thread: first of the session's share, so that only as many calls of a session as it has wait among those of
+/// other sessions.
+async fn acquire_thread(
+    call: &CallCx<'_>,
+    pools: [&ThreadPool; 2],
+) -> Result<[Option<OwnedSemaphorePermit>; 2], ToolError> {
+    let mut permits = [None, None];
+    for ((pool, owner), permit) in pools.into_iter().zip(["a session", "all sessions"]).zip(&mut permits) {
+        let acquired = timeout_at(call.deadline(), Arc::clone(&pool.permits).acquire_owned()).await;
+        *permit = acquired.map_err(|_| call.timed_out(&pool.describe(owner)).did_not_run())?.ok();
+    }
+    Ok(permits)
+}
+
+/// The caller of a blocking tool. Dropped while the work still runs, it leaves the work a token of each pool's `detached`
+/// tracker, which counts the work until its end.
 struct BlockingCaller<'a> {
-    work: Weak<OnceLock<TaskTrackerToken>>,
-    detached: &'a TaskTracker,
+    work: Weak<OnceLock<[TaskTrackerToken; 2]>>,
+    pools: [&'a ThreadPool; 2],
 }
 
 impl Drop for BlockingCaller<'_> {
     fn drop(&mut self) {
         if let Some(abandoned) = self.work.upgrade() {
-            let _ = abandoned.set(self.detached.token());
+            let _ = abandoned.set(self.pools.map(|pool| pool.detached.token()));
         }
     }
 }
