@@ -1,7 +1,9 @@
 //! Notes for the history about calls whose ids already have a result.
 
+use serde_json::Value;
+use std::borrow::Cow;
 use tool_core::ToolResponse;
-use tool_core::call::ResultForm;
+use tool_core::call::{ModelResult, ResultForm};
 
 /// The decision of a person about a call that waited for confirmation.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +20,7 @@ pub(crate) fn decision_note(response: &ToolResponse, decision: Decision) -> Opti
         return None;
     }
     let result = response.for_model(ResultForm::Plain);
-    let outcome = match (decision, result.is_error, result.text.as_str()) {
+    let outcome = match (decision, result.is_error, quoted(&result).as_ref()) {
         (Decision::Denied, ..) => "A person has refused it, and it was not run.".to_owned(),
         (Decision::Approved, false, "") => "A person has approved it, and it has run.".to_owned(),
         (Decision::Approved, false, text) => {
@@ -35,7 +37,7 @@ pub(crate) fn decision_note(response: &ToolResponse, decision: Decision) -> Opti
 #[cfg(feature = "websocket")]
 pub(crate) fn update_note(response: &ToolResponse) -> String {
     let result = response.for_model(ResultForm::Plain);
-    let text = &result.text;
+    let text = quoted(&result);
     let has_ended = response.meta().call_id().is_some_and(|id| id.ends_with("_final"));
     let outcome = match (has_ended, result.is_error) {
         (true, true) => format!("has failed: {text}"),
@@ -51,6 +53,12 @@ pub(crate) fn update_note(response: &ToolResponse) -> String {
 pub(crate) fn updated_call_id(response: &ToolResponse) -> &str {
     let id = response.meta().call_id().unwrap_or_default();
     id.strip_suffix("_final").or_else(|| Some(id.rsplit_once("_update_")?.0)).unwrap_or(id)
+}
+
+/// Returns the text of a result. A text result has quotes in a note, so that it cannot look like another note.
+fn quoted(result: &ModelResult) -> Cow<'_, str> {
+    let is_quoted = result.is_text && !result.is_error && !result.text.is_empty();
+    if is_quoted { Value::from(&*result.text).to_string().into() } else { Cow::Borrowed(&result.text) }
 }
 
 fn note(id: &str, tool: &str, outcome: &str) -> String {

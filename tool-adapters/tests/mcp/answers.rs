@@ -67,7 +67,7 @@ async fn sends_increasing_progress_before_the_result() {
     let mut client = LineClient::initialized(&server(), json!({})).await;
     let params = json!({"name": "work", "arguments": {}, "_meta": {"progressToken": "p", "traceparent": "00-0-0-00"}});
     let answer = client.request(json!(1), "tools/call", params).await;
-    assert_eq!(answer["result"]["content"][0]["text"], r#""done""#);
+    assert_eq!(answer["result"]["content"][0]["text"], "done");
     let sent = client.received.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let sent = sent.filter(|message| message["method"] == "notifications/progress").collect::<Vec<_>>();
     let percents = sent.iter().map(|message| message["params"]["progress"].as_f64().expect("a number"));

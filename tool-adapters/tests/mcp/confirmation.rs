@@ -22,7 +22,7 @@ async fn call_and_answer(client: &mut LineClient, answer: Value) -> Value {
 async fn runs_the_call_when_the_user_accepts() {
     let mut client = LineClient::initialized(&server(), elicitation()).await;
     let answer = call_and_answer(&mut client, json!({"action": "accept", "content": {}})).await;
-    assert_eq!(answer["result"]["content"][0]["text"], r#""erased disk""#);
+    assert_eq!(answer["result"]["content"][0]["text"], "erased disk");
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn runs_the_repeated_call_with_the_answer_once() {
     let mut client = LineClient::connect(&server());
     let state = call_pending(&mut client).await;
     let answer = repeat_call(&mut client, &state, json!({"what": "disk"}), json!({"action": "accept"})).await;
-    assert_eq!(answer["result"]["content"][0]["text"], r#""erased disk""#);
+    assert_eq!(answer["result"]["content"][0]["text"], "erased disk");
     let again = repeat_call(&mut client, &state, json!({"what": "disk"}), json!({"action": "accept"})).await;
     assert_eq!(again["error"]["code"], -32602, "a state is valid once");
 }
@@ -89,10 +89,10 @@ async fn time_limits_of_a_server_can_be_endless() {
     let mut client = LineClient::connect(&server().confirm_timeout(max).idle_timeout(max).turn_after(max));
     let state = call_pending(&mut client).await;
     let answer = repeat_call(&mut client, &state, json!({"what": "disk"}), json!({"action": "accept"})).await;
-    assert_eq!(answer["result"]["content"][0]["text"], r#""erased disk""#);
+    assert_eq!(answer["result"]["content"][0]["text"], "erased disk");
     let mut client = LineClient::initialized(&server().confirm_timeout(max), elicitation()).await;
     let answer = call_and_answer(&mut client, json!({"action": "accept"})).await;
-    assert_eq!(answer["result"]["content"][0]["text"], r#""erased disk""#);
+    assert_eq!(answer["result"]["content"][0]["text"], "erased disk");
 }
 
 #[tokio::test]

@@ -201,7 +201,7 @@ async fn runs_a_confirmed_call_in_the_clients_trace() {
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
     client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept", "content": {}}})).await;
     let answer = client.receive().await;
-    assert_eq!(answer["result"]["content"][0]["text"], "\"erased all\"", "{answer}");
+    assert_eq!(answer["result"]["content"][0]["text"], "erased all", "{answer}");
     let found = spans_of(trace);
     assert!(found.len() == 2 && found.iter().all(|span| span.parent() == Some(parent)), "{found:?}");
 }

@@ -157,7 +157,7 @@ impl ToolResponse {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ResultForm {
-    /// The data as JSON, or the error's message.
+    /// The text or the data as JSON, or the error's message.
     #[default]
     Plain,
     /// The whole envelope, without the members that only the host may see.
@@ -167,8 +167,9 @@ pub enum ResultForm {
 /// The text of a response for the model, before a provider's protocol wraps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_excessive_bools, reason = "independent properties of a result, each with its own member")]
 pub struct ModelResult {
-    /// JSON, an error's message, or an empty text.
+    /// A text result, JSON, an error's message, or an empty text.
     pub text: String,
     /// True where the call failed. Protocols that have a flag for it set that flag.
     pub is_error: bool,
@@ -177,6 +178,9 @@ pub struct ModelResult {
     /// True where the text is an array of [`Content`] parts. Protocols that support such parts send them as parts.
     #[serde(default)]
     pub parts: bool,
+    /// True where the text is not JSON: a text result, an error's message, or an empty text.
+    #[serde(default)]
+    pub is_text: bool,
 }
 
 impl ModelResult {
@@ -190,8 +194,9 @@ impl ToolResponse {
     /// Returns the text that the model reads.
     ///
     /// The plain form of an error is its message, and that of an internal error is `An internal error occurred`. The plain
-    /// form of `()` and of a stop is empty. Everything else is compact JSON: a text keeps its quotes, and
-    /// [`Content`](super::Content) parts are an array, with [`ModelResult::parts`] set.
+    /// form of `()` and of a stop is empty. A text is given as it is, without JSON's quotes, and so is any value that
+    /// serialises as a text. Everything else is compact JSON. [`Content`](super::Content) parts are an array, with
+    /// [`ModelResult::parts`] set.
     ///
     /// Neither form contains the [`Confirmation`](super::Confirmation), because its token approves the call.
     ///
@@ -210,25 +215,31 @@ impl ToolResponse {
     /// let tools = ToolContext::builder().with(greet).build()?;
     /// let response = tools.call("greet", r#"{"name": "Ada"}"#, &RunContext::detached()).await;
     /// let result = response.for_model(ResultForm::Plain);
-    /// assert_eq!((&*result.text, result.is_error, result.reply), (r#""hello Ada""#, false, true));
+    /// assert_eq!((&*result.text, result.is_error, result.reply), ("hello Ada", false, true));
     /// # Ok(())
     /// # }
     /// ```
     pub fn for_model(&self, form: ResultForm) -> ModelResult {
-        let text = match form {
+        let (text, is_text) = match form {
             ResultForm::Plain => self.plain_text(),
-            ResultForm::Envelope => self.without_host_members().to_json(),
+            ResultForm::Envelope => (self.without_host_members().to_json(), false),
         };
-        let parts = form == ResultForm::Plain && self.is_ok() && self.kind() == OutputKind::Content;
-        ModelResult { text, is_error: !self.is_ok(), reply: !(self.is_ok() && self.kind() == OutputKind::Stop), parts }
+        let (is_error, kind) = (!self.is_ok(), self.kind());
+        let parts = form == ResultForm::Plain && !is_error && kind == OutputKind::Content;
+        ModelResult { text, is_error, reply: is_error || kind != OutputKind::Stop, parts, is_text }
     }
 
-    fn plain_text(&self) -> String {
+    /// Returns the plain form, and true where it is not JSON.
+    fn plain_text(&self) -> (String, bool) {
         match (&self.result, self.kind()) {
-            (Err(error), _) if error.kind == ErrorKind::Internal => MASKED.to_owned(),
-            (Err(error), _) => error.message.clone(),
-            (Ok(_), OutputKind::Unit | OutputKind::Stop) => String::new(),
-            (Ok(data), OutputKind::Data | OutputKind::Content) => data.clone(),
+            (Err(error), _) if error.kind == ErrorKind::Internal => (MASKED.to_owned(), true),
+            (Err(error), _) => (error.message.clone(), true),
+            (Ok(_), OutputKind::Unit | OutputKind::Stop) => (String::new(), true),
+            (Ok(data), OutputKind::Data | OutputKind::Content) => {
+                let text =
+                    Some(data).filter(|data| data.starts_with('"')).and_then(|data| serde_json::from_str(data).ok());
+                text.map_or_else(|| (data.clone(), false), |text| (text, true))
+            }
         }
     }
 
@@ -308,9 +319,16 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_json_a_text_too() {
+    fn a_text_is_given_without_quotes() {
+        for text in ["hello", "", "a \"b\"\n\u{1f600}", "{\"a\":1}", "null"] {
+            let result = ok(&json!(text).to_string(), OutputKind::Data).for_model(ResultForm::Plain);
+            assert_eq!((&*result.text, result.is_text, result.is_error, result.reply), (text, true, false, true));
+        }
+    }
+
+    #[test]
+    fn all_else_is_json() {
         for (data, form) in [
-            (r#""hello""#, OutputKind::Data),
             ("null", OutputKind::Data),
             (r#"{"a":[1,2.50]}"#, OutputKind::Data),
             (r#"[{"type":"text","text":"a"}]"#, OutputKind::Content),

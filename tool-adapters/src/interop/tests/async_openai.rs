@@ -55,7 +55,7 @@ async fn converts_chat_calls_and_results_with_their_ids() {
     let results = chat_results(&session.call_all(calls).await).expect("messages");
     let results = serde_json::to_value(results).expect("JSON");
     assert_eq!((&results[0]["role"], &results[0]["tool_call_id"]), (&json!("tool"), &json!("a")));
-    assert_eq!(results[0]["content"], json!(r#""2 for Ada""#));
+    assert_eq!(results[0]["content"], json!("2 for Ada"));
     assert_eq!(results[1]["content"], json!("the book is open elsewhere"));
 }
 
@@ -79,5 +79,5 @@ async fn converts_response_calls_and_results_with_their_ids() {
     let results = response_results(&session.call_all(response_calls(&declared, &output)).await).expect("items");
     let [InputItem::Item(Item::FunctionCallOutput(result))] = results.as_slice() else { panic!("{results:?}") };
     assert_eq!(result.call_id.as_deref(), Some("a"));
-    assert_eq!(result.output, FunctionCallOutput::Text(r#""2 for Ada""#.to_owned()));
+    assert_eq!(result.output, FunctionCallOutput::Text("2 for Ada".to_owned()));
 }

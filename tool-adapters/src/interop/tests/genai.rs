@@ -48,7 +48,7 @@ async fn converts_calls_and_results_with_their_ids() {
     assert_eq!((calls[0].id(), calls[0].name()), ("c1", "book"));
     let answers = [session.call(calls[0].clone()).await, session.call(calls[1].clone()).await];
     let results = results(&declared, &answers);
-    assert_eq!((results[0].call_id.as_str(), results[0].content.as_str()), ("c1", r#""2 for Ada""#));
+    assert_eq!((results[0].call_id.as_str(), results[0].content.as_str()), ("c1", "2 for Ada"));
     assert_eq!(results[0].fn_name.as_deref(), Some("book"));
     assert_eq!(results[1].content, "the book is open elsewhere");
 }

@@ -26,7 +26,7 @@ async fn converts_names_descriptions_and_schemas() {
 #[tokio::test]
 async fn gives_the_model_the_text_of_a_result() {
     let output = call("book", json!({"guests": 2, "name": "Ada"})).await.expect("a result");
-    assert_eq!(output.as_text(), Some(r#""2 for Ada""#));
+    assert_eq!(output.as_text(), Some("2 for Ada"));
 }
 
 // L18

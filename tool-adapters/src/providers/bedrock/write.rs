@@ -62,7 +62,8 @@ fn data_content(result: &ModelResult) -> Option<Value> {
     if result.text.trim().is_empty() {
         return None;
     }
-    let object = exact_json(&result.text, u64::MAX).filter(Value::is_object);
+    let json = Some(&result.text).filter(|_| !result.is_text);
+    let object = json.and_then(|text| exact_json(text, u64::MAX)).filter(Value::is_object);
     Some(object.map_or_else(|| json!({"text": result.text}), |object| json!({"json": object})))
 }
 

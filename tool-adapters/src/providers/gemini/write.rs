@@ -156,10 +156,9 @@ pub(crate) fn function_response(id: &str, name: &str, result: &ModelResult) -> M
     response
 }
 
-/// Returns the data as a value if it keeps its digits, otherwise as its text. An error's message stays text.
+/// Returns the data as a value if it keeps its digits, otherwise as its text.
 fn data(result: &ModelResult) -> Value {
-    let is_data = !result.is_error || result.text.starts_with('{');
-    let value = Some(&result.text).filter(|_| is_data).and_then(|text| exact_json(text, MAX_EXACT));
+    let value = Some(&result.text).filter(|_| !result.is_text).and_then(|text| exact_json(text, MAX_EXACT));
     value.map_or_else(|| Value::from(result.text.as_str()), escape_references)
 }
 

@@ -190,7 +190,8 @@ fn call_result(result: &ModelResult) -> Value {
     };
     // The protocol has `resultType` since 2026-07-28. Older clients pass over it.
     let mut written = json!({"content": content, "isError": result.is_error, "resultType": "complete"});
-    if let (false, Ok(data @ Value::Object(_))) = (result.is_error, serde_json::from_str(&result.text)) {
+    let has_data = !result.is_error && !result.is_text;
+    if let (true, Ok(data @ Value::Object(_))) = (has_data, serde_json::from_str(&result.text)) {
         written["structuredContent"] = data;
     }
     written

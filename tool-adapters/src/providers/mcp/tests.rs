@@ -134,7 +134,7 @@ fn each_result_is_an_answer() {
           {
             "id": 1,
             "jsonrpc": "2.0",
-            "result": {"content":[{"text":"\"hello\"","type":"text"}],"isError":false,"resultType":"complete"}
+            "result": {"content":[{"text":"hello","type":"text"}],"isError":false,"resultType":"complete"}
           },
           {
             "id": 1,

@@ -217,7 +217,7 @@ pub(crate) fn assistant(text: &str, calls: &[(&str, &str)], native: Option<RawTu
 }
 
 pub(crate) fn result(id: &str, text: &str, is_error: bool) -> Message {
-    let result = ModelResult { text: text.to_owned(), is_error, reply: true, parts: false };
+    let result = ModelResult { text: text.to_owned(), is_error, reply: true, parts: false, is_text: is_error };
     Message::Result { call_id: id.to_owned(), tool: "look".to_owned(), result }
 }
 

@@ -13,4 +13,6 @@ mod provider_tools;
 #[cfg(test)]
 pub(crate) mod streams;
 #[cfg(test)]
+mod texts;
+#[cfg(test)]
 mod usage;

@@ -22,7 +22,7 @@ fn results_of_a_step_are_one_message() {
         {
           "content": [
             {"content":"{\"$ref\":\"#/a\",\"n\":1}","tool_use_id":"toolu_1","type":"tool_result"},
-            {"content":"\"hello\"","tool_use_id":"toolu_1","type":"tool_result"},
+            {"content":"hello","tool_use_id":"toolu_1","type":"tool_result"},
             {"content":"the slot is taken","is_error":true,"tool_use_id":"toolu_1","type":"tool_result"},
             {
               "content": "An internal error occurred",

@@ -20,7 +20,7 @@ fn results_of_a_step_are_one_message() {
         {
           "content": [
             {"toolResult":{"content":[{"json":{"$ref":"#/a","n":1}}],"toolUseId":"t1"}},
-            {"toolResult":{"content":[{"text":"\"hello\""}],"toolUseId":"t1"}},
+            {"toolResult":{"content":[{"text":"hello"}],"toolUseId":"t1"}},
             {"toolResult":{"content":[{"text":"the slot is taken"}],"status":"error","toolUseId":"t1"}},
             {
               "toolResult": {"content":[{"text":"An internal error occurred"}],"status":"error","toolUseId":"t1"}

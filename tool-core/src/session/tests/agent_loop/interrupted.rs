@@ -21,7 +21,7 @@ async fn dropped_reply_keeps_results_and_cancels_the_rest() {
     drop_midway([ToolCall::new("1", WAIT, "{}"), say("2", "a"), ToolCall::new("3", WAIT, "{}")], &mut history);
     let found = results(&history);
     assert_eq!(found.iter().map(|result| result.0).collect::<Vec<_>>(), ["1", "2", "3"]);
-    assert_eq!(found[1], ("2", r#""a""#, false));
+    assert_eq!(found[1], ("2", "a", false));
     for (_, text, is_error) in [found[0], found[2]] {
         assert!(is_error && text.contains("was cancelled") && text.contains("may have taken effect"), "{text}");
     }

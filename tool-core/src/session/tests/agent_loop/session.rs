@@ -61,7 +61,7 @@ async fn calls_of_a_step_run_concurrently() {
         (ScriptedModel::new().calls([meet("1", "Ada"), meet("2", "Bob")]).says("they met"), History::new());
     let reply = session.reply(&mut model, &mut history, "hello").await;
     assert_eq!(reply.text.as_deref(), Some("they met"));
-    assert_eq!(results(&history), [("1", r#""Ada""#, false), ("2", r#""Bob""#, false)]);
+    assert_eq!(results(&history), [("1", "Ada", false), ("2", "Bob", false)]);
 }
 
 // L21
@@ -94,7 +94,7 @@ async fn dropped_reply_keeps_finished_results() {
     }
     let found = results(&history);
     assert_eq!(found.iter().map(|result| result.2).collect::<Vec<_>>(), [true, false, true], "{found:?}");
-    assert_eq!(found[1], ("2", r#""a""#, false));
+    assert_eq!(found[1], ("2", "a", false));
     assert_eq!(called(&history).iter().map(|call| call.id()).collect::<Vec<_>>(), ["1", "2", found[2].0]);
 }
 
@@ -121,7 +121,7 @@ async fn repeated_id_has_one_answer() {
     let (mut model, mut history) =
         (ScriptedModel::new().calls([say("1", "a"), say("1", "b")]).says("done"), History::new());
     let reply = session.reply(&mut model, &mut history, "hello").await;
-    assert_eq!(results(&history), [("1", r#""a""#, false)]);
+    assert_eq!(results(&history), [("1", "a", false)]);
     assert_eq!(called(&history), [&say("1", "a")]);
     assert!(reply.responses[0].meta().warnings()[0].contains("had the same id"), "{}", reply.responses[0]);
 }
