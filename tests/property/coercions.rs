@@ -148,7 +148,7 @@ fn number(text: &str, fraction: bool, integer: bool) -> Option<Value> {
 }
 
 /// Returns the digits of a whole number.
-fn whole(text: &str) -> Option<String> {
+pub(crate) fn whole(text: &str) -> Option<String> {
     let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));

@@ -3,22 +3,22 @@
 //! In each the type refuses a value that its schema cannot describe, or that the crate rounds to a float.
 //! No tool may accept a value that the schema refuses.
 
-use crate::json::Json;
+use crate::coercions::whole;
+use crate::json::{Json, parse};
 use serde_json::Value;
 
-/// Returns whether the value contains an integer above 64 bits that a float rounds. To the crate the
-/// number below the least `i64` equals the least `i64`. The tools see the digits.
+/// Returns whether the value contains an integer above 64 bits that a float rounds, or a fraction that a float rounds to
+/// an integer. To the crate the number below the least `i64` equals the least `i64`. The tools see the digits.
 pub(crate) fn rounds(sent: &Json) -> bool {
     match sent {
         Json::Raw(text) => {
-            let whole = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
-            let held = sent
-                .value()
-                .is_some_and(|value| !value.is_f64() || format!("{:.0}", value.as_f64().unwrap_or(0.0)) == *text);
-            whole && !held
+            let Some(float) = sent.value().filter(Value::is_f64).and_then(|value| value.as_f64()) else { return false };
+            match whole(text) {
+                Some(digits) => float != 0.0 && format!("{float:.0}") != digits,
+                None => float.fract() == 0.0,
+            }
         }
-        // The text of the JSON, as parsing would lose the digits.
-        Json::Text(text) => text.split(|letter: char| !letter.is_ascii_digit()).any(|digits| digits.len() > 18),
+        Json::Text(text) => parse(text).is_some_and(|inner| rounds(&inner)),
         Json::List(items) => items.iter().any(rounds),
         Json::Object(entries) => entries.iter().any(|(_, value)| rounds(value)),
     }

@@ -1,7 +1,9 @@
 //! JSON with its spelling: numbers keep their text, and objects keep their order and duplicates.
 
+use crate::coercions::whole;
 use crate::tape::Tape;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 use std::fmt::{self, Write as _};
 
@@ -118,7 +120,7 @@ fn string(out: &mut String, text: &str, tape: &Tape<'_>) {
     out.push('"');
 }
 
-/// Converts a scalar for `serde_json`, with floats read exactly.
+/// Converts a scalar for `serde_json`. Integers of 64 bits and floats are read exactly, however they are written.
 fn scalar(text: &str) -> Option<Value> {
     match text {
         "null" => return Some(Value::Null),
@@ -126,19 +128,25 @@ fn scalar(text: &str) -> Option<Value> {
         "false" => return Some(Value::Bool(false)),
         _ => {}
     }
+    let float: f64 = text.parse().ok()?;
+    let digits = if float.abs() < 9e15 { text.to_owned() } else { whole(text).unwrap_or_default() };
     if text != "-0" {
-        if let Ok(number) = text.parse::<u64>() {
+        if let Ok(number) = digits.parse::<u64>() {
             return Some(number.into());
         }
-        if let Ok(number) = text.parse::<i64>() {
+        if let Ok(number) = digits.parse::<i64>() {
             return Some(number.into());
         }
     }
-    Number::from_f64(text.parse().ok()?).map(Value::Number)
+    Number::from_f64(float).map(Value::Number)
 }
 
-/// Parses a text with its duplicates. `None` if it is not JSON.
+/// Parses a text with its duplicates and the spelling of its numbers. `None` if it is not JSON.
 pub(crate) fn parse(text: &str) -> Option<Json> {
+    let number = text.trim_matches([' ', '\n', '\t', '\r']);
+    if number.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
+        return serde_json::from_str::<IgnoredAny>(number).ok().map(|_| Json::raw(number));
+    }
     serde_json::from_str(text).ok()
 }
 
@@ -148,7 +156,12 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
+/// Reads any value but a number.
 struct Reader;
+
+fn inner<E: Error>(text: &RawValue) -> Result<Json, E> {
+    parse(text.get()).ok_or_else(|| E::custom("no JSON"))
+}
 
 impl<'de> Visitor<'de> for Reader {
     type Value = Json;
@@ -161,18 +174,6 @@ impl<'de> Visitor<'de> for Reader {
         Ok(Json::raw(value))
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Json, E> {
-        Ok(Json::raw(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Json, E> {
-        Ok(Json::raw(value))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Json, E> {
-        Ok(Json::raw(Value::from(value)))
-    }
-
     fn visit_unit<E: Error>(self) -> Result<Json, E> {
         Ok(Json::raw("null"))
     }
@@ -183,16 +184,16 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
+        while let Some(item) = items.next_element::<Box<RawValue>>()? {
+            list.push(inner(&item)?);
         }
         Ok(Json::List(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
         let mut list = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            list.push(entry);
+        while let Some((key, value)) = entries.next_entry::<String, Box<RawValue>>()? {
+            list.push((key, inner(&value)?));
         }
         Ok(Json::Object(list))
     }

@@ -35,9 +35,9 @@ proptest! {
         prop_assert_eq!(echoed("u64_", &unsigned.to_string()), answer(unsigned));
         prop_assert_eq!(echoed("i64_", &format!("\"{number}\"")), answer(number));
         prop_assert_eq!(echoed("u64_", &format!("\"{unsigned}.0\"")), answer(unsigned));
-        let short = number >> 12; // a float holds it exactly
-        prop_assert_eq!(echoed("i64_", &format!("{short}.0")), answer(short));
-        prop_assert_eq!(echoed("i64_", &format!("{short}e0")), answer(short));
+        prop_assert_eq!(echoed("i64_", &format!("{number}.0")), answer(number));
+        prop_assert_eq!(echoed("u64_", &format!("{unsigned}0e-1")), answer(unsigned));
+        prop_assert_eq!(echoed("range_above_floats", &format!("{unsigned}.0")).is_some(), unsigned > 1 << 53);
     }
 }
 
@@ -50,6 +50,15 @@ fn digits_are_kept_beside_a_coerced_value() {
     let text = format!(r#"{{"value":["5",{large}]}}"#);
     let response = call(&tools().coercing, "wide_list", text);
     assert_eq!(response.data_json(), Some(format!(r#"{{"value":[5,{large}]}}"#).as_str()));
+}
+
+#[test]
+fn fractions_next_to_an_integer_are_refused_as_integers() {
+    for number in ["9007199254740993.5", "1.00000000000000000001", "1e-400"] {
+        assert_eq!(echoed("i64_", number), None, "{number}");
+        assert_eq!(echoed("i128_", number), None, "{number}");
+        assert!(echoed("f64_", number).is_some(), "{number}");
+    }
 }
 
 #[test]

@@ -4,14 +4,15 @@ use crate::arguments::coerce::compile_branch;
 use crate::json::canonical::canonical_exact;
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
-use crate::json::number::{ParsedNumber, exact_float, is_rounded};
+use crate::json::number::{ParsedNumber, exact_float, unheld};
 use crate::json::value;
 use crate::json::value::RoundedNumbers;
 use crate::schema::build::CanonicalSchema;
-use crate::schema::nullable::{NullMeaning, allows_null};
+use crate::schema::nullable::{NullMeaning, allows_null, is_null_only};
 use crate::schema::parameter::Parameter;
+use crate::schema::walk;
 use foldhash::fast::{FoldHasher, RandomState};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
@@ -97,10 +98,19 @@ impl EqualityRules {
         Ok(KEY.hash_one((tool, sum)))
     }
 
-    /// Returns the canonical JSON of accepted arguments, with the defaults filled in. It goes into the history, a person
-    /// agrees to it, and a call is recognised by it. Decoded again it gives the same arguments. Text that is not a JSON
-    /// object is returned as it is.
+    /// Returns the canonical JSON of accepted arguments, with the defaults filled in. It goes into the history, and a call
+    /// is recognised by it. Decoded again it gives the same arguments. Text that is not a JSON object is returned as it
+    /// is.
     pub(crate) fn canonical_text(&self, text: &str) -> String {
+        self.canonical_of(text, |_, _| {})
+    }
+
+    /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one that the tool receives.
+    pub(crate) fn received_text(&self, text: &str, schema: &Value) -> String {
+        self.canonical_of(text, |value, digits| receive(value, digits, schema, schema))
+    }
+
+    fn canonical_of(&self, text: &str, change: impl FnOnce(&mut Value, &mut RoundedNumbers)) -> String {
         let Ok(parsed) = value::parse(text) else { return text.to_owned() };
         let Value::Object(mut members) = parsed.value else { return text.to_owned() };
         if !parsed.duplicates.is_empty() {
@@ -108,7 +118,9 @@ impl EqualityRules {
         }
         let mut rounded = parsed.rounded;
         self.fill(&mut members, &mut rounded);
-        canonical_exact(&Value::Object(members), &rounded)
+        let mut value = Value::Object(members);
+        change(&mut value, &mut rounded);
+        canonical_exact(&value, &rounded)
     }
 
     fn fill(&self, members: &mut Map<String, Value>, rounded: &mut RoundedNumbers) {
@@ -125,6 +137,44 @@ impl EqualityRules {
                 members.insert(rule.name.clone(), default.clone());
             }
         }
+    }
+}
+
+/// Replaces each number by the one that its type reads: where the schema says `number`, the nearest float. Members of a
+/// choice between types keep their digits. The recursion is bounded by the depth of arguments.
+fn receive(value: &mut Value, digits: &mut RoundedNumbers, schema: &Value, root: &Value) {
+    let schema = match walk::follow(root, schema) {
+        Value::Object(map) => match walk::branches(map, "anyOf").collect::<Vec<_>>().as_slice() {
+            [some, none] if is_null_only(none) => walk::follow(root, some),
+            _ => walk::follow(root, schema),
+        },
+        other => other,
+    };
+    let Some(map) = schema.as_object().filter(|map| !map.keys().all(|keyword| walk::is_annotation(keyword))) else {
+        // A `Value` holds what is here.
+        *digits = RoundedNumbers::None;
+        return;
+    };
+    match value {
+        Value::Number(number) if walk::type_names(map).any(|name| name == "number") => {
+            *digits = RoundedNumbers::None;
+            *number = number.as_f64().and_then(Number::from_f64).unwrap_or_else(|| number.clone());
+        }
+        Value::Array(items) => {
+            for (position, item) in items.iter_mut().enumerate() {
+                let first = map.get("prefixItems").and_then(|first| first.get(position));
+                let Some(schema) = first.or_else(|| map.get("items")) else { continue };
+                digits.change(|| position.to_string(), |inside| receive(item, inside, schema, root));
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                let property = map.get("properties").and_then(|all| all.get(name));
+                let Some(schema) = property.or_else(|| map.get("additionalProperties")) else { continue };
+                digits.change(|| name.clone(), |inside| receive(member, inside, schema, root));
+            }
+        }
+        _ => {}
     }
 }
 
@@ -179,15 +229,16 @@ fn hash_value(decoder: &mut Decoder<'_>, hasher: &mut FoldHasher<'_>) -> Result<
 /// Hashes a number by its value, as in the canonical text.
 fn hash_number(decoder: &mut Decoder<'_>, hasher: &mut FoldHasher<'_>) -> Result<(), Error> {
     let start = decoder.place();
-    let whole = match decoder.number()? {
+    let number = decoder.number()?;
+    if let Some(digits) = unheld(number, decoder.text_since(start)) {
+        hasher.write_u8(b'#');
+        hash_string(&digits, hasher);
+        return Ok(());
+    }
+    let whole = match number {
         ParsedNumber::Unsigned(value) => i128::from(value),
         ParsedNumber::Signed(value) => i128::from(value),
-        ParsedNumber::Big(value) if is_rounded(value, decoder.text_since(start)) => {
-            hasher.write_u8(b'#');
-            hash_string(decoder.text_since(start), hasher);
-            return Ok(());
-        }
-        ParsedNumber::Big(value) | ParsedNumber::Float(value) => {
+        ParsedNumber::Big(value) | ParsedNumber::Float(value) | ParsedNumber::Rounded(value) => {
             let Some(whole) = exact_float(value) else {
                 hasher.write_u8(b'.');
                 hasher.write_u64(value.to_bits());

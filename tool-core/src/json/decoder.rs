@@ -314,7 +314,7 @@ impl<'de> Decoder<'de> {
             b'-' | b'0'..=b'9' => match self.number()? {
                 ParsedNumber::Unsigned(value) => Error::invalid_type(Unexpected::Unsigned(value), expected),
                 ParsedNumber::Signed(value) => Error::invalid_type(Unexpected::Signed(value), expected),
-                ParsedNumber::Big(value) | ParsedNumber::Float(value) => {
+                ParsedNumber::Big(value) | ParsedNumber::Float(value) | ParsedNumber::Rounded(value) => {
                     Error::invalid_type(Unexpected::Float(value), expected)
                 }
             },

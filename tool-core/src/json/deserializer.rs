@@ -93,7 +93,11 @@ impl<'de> Decoder<'de> {
         match self.number()? {
             ParsedNumber::Unsigned(value) => visitor.visit_u64(value),
             ParsedNumber::Signed(value) => visitor.visit_i64(value),
-            ParsedNumber::Big(value) | ParsedNumber::Float(value) if value.abs() <= limit => visitor.visit_f64(value),
+            ParsedNumber::Big(value) | ParsedNumber::Float(value) | ParsedNumber::Rounded(value)
+                if value.abs() <= limit =>
+            {
+                visitor.visit_f64(value)
+            }
             _ => Err(Error::syntax("number out of range", start)),
         }
     }
@@ -138,7 +142,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
             b'-' | b'0'..=b'9' => match self.number()? {
                 ParsedNumber::Unsigned(value) => visitor.visit_u64(value),
                 ParsedNumber::Signed(value) => visitor.visit_i64(value),
-                ParsedNumber::Big(value) | ParsedNumber::Float(value) => visitor.visit_f64(value),
+                ParsedNumber::Big(value) | ParsedNumber::Float(value) | ParsedNumber::Rounded(value) => {
+                    visitor.visit_f64(value)
+                }
             },
             _ => Err(self.syntax("expected a value")),
         }

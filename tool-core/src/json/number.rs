@@ -1,7 +1,9 @@
-//! JSON numbers. Plain integers of 64 bits are exact; every other number is an `f64`, as in `serde_json::Value`.
+//! JSON numbers. Whole numbers of 64 bits are exact, however they are written; every other number is an `f64`, as in
+//! `serde_json::Value`. Where an integer is read, a number is exact or refused.
 
 use crate::json::error::Error;
 use serde_json::{Number, Value};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// 2^127, exact as a float.
@@ -14,6 +16,7 @@ const POWERS: [f64; 18] =
 /// A number by the form of its text.
 #[derive(Clone, Copy)]
 pub(crate) enum ParsedNumber {
+    /// An integer, also one with a point or an exponent that no float holds.
     Unsigned(u64),
     /// An integer below zero.
     Signed(i64),
@@ -21,6 +24,8 @@ pub(crate) enum ParsedNumber {
     Big(f64),
     /// A fraction, an exponent, or `-0`.
     Float(f64),
+    /// A fraction whose nearest float is a whole number.
+    Rounded(f64),
 }
 
 /// A number where an integer is expected.
@@ -83,7 +88,7 @@ pub(crate) fn number(text: &str, at: usize) -> Result<(ParsedNumber, usize), Err
     }
     let token = number_token(text, at)?;
     let number = if !token.is_plain {
-        ParsedNumber::Float(finite(&token, at)?)
+        decimal(token.text, finite(&token, at)?)
     } else if token.text == "-0" {
         ParsedNumber::Float(-0.0)
     } else {
@@ -92,6 +97,48 @@ pub(crate) fn number(text: &str, at: usize) -> Result<(ParsedNumber, usize), Err
         integer.or_else(|_| finite(&token, at).map(ParsedNumber::Big))?
     };
     Ok((number, at + token.text.len()))
+}
+
+/// Returns the number of a text with a point or an exponent, whose nearest float is given.
+fn decimal(text: &str, float: f64) -> ParsedNumber {
+    if float.fract() != 0.0 || float.abs() >= TWO_127 {
+        return ParsedNumber::Float(float);
+    }
+    let Some(digits) = whole_digits(text) else { return ParsedNumber::Rounded(float) };
+    // Below 2^53 a float holds every whole number.
+    if float.abs() < 9_007_199_254_740_992.0 || !is_rounded(float, &digits) {
+        return ParsedNumber::Float(float);
+    }
+    let unsigned = digits.parse().map(ParsedNumber::Unsigned);
+    unsigned.or_else(|_| digits.parse().map(ParsedNumber::Signed)).unwrap_or(ParsedNumber::Big(float))
+}
+
+/// Returns the digits of a whole number, however it is written: `1200` for `1.2e3`. Returns `None` for a fraction.
+fn whole_digits(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains(['.', 'e', 'E']) {
+        return Some(Cow::Borrowed(text));
+    }
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_end_matches('0');
+    if significant.is_empty() {
+        return Some(Cow::Borrowed("0"));
+    }
+    // An exponent beyond 64 bits is below zero, because the number has a float.
+    let places = i128::from(exponent.parse::<i64>().ok()?) + digits.len() as i128;
+    let zeros = usize::try_from(places - fraction.len() as i128 - significant.len() as i128).ok()?;
+    Some(format!("{sign}{}{}", significant.trim_start_matches('0'), "0".repeat(zeros)).into())
+}
+
+/// Returns the text of a number that its float does not hold: all digits of a whole number, or the fraction as it is.
+pub(crate) fn unheld(number: ParsedNumber, text: &str) -> Option<Cow<'_, str>> {
+    match number {
+        ParsedNumber::Big(float) => whole_digits(text).filter(|digits| is_rounded(float, digits)),
+        ParsedNumber::Rounded(_) => Some(Cow::Borrowed(text)),
+        ParsedNumber::Unsigned(_) | ParsedNumber::Signed(_) | ParsedNumber::Float(_) => None,
+    }
 }
 
 /// Reads a short integer below zero.
@@ -123,17 +170,21 @@ fn short_decimal(text: &str, at: usize) -> Option<(f64, usize)> {
     Some((if negative { -value } else { value }, end))
 }
 
-/// Reads an integer of up to 128 bits. `5.0` and `1e2` are integers, by their value as `f64`.
+/// Reads an integer of up to 128 bits. `5.0` and `1e2` are integers.
 pub(crate) fn integer(text: &str, at: usize) -> Result<(ParsedInteger, usize), Error> {
     let (number, end) = number(text, at)?;
     let integer = match number {
         ParsedNumber::Unsigned(value) => Some(ParsedInteger::Unsigned(value.into())),
         ParsedNumber::Signed(value) => Some(ParsedInteger::Signed(value.into())),
-        ParsedNumber::Float(value) => integral(value),
-        ParsedNumber::Big(_) => {
-            let digits = text.get(at..end).unwrap_or_default();
+        ParsedNumber::Float(value) if value.abs() < TWO_127 => Some(integral(value)),
+        ParsedNumber::Rounded(value) => Some(ParsedInteger::Fraction(value)),
+        ParsedNumber::Big(_) | ParsedNumber::Float(_) => {
+            let digits = whole_digits(text.get(at..end).unwrap_or_default()).unwrap_or_default();
             let unsigned = digits.parse().map(ParsedInteger::Unsigned);
-            unsigned.or_else(|_| digits.parse().map(ParsedInteger::Signed)).ok()
+            let integer = unsigned.or_else(|_| digits.parse().map(ParsedInteger::Signed)).ok();
+            // A validator sees 2^127 in the float of an integer right below it.
+            let is_below = |value: u128| i128::try_from(value).is_ok() && matches!(number, ParsedNumber::Float(_));
+            integer.filter(|integer| !matches!(integer, ParsedInteger::Unsigned(value) if is_below(*value)))
         }
     };
     integer.map(|integer| (integer, end)).ok_or_else(|| out_of_range(at))
@@ -195,16 +246,14 @@ fn finite(token: &NumberToken<'_>, at: usize) -> Result<f64, Error> {
     }
 }
 
-/// Converts a float to the integer that it is, if 128 bits hold it.
+/// Converts a float below 2^127 to the integer that it is.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the ranges are checked
-fn integral(float: f64) -> Option<ParsedInteger> {
-    if float.fract() != 0.0 {
-        return Some(ParsedInteger::Fraction(float));
+fn integral(float: f64) -> ParsedInteger {
+    match float {
+        _ if float.fract() != 0.0 => ParsedInteger::Fraction(float),
+        0.0.. => ParsedInteger::Unsigned(float as u128),
+        _ => ParsedInteger::Signed(float as i128),
     }
-    if (0.0..TWO_127 * 2.0).contains(&float) {
-        return Some(ParsedInteger::Unsigned(float as u128));
-    }
-    (-TWO_127..0.0).contains(&float).then_some(ParsedInteger::Signed(float as i128))
 }
 
 // Numbers by their exact value.
@@ -231,7 +280,7 @@ pub(crate) fn exact_float(value: f64) -> Option<i128> {
 }
 
 /// Returns true where a float stands for an integer of more digits than it holds.
-pub(crate) fn is_rounded(value: f64, digits: &str) -> bool {
+fn is_rounded(value: f64, digits: &str) -> bool {
     format!("{value:.0}") != digits
 }
 

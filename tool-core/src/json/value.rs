@@ -3,7 +3,7 @@
 
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
-use crate::json::number::{ParsedNumber, is_rounded};
+use crate::json::number::{ParsedNumber, unheld};
 use crate::json::pointer::Path;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -23,7 +23,8 @@ pub(crate) struct ParsedValue {
 /// The number of repeated keys that are kept: one more than an answer lists, which shows that there are more.
 const MAX_DUPLICATES: usize = 21;
 
-/// The digits of the integers that a value holds as the nearest float, in a tree of the value's own shape.
+/// The digits of the numbers that a value holds as the nearest float: integers beyond 64 bits, and fractions next to an
+/// integer. They are in a tree of the value's own shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RoundedNumbers {
     /// The value holds no such integer.
@@ -56,6 +57,12 @@ impl RoundedNumbers {
         {
             members.insert(after.to_owned(), inside);
         }
+    }
+
+    /// Changes what is inside a member.
+    pub(crate) fn change(&mut self, key: impl Fn() -> String, change: impl FnOnce(&mut Self)) {
+        let Self::Inside(members) = self else { return change(&mut Self::None) };
+        change(members.entry(key()).or_default());
     }
 
     fn insert(&mut self, key: &str, inside: Self) {
@@ -113,17 +120,14 @@ impl Parser<'_> {
 
     fn number(&mut self) -> Result<Value, Error> {
         let start = self.decoder.place();
-        Ok(match self.decoder.number()? {
+        let number = self.decoder.number()?;
+        if let Some(digits) = unheld(number, self.decoder.text_since(start)) {
+            self.rounded = RoundedNumbers::Digits(digits.into_owned());
+        }
+        Ok(match number {
             ParsedNumber::Unsigned(value) => Value::from(value),
             ParsedNumber::Signed(value) => Value::from(value),
-            ParsedNumber::Float(value) => Value::from(value),
-            ParsedNumber::Big(value) => {
-                let digits = self.decoder.text_since(start);
-                if is_rounded(value, digits) {
-                    self.rounded = RoundedNumbers::Digits(digits.to_owned());
-                }
-                Value::from(value)
-            }
+            ParsedNumber::Float(value) | ParsedNumber::Big(value) | ParsedNumber::Rounded(value) => Value::from(value),
         })
     }
 

@@ -350,6 +350,13 @@ impl CompiledDefinition {
         })
     }
 
+    /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one that the tool receives: a
+    /// raw tool receives a `Value`.
+    pub(crate) fn received_text(&self, text: &str) -> String {
+        let schema = if self.raw { &Value::Bool(true) } else { &self.schema.value };
+        self.equality().received_text(text, schema)
+    }
+
     /// Returns the validator of the result, where there is a schema.
     pub(crate) fn output_validator(&self) -> Option<&Validator> {
         self.lazy.output.get_or_init(|| self.output.clone().map(Validator::new)).as_ref()

@@ -55,9 +55,15 @@ fn transfer(amount: u32) -> u32 {
     amount
 }
 
+/// Book.
+#[tool(name = "book", category = "action", confirm)]
+fn book(account: i64, serial: u128, rate: f64, rates: Vec<Option<f64>>, note: Value) -> String {
+    format!("account: {account}, note: {note}, rate: {rate:.0}, rates: {rates:.0?}, serial: {serial}")
+}
+
 fn bank() -> (ToolContext, Counter) {
     let bank = Bank::default();
-    (tools![bank.clone(), transfer], bank.0)
+    (tools![bank.clone(), transfer, book], bank.0)
 }
 
 async fn session(policy: Policy) -> (Session, Counter) {
@@ -72,6 +78,41 @@ fn token(response: &ToolResponse) -> String {
 
 async fn ask(session: &Session, amount: u32) -> String {
     token(&call(session, "pay", json!({"amount": amount})).await)
+}
+
+#[tokio::test]
+async fn approval_shows_the_numbers_that_run() {
+    let (session, _) = session(Policy::text()).await;
+    let asked = ToolCall::new(
+        "c",
+        "book",
+        r#"{"account":9007199254740993.0,"serial":340282366920938463463374607431768211455,"rate":9007199254740993,
+            "rates":[9007199254740993.0],"note":123456789012345678901234567890}"#,
+    );
+    let response = session.call(asked).await;
+    let shown = response.meta().confirmation().expect("a confirmation").summary.clone();
+    assert_eq!(
+        shown,
+        "book(account: 9007199254740993, note: 123456789012345677877719597056, rate: 9007199254740992, \
+         rates: [9007199254740992], serial: 340282366920938463463374607431768211455)"
+    );
+    let ran: String = session.approve(&token(&response)).await.data().expect("a text");
+    assert_eq!(
+        ran,
+        "account: 9007199254740993, note: 1.2345678901234568e+29, rate: 9007199254740992, \
+         rates: [Some(9007199254740992)], serial: 340282366920938463463374607431768211455"
+    );
+}
+
+#[tokio::test]
+async fn fraction_that_would_be_rounded_to_an_integer_is_refused() {
+    let (session, runs) = session(Policy::text()).await;
+    for amount in ["0.99999999999999999999", "1e-400", "\"9007199254740993.5\""] {
+        let response = session.call(ToolCall::new(amount, "pay", format!(r#"{{"amount":{amount}}}"#))).await;
+        assert_eq!(kind(&response), Some(ErrorKind::Validation), "{amount}");
+        assert!(message(&response).contains("/amount"), "{}", message(&response));
+    }
+    assert_eq!(runs.get(), 0);
 }
 
 // R-C1

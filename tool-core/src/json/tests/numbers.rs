@@ -21,13 +21,25 @@ fn a_fraction_is_no_integer() {
 }
 
 #[test]
-fn an_integral_float_counts_by_its_value_as_f64() {
-    assert!(refuses::<i64>("9223372036854775807.0")); // 2^63
-    assert!(takes("9223372036854775807.0", 1_u64 << 63));
-    assert!(takes("-9223372036854775808.0", i64::MIN));
-    assert!(takes("1e19", 10_000_000_000_000_000_000_u64));
-    assert!(refuses::<u64>("18446744073709551615.0")); // 2^64
-    assert!(takes("1e20", 100_000_000_000_000_000_000_i128));
+fn an_integer_with_a_point_or_an_exponent_is_exact() {
+    assert!(takes("9007199254740993.0", 9_007_199_254_740_993_i64));
+    assert!(takes("9007199254740993000e-3", 9_007_199_254_740_993_u64));
+    assert!(takes("9223372036854775807.0", i64::MAX) && takes("9223372036854775807.0", i64::MAX as u64));
+    assert!(takes("-9.223372036854775808e18", i64::MIN) && refuses::<i64>("-9223372036854775809.0"));
+    assert!(takes("18446744073709551615.0", u64::MAX) && refuses::<u64>("18446744073709551616.0"));
+    assert!(takes("1e19", 10_000_000_000_000_000_000_u64) && takes("1e20", 100_000_000_000_000_000_000_i128));
+    assert!(takes("340282366920938463463374607431768211455.0", u128::MAX));
+    assert!(takes("0.5e1", 5) && takes("0e999", 0) && takes("-0.0e-9999999999999999999999", 0));
+}
+
+#[test]
+fn a_fraction_next_to_an_integer_is_refused_as_an_integer() {
+    for text in
+        ["9007199254740993.5", "0.99999999999999999999", "1.00000000000000000001", "1e-400", "-1e-99999999999999999999"]
+    {
+        assert!(refuses::<i64>(text) && refuses::<u128>(text), "{text}");
+        assert_eq!(decode::<f64>(text).ok(), text.parse().ok(), "{text}");
+    }
 }
 
 #[test]

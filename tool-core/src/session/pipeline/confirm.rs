@@ -7,7 +7,8 @@ use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::store::StoreError;
 use crate::text::truncate;
 use crate::time::CENTURY;
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use tokio::time::Instant;
 
 /// Denies the call that waits under a token.
@@ -73,7 +74,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         version: session.tools.version.to_string(),
         call_id: call.request.id().to_owned(),
         tool: call.tool.name().to_owned(),
-        arguments: call.definition().equality().canonical_text(text),
+        arguments: call.definition().received_text(text),
         expires_at: u64::try_from(expires.as_millisecond()).unwrap_or_default(),
     };
     if let Err(error) = session.record.mint(&pending, lifetime).await {
@@ -99,10 +100,11 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
 /// Describes the call to a person: every argument, shortened where it is long, with control and direction characters
 /// escaped.
 fn summary(pending: &PendingCall) -> String {
-    let arguments = match serde_json::from_str::<Map<String, Value>>(&pending.arguments) {
+    // A `Value` would round an integer beyond 64 bits.
+    let arguments = match serde_json::from_str::<BTreeMap<String, &RawValue>>(&pending.arguments) {
         Ok(members) => {
             let members =
-                members.iter().map(|(name, value)| format!("{name}: {}", truncate(&value.to_string(), MAX_ARGUMENT)));
+                members.iter().map(|(name, value)| format!("{name}: {}", truncate(value.get(), MAX_ARGUMENT)));
             members.collect::<Vec<_>>().join(", ")
         }
         Err(_) => truncate(&pending.arguments, MAX_ARGUMENT),

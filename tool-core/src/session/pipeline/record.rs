@@ -154,7 +154,7 @@ fn is_empty_value(json: &mut Decoder<'_>) -> Result<bool, Error> {
         b'-' | b'0'..=b'9' => match json.number()? {
             ParsedNumber::Unsigned(number) => number == 0,
             ParsedNumber::Float(number) => number == 0.0,
-            ParsedNumber::Signed(_) | ParsedNumber::Big(_) => false,
+            ParsedNumber::Signed(_) | ParsedNumber::Big(_) | ParsedNumber::Rounded(_) => false,
         },
         _ => false,
     })
