@@ -14,6 +14,7 @@ const KEPT: usize = 64;
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
     static BYTES: Cell<i64> = const { Cell::new(0) };
+    static PEAK: Cell<i64> = const { Cell::new(0) };
     static SIZES: Cell<[usize; KEPT]> = const { Cell::new([0; KEPT]) };
 }
 
@@ -33,7 +34,13 @@ fn count(size: usize) {
 
 fn weigh(more: usize, less: usize) {
     let change = more.cast_signed() as i64 - less.cast_signed() as i64;
-    let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + change));
+    let Ok(now) = BYTES.try_with(|bytes| {
+        bytes.set(bytes.get() + change);
+        bytes.get()
+    }) else {
+        return;
+    };
+    let _ = PEAK.try_with(|peak| peak.set(peak.get().max(now)));
 }
 
 // SAFETY: every call goes to `System` unchanged, and counting does not allocate.
@@ -70,6 +77,14 @@ pub(crate) fn allocations() -> u64 {
 /// The bytes that this thread has allocated and not given back.
 pub(crate) fn bytes() -> i64 {
     BYTES.get()
+}
+
+/// The most bytes that this thread has while a work runs, besides those that it has before.
+pub(crate) fn peak(work: impl FnOnce()) -> i64 {
+    let before = bytes();
+    PEAK.set(before);
+    work();
+    PEAK.get() - before
 }
 
 /// The sizes of what a work allocates, in order, the first ones.

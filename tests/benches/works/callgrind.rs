@@ -26,9 +26,24 @@ pub(crate) fn main(works: fn(), report: fn(&[f64]) -> ExitCode) -> ExitCode {
     }
 }
 
+/// The same for a test, which is skipped without valgrind. Where `CI` is set, it fails then.
+#[allow(dead_code)] // Benchmarks are not skipped.
+pub(crate) fn main_or_skip(works: fn(), report: fn(&[f64]) -> ExitCode) -> ExitCode {
+    let has_valgrind = Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success());
+    if inside_only() || has_valgrind {
+        return main(works, report);
+    }
+    println!("skipped: `valgrind` is not installed (apt-get install valgrind)");
+    if std::env::var_os("CI").is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn inside_only() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
+
 /// Returns true in the process under valgrind, which runs the works. Its first work is the empty one.
 fn inside() -> bool {
-    let inside = std::env::var_os(INSIDE).is_some();
+    let inside = inside_only();
     if inside {
         run(&mut || ());
     }
@@ -48,6 +63,13 @@ pub(crate) fn run_between(before: &mut dyn FnMut(), work: &mut dyn FnMut()) {
         before();
         measured(work);
     }
+    counted();
+}
+
+/// Has a work counted once, for a work that is large. It is reported as a hundredth.
+#[allow(dead_code)] // Most benchmarks repeat their works.
+pub(crate) fn run_once(work: &mut dyn FnMut()) {
+    measured(work);
     counted();
 }
 
@@ -77,6 +99,7 @@ fn counts() -> Result<Vec<f64>, String> {
         .args(["--toggle-collect=*::callgrind::measured", "--dump-before=*::callgrind::counted"])
         .arg(format!("--callgrind-out-file={}", out.join("counts").display()))
         .arg(own)
+        .args(std::env::args().skip(1))
         .env(INSIDE, "1")
         .output()
         .map_err(|error| error.to_string())?;
@@ -104,6 +127,7 @@ fn total(profile: &str) -> Option<f64> {
 }
 
 /// A bar as the tables show it.
+#[allow(dead_code)] // Tests have no such table.
 pub(crate) fn shown(bar: Option<f64>, ratio: f64) -> String {
     bar.map_or_else(|| "-".to_owned(), |bar| format!("{bar:.2}{}", if ratio > bar { " MISSED" } else { "" }))
 }

@@ -159,6 +159,8 @@ pub(crate) struct CallIds {
     fresh: usize,
     /// The number of the last id that was made of a repeated one.
     repeats: HashMap<String, usize>,
+    /// Our id of the first repeat of an id, by the kind of the call.
+    kinds: HashMap<String, BTreeMap<&'static str, String>>,
     withdrawn: HashSet<String>,
 }
 
@@ -185,7 +187,11 @@ impl CallIds {
         }
         let (id, error) = match call.id.as_str() {
             "" => (self.fresh(), None),
-            id => (self.repeated(id), Some(ProtocolError::DuplicateId { id: id.to_owned() })),
+            id => {
+                let ours = self.repeated(id);
+                self.kinds.entry(id.to_owned()).or_default().entry(call.kind).or_insert_with(|| ours.clone());
+                (ours, Some(ProtocolError::DuplicateId { id: id.to_owned() }))
+            }
         };
         self.calls.insert(id.clone(), call);
         (id, error)
@@ -228,9 +234,8 @@ impl CallIds {
 
     /// Returns our id of a call that has this id and this kind.
     pub(crate) fn of_kind(&self, wire_id: &str, kind: &str) -> Option<&str> {
-        let same = |call: &WireCall| call.id == wire_id && call.kind == kind;
-        let direct = self.calls.get_key_value(wire_id).filter(|(_, call)| same(call));
-        direct.or_else(|| self.calls.iter().find(|(_, call)| same(call))).map(|(ours, _)| ours.as_str())
+        let direct = self.calls.get_key_value(wire_id).filter(|(_, call)| call.id == wire_id && call.kind == kind);
+        direct.map(|(ours, _)| ours.as_str()).or_else(|| Some(self.kinds.get(wire_id)?.get(kind)?.as_str()))
     }
 
     /// Notes that the provider has withdrawn a call.

@@ -2,10 +2,11 @@
 
 use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, ProtocolError};
+use crate::providers::framing::json::{JsonScanner, Scan};
 use crate::providers::lenient::RawJson;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::hash::Hash;
 use tool_core::ToolCall;
@@ -40,6 +41,8 @@ pub(crate) struct PartialCall<K> {
     /// Our id, once the call is started.
     id: Option<String>,
     too_large: bool,
+    /// The part of the arguments that has been looked at for the end of an object.
+    scan: ObjectScan,
 }
 
 impl<K> Default for PartialCalls<K> {
@@ -59,8 +62,15 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
             }
             at => _ = self.latest.insert(key.clone(), at),
         }
-        let arguments = String::new();
-        self.calls.push(PartialCall { key, wire, arguments, emitted: false, id: None, too_large: false });
+        self.calls.push(PartialCall {
+            key,
+            wire,
+            arguments: String::new(),
+            emitted: false,
+            id: None,
+            too_large: false,
+            scan: ObjectScan::default(),
+        });
     }
 
     /// Returns the latest call of a key.
@@ -96,10 +106,17 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
     pub(crate) fn set(&mut self, key: &K, arguments: &str, sink: &mut EventSink<'_>) {
         let differs = |call: &&mut PartialCall<K>| !call.emitted && call.arguments != arguments;
         let Some(call) = self.latest_mut(key).filter(differs).filter(|_| !arguments.is_empty()) else { return };
-        match arguments.strip_prefix(&*call.arguments) {
-            Some(rest) => call.append(rest, sink),
-            None => arguments.clone_into(&mut call.arguments),
+        if let Some(rest) = arguments.strip_prefix(&*call.arguments) {
+            call.append(rest, sink);
+        } else {
+            arguments.clone_into(&mut call.arguments);
+            call.scan = ObjectScan::default();
         }
+    }
+
+    /// Returns true if the arguments of the latest call of a key are one whole JSON object.
+    pub(crate) fn has_whole_object(&mut self, key: &K) -> bool {
+        self.latest_mut(key).is_some_and(|call| call.scan.is_object(&call.arguments))
     }
 
     /// Emits a whole call.
@@ -214,27 +231,79 @@ pub(crate) fn invalidate_if_empty(arguments: &mut String) {
     }
 }
 
-/// Returns true for a text that is one whole JSON object. The last character tells for most texts that still grow, so that
-/// they are not parsed again with each piece.
+/// Returns true for a text that is one whole JSON object.
 pub(crate) fn is_object(text: &str) -> bool {
     let trimmed = text.trim_ascii();
     trimmed.starts_with('{') && trimmed.ends_with('}') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
+/// Looks for the end of an object in a text that grows, and reads no part of it twice. The text is parsed once it has the
+/// form of a whole object.
+#[derive(Debug, Default)]
+struct ObjectScan {
+    scanner: JsonScanner,
+    /// The length that has been read.
+    read: usize,
+    /// The length of the text and whether it was an object, once the object has ended.
+    ended: Option<(usize, bool)>,
+}
+
+impl ObjectScan {
+    fn is_object(&mut self, text: &str) -> bool {
+        if self.ended.is_none() {
+            self.read_on(text);
+        }
+        let Some((length, was_object)) = self.ended else { return false };
+        if length == text.len() || !was_object {
+            return was_object;
+        }
+        let follows_blank = text.get(length..).is_some_and(|rest| rest.trim_ascii().is_empty());
+        self.ended = Some((text.len(), follows_blank));
+        follows_blank
+    }
+
+    fn read_on(&mut self, text: &str) {
+        let rest = text.get(self.read..).unwrap_or_default();
+        let rest = if self.read == 0 { rest.trim_ascii_start() } else { rest };
+        match rest.as_bytes().first() {
+            None => return,
+            Some(b'{') => {}
+            Some(_) if self.read > 0 => {}
+            Some(_) => {
+                self.ended = Some((text.len(), false));
+                return;
+            }
+        }
+        match self.scanner.scan(rest.as_bytes()) {
+            Scan::Open => self.read = text.len(),
+            Scan::End(_) | Scan::Broken { .. } => self.ended = Some((text.len(), is_object(text))),
+        }
+    }
+}
+
 /// The content blocks of a message.
 #[derive(Debug, Default)]
 pub(crate) struct ContentBlocks {
-    open: Vec<ContentBlock>,
-    /// The latest block of each index: a call's id, or an empty text for another block.
-    latest: HashMap<String, String>,
+    /// The open blocks, by the number of their beginning.
+    open: BTreeMap<usize, ContentBlock>,
+    begun: usize,
+    /// The latest block of each index.
+    latest: HashMap<String, LatestBlock>,
     has_calls: bool,
+}
+
+/// The latest block of an index.
+#[derive(Debug)]
+struct LatestBlock {
+    /// A call's id, or an empty text for another block. A call without an id has none.
+    id: Option<String>,
+    /// The number of its beginning.
+    number: usize,
 }
 
 /// A content block while its pieces arrive.
 #[derive(Debug)]
 pub(crate) struct ContentBlock {
-    /// The index; `None` once another block has taken it.
-    key: Option<String>,
     kind: BlockKind,
     /// The block in the provider's form.
     item: Value,
@@ -263,7 +332,7 @@ impl ContentBlock {
 
     /// A block in the provider's own form.
     pub(crate) fn other(item: Value) -> Self {
-        Self { key: None, kind: BlockKind::Other, item, input: None, json: String::new(), too_large: false }
+        Self { kind: BlockKind::Other, item, input: None, json: String::new(), too_large: false }
     }
 
     /// A call that the provider runs itself, with its input at this pointer.
@@ -338,7 +407,7 @@ impl ContentBlock {
 impl ContentBlocks {
     /// Begins a block; returns false if its index has had it already, so that it says nothing new.
     pub(crate) fn begin(&mut self, key: &str, block: ContentBlock) -> bool {
-        self.take_index(key, "") && self.push(key, block)
+        self.push(key, Some(""), block)
     }
 
     /// Begins the block of a call, which has the arguments as its input.
@@ -350,7 +419,8 @@ impl ContentBlocks {
         sink: &mut EventSink<'_>,
     ) -> bool {
         // A call without an id is never known to be the same.
-        if !call.id.is_empty() && !self.take_index(key, &call.id) {
+        let wire_id = Some(call.id.clone()).filter(|id| !id.is_empty());
+        if wire_id.is_some() && self.is_latest(key, wire_id.as_deref()) {
             return false;
         }
         let name = call.name.clone();
@@ -358,24 +428,22 @@ impl ContentBlocks {
         self.has_calls = true;
         sink.push(Event::CallStarted { id: id.clone(), name: name.clone() });
         block.kind = BlockKind::Call { id, name };
-        self.push(key, block)
+        self.push(key, wire_id.as_deref(), block)
+    }
+
+    fn is_latest(&self, key: &str, id: Option<&str>) -> bool {
+        self.latest.get(key).is_some_and(|latest| latest.id.is_some() && latest.id.as_deref() == id)
     }
 
     /// Gives an index to a block; returns false if it has it. An open block of that index gets no more pieces.
-    fn take_index(&mut self, key: &str, id: &str) -> bool {
-        if self.latest.get(key).is_some_and(|before| before == id) {
+    fn push(&mut self, key: &str, id: Option<&str>, block: ContentBlock) -> bool {
+        if self.is_latest(key, id) {
             return false;
         }
-        self.latest.insert(key.to_owned(), id.to_owned());
-        if let Some(open) = self.open(key) {
-            open.key = None;
-        }
-        true
-    }
-
-    fn push(&mut self, key: &str, mut block: ContentBlock) -> bool {
-        block.key = Some(key.to_owned());
-        self.open.push(block);
+        let number = self.begun;
+        self.begun += 1;
+        self.latest.insert(key.to_owned(), LatestBlock { id: id.map(str::to_owned), number });
+        self.open.insert(number, block);
         true
     }
 
@@ -391,24 +459,24 @@ impl ContentBlocks {
 
     /// Returns the open block of an index.
     pub(crate) fn open(&mut self, key: &str) -> Option<&mut ContentBlock> {
-        self.open.iter_mut().find(|block| block.key.as_deref() == Some(key))
+        self.open.get_mut(&self.latest.get(key)?.number)
     }
 
     /// Returns true if the index has had a block.
     pub(crate) fn has_had(&self, key: &str) -> bool {
-        self.latest.contains_key(key) || self.open.iter().any(|block| block.key.as_deref() == Some(key))
+        self.latest.contains_key(key)
     }
 
     /// Emits the block of an index as whole; returns false if none is open.
     pub(crate) fn complete(&mut self, key: &str, sink: &mut EventSink<'_>) -> bool {
-        let at = self.open.iter().position(|block| block.key.as_deref() == Some(key));
-        at.map(|at| self.open.remove(at).complete(sink)).is_some()
+        let block = self.latest.get(key).and_then(|latest| self.open.remove(&latest.number));
+        block.map(|block| block.complete(sink)).is_some()
     }
 
     /// Emits the open blocks at the end of the message. A call whose arguments are not whole follows the error that says
     /// so. A thought without its end is left out, as the provider would not accept it.
     pub(crate) fn truncate_all(&mut self, sink: &mut EventSink<'_>) {
-        for block in self.open.drain(..) {
+        for block in std::mem::take(&mut self.open).into_values() {
             block.truncate(sink);
         }
     }

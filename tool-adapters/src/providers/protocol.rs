@@ -1,8 +1,8 @@
 //! The providers by their specs, and the protocol of a provider.
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer};
-use crate::providers::event::{Event, ProtocolError, unparsed};
-use crate::providers::framing::frame::Frame;
+use crate::providers::event::{Event, ProtocolError, malformed, unparsed};
+use crate::providers::framing::frame::{Frame, is_too_large_to_parse};
 use crate::providers::framing::framer::{Framer, Framing};
 use crate::providers::lenient::surrogates_replaced;
 use crate::providers::provider::Provider;
@@ -153,6 +153,12 @@ fn read(reader: &mut dyn MessageReader, frame: Frame<'_>, sink: &mut EventSink<'
             return true;
         }
     };
+    if is_too_large_to_parse(text) {
+        if !is_attempt {
+            sink.error(malformed("an event has too many values to be kept", text));
+        }
+        return !is_attempt;
+    }
     let before = sink.events.len();
     let Err(error) = reader.read(name, text, sink) else { return true };
     if is_attempt && sink.events.len() == before {

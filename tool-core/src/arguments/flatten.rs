@@ -2,11 +2,13 @@
 
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
+use crate::json::keys::{FEW, Key};
 use crate::json::probe::{Probe, Request};
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::HashSet;
 
 /// The entries that no parameter has the name of, for the flattened parameters.
 ///
@@ -15,6 +17,10 @@ use std::cell::Cell;
 #[derive(Default)]
 pub struct FlattenedEntries<'de> {
     entries: Vec<FlattenedEntry<'de>>,
+    /// The keys, once there are more than [`FEW`].
+    keys: HashSet<Cow<'de, str>>,
+    /// The number of entries that were taken.
+    taken: Cell<usize>,
     probe: Option<&'de Probe>,
     /// The number of flattened parameters that were decoded.
     decoded: Cell<usize>,
@@ -40,11 +46,21 @@ impl<'de> FlattenedEntries<'de> {
 
     /// Adds an entry with the text of its value. A repeated key is an error.
     pub(crate) fn push(&mut self, key: Cow<'de, str>, text: Cow<'de, str>) -> Result<(), String> {
-        if self.entries.iter().any(|entry| entry.key == key) {
+        if !self.is_new(&key) {
             return Err(format!("parameter `{}` is given twice", key.escape_debug()));
         }
         self.entries.push(FlattenedEntry { key, text, taken: Cell::new(false) });
         Ok(())
+    }
+
+    fn is_new(&mut self, key: &Key<'de>) -> bool {
+        if self.entries.len() < FEW {
+            return self.entries.iter().all(|entry| entry.key != *key);
+        }
+        if self.keys.is_empty() {
+            self.keys.extend(self.entries.iter().map(|entry| entry.key.clone()));
+        }
+        self.keys.insert(key.clone())
     }
 
     /// Decodes `T` from the entries that it asks for. They are not offered to another type.
@@ -80,6 +96,7 @@ impl<'r> EntriesDeserializer<'r> {
         for entry in &entries {
             entry.taken.set(true);
         }
+        self.0.taken.set(self.0.taken.get() + entries.len());
         TakenEntries { entries: entries.into_iter(), current: None, all: self.0 }
     }
 }
@@ -109,7 +126,7 @@ impl<'r> Deserializer<'r> for EntriesDeserializer<'r> {
 
     fn deserialize_option<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
         self.observe(Request::Option);
-        let nothing = self.0.entries.iter().all(|entry| entry.taken.get());
+        let nothing = self.0.taken.get() == self.0.entries.len();
         if nothing { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 

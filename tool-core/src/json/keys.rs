@@ -7,7 +7,7 @@ use std::collections::HashSet;
 pub type Key<'de> = Cow<'de, str>;
 
 /// The number of keys of one object that are compared one by one.
-const FEW: usize = 16;
+pub(crate) const FEW: usize = 16;
 
 /// The remembered keys of all open objects. The first few keys of each object are on one stack, the others in one set
 /// with the place of their object. (The set's hasher has a random key, because keys come from outside.)

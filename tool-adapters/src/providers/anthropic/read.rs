@@ -182,7 +182,8 @@ impl AnthropicReader {
 
     fn read_usage(&mut self, usage: RawJson<'_>, sink: &mut EventSink<'_>) {
         let Some(counts) = usage.parse::<Map<String, Value>>() else { return };
-        self.usage.extend(counts.into_iter().filter(|(_, count)| !count.is_null()));
+        let is_known = |name: &str| USAGE_MEMBERS.contains(&name);
+        self.usage.extend(counts.into_iter().filter(|(name, count)| is_known(name) && !count.is_null()));
         let usage = MessageUsage::deserialize(&self.usage);
         sink.events.extend(usage.map(|usage| Event::Usage(usage.usage())));
     }
@@ -251,6 +252,15 @@ struct WireBlock<'a> {
     partial_json: LenientText<'a>,
     citation: RawJson<'a>,
 }
+
+/// The members of [`MessageUsage`] in Messages. Others are not kept: each event may bring more.
+const USAGE_MEMBERS: [&str; 5] = [
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "output_tokens",
+    "output_tokens_details",
+];
 
 /// The tokens used. Bedrock counts in the same way and writes the names in camel case.
 #[derive(Debug, Default, Deserialize)]

@@ -6,6 +6,45 @@ use std::borrow::Cow;
 /// The largest event in bytes. A larger one is reported and passed over.
 pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
+/// The size up to which any event is parsed.
+const SMALL_EVENT_BYTES: usize = 256 * 1024;
+/// The memory that the values of a larger event may take. `[[],[],..` takes forty times its size.
+const MAX_PARSED_BYTES: usize = 64 * 1024 * 1024;
+
+/// Returns true for an event whose values would take too much memory. It is estimated by the brackets and commas outside of
+/// strings.
+pub(crate) fn is_too_large_to_parse(text: &str) -> bool {
+    if text.len() <= SMALL_EVENT_BYTES {
+        return false;
+    }
+    let mut size = text.len();
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = match byte {
+            b'"' => after_string(after),
+            _ => after,
+        };
+        size += match byte {
+            b'{' => 600,
+            b'[' | b',' => 150,
+            _ => 0,
+        };
+    }
+    size > MAX_PARSED_BYTES
+}
+
+/// Returns the bytes after the quote that ends a string.
+fn after_string(mut bytes: &[u8]) -> &[u8] {
+    while let Some(at) = find(*b"\"\\", bytes) {
+        let is_end = bytes.get(at) == Some(&b'"');
+        bytes = bytes.get(at + if is_end { 1 } else { 2 }..).unwrap_or_default();
+        if is_end {
+            return bytes;
+        }
+    }
+    &[]
+}
+
 /// A part of a message.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Frame<'a> {

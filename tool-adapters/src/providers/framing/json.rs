@@ -32,9 +32,11 @@ impl JsonDecoder {
 
     pub(crate) fn push(&mut self, bytes: &[u8], sink: FrameSink<'_>) {
         let mut rest = bytes;
+        // Offered once: bytes with many values would be looked at again for each.
+        let mut may_be_whole = true;
         while !rest.is_empty() {
             let read = match &mut self.state {
-                State::Between => self.read_between(rest, sink),
+                State::Between => self.read_between(rest, &mut may_be_whole, sink),
                 State::Value(_) => self.read_value(rest, sink),
                 State::Garbage => self.read_garbage(rest, sink),
             };
@@ -51,7 +53,7 @@ impl JsonDecoder {
         cut || self.in_array
     }
 
-    fn read_between(&mut self, bytes: &[u8], sink: FrameSink<'_>) -> usize {
+    fn read_between(&mut self, bytes: &[u8], may_be_whole: &mut bool, sink: FrameSink<'_>) -> usize {
         match bytes.first() {
             Some(b'\n' | b'\r' | b' ' | b'\t') => 1,
             Some(b',') if self.in_array => 1,
@@ -64,7 +66,7 @@ impl JsonDecoder {
                 1
             }
             Some(b'{' | b'[') => {
-                if is_whole_value(bytes, sink) {
+                if std::mem::take(may_be_whole) && is_whole_value(bytes, sink) {
                     return bytes.len();
                 }
                 self.state = State::Value(JsonScanner::default());

@@ -148,10 +148,11 @@ impl ChatReader {
     /// Reads a call of a chunk, or a piece of one.
     fn read_piece(&mut self, key: u64, piece: &CallPiece<'_>, sink: &mut EventSink<'_>) {
         self.last = key;
+        let after_whole = piece.may_begin_object() && self.calls.has_whole_object(&key);
         match self.calls.latest(&key) {
             None => self.calls.begin(key, piece.wire()),
             Some(call) if piece.repeats(call) => return,
-            Some(call) if piece.begins_after(call) => self.calls.begin(key, piece.wire()),
+            Some(call) if piece.begins_after(call, after_whole) => self.calls.begin(key, piece.wire()),
             Some(_) => self.calls.identify(&key, piece.id, piece.name),
         }
         self.calls.append(&key, &piece.arguments, sink);
@@ -190,12 +191,15 @@ impl<'a> CallPiece<'a> {
     /// Returns true for a piece that begins another call with the same index: some servers give all calls the index 0.
     /// A new id begins a call, and so does anything after a whole object. A piece without a name does not, as other
     /// servers make up an id for each piece, and neither does a piece that gives a call its name.
-    fn begins_after(&self, call: &PartialCall<u64>) -> bool {
+    fn begins_after(&self, call: &PartialCall<u64>, after_whole: bool) -> bool {
         let is_nameless = self.name.is_empty() || call.wire.name.is_empty() && !call.emitted;
         let has_other_id = !self.id.is_empty() && !call.wire.id.is_empty() && self.id != call.wire.id;
         let has_other_name = self.name != call.wire.name && !call.arguments.is_empty();
-        let after_whole = || self.arguments.trim_ascii_start().starts_with('{') && is_object(&call.arguments);
-        !is_nameless && (call.emitted || has_other_id || has_other_name || after_whole())
+        !is_nameless && (call.emitted || has_other_id || has_other_name || after_whole)
+    }
+
+    fn may_begin_object(&self) -> bool {
+        !self.name.is_empty() && self.arguments.trim_ascii_start().starts_with('{')
     }
 }
 

@@ -8,6 +8,7 @@ use crate::providers::schema::rules::TypeSet;
 use crate::providers::schema::words::{DroppedKeyword, can_describe};
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use tool_core::schema::is_schema;
 
 /// The schemas of an array's items.
@@ -17,17 +18,24 @@ pub(crate) struct ArrayItems<'a> {
     pub(crate) first: Vec<SchemaNode<'a>>,
     /// The schema of the items after them; `None` if there are no more.
     pub(crate) rest: Option<SchemaNode<'a>>,
+    /// The maximum number of items, of schemas that were merged.
+    most: Option<usize>,
 }
 
 impl Default for ArrayItems<'_> {
     fn default() -> Self {
-        Self { first: Vec::new(), rest: Some(SchemaNode::default()) }
+        Self { first: Vec::new(), rest: Some(SchemaNode::default()), most: None }
     }
 }
 
 impl<'a> ArrayItems<'a> {
     fn is_silent(&self) -> bool {
-        self.first.is_empty() && is_any(self.rest.as_ref())
+        self.first.is_empty() && self.most.is_none() && is_any(self.rest.as_ref())
+    }
+
+    /// Returns the maximum number of items; `None` if there may be any number.
+    pub(crate) fn closed(&self) -> Option<usize> {
+        self.rest.is_none().then_some(self.first.len()).or(self.most)
     }
 
     /// Returns the items of all schemas of a node together.
@@ -41,7 +49,7 @@ impl<'a> ArrayItems<'a> {
             Some(Value::Bool(false)) => None,
             _ => Some(own.under("items").unwrap_or_default()),
         };
-        Self { first, rest }
+        Self { first, rest, most: None }
     }
 
     /// Merges the schemas of at most `most` items into one for all; `None` if the array is empty.
@@ -64,15 +72,13 @@ impl<'a> ArrayItems<'a> {
         if other.is_silent() {
             return self;
         }
-        let longest = |items: &Self| items.rest.is_none().then_some(items.first.len());
-        let most = longest(&self).into_iter().chain(longest(&other)).min();
+        let most = self.closed().into_iter().chain(other.closed()).min();
         let both = |left: Option<SchemaNode<'a>>, right: Option<SchemaNode<'a>>| Some(left?.and(right?));
-        let placed = !self.first.is_empty() || !other.first.is_empty();
-        let node = both(self.alike(most), other.alike(most));
-        match most.filter(|_| placed) {
-            // Closed: the same schema at each position, and none after them.
-            Some(most) => Self { first: vec![node.unwrap_or_default(); most], rest: None },
-            None => Self { first: Vec::new(), rest: node },
+        let rest = both(self.alike(most), other.alike(most));
+        Self {
+            first: Vec::new(),
+            most: most.filter(|most| rest.is_some() && *most > 0),
+            rest: rest.filter(|_| most != Some(0)),
         }
     }
 }
@@ -81,14 +87,14 @@ impl<'a> ArrayItems<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectShape<'a> {
     pub(crate) properties: IndexMap<&'a str, SchemaNode<'a>>,
-    pub(crate) required: Vec<&'a str>,
+    pub(crate) required: IndexSet<&'a str>,
     /// The schema of all other properties. `None` if there may be none, an empty node if any value fits.
     pub(crate) rest: Option<SchemaNode<'a>>,
 }
 
 impl Default for ObjectShape<'_> {
     fn default() -> Self {
-        Self { properties: IndexMap::new(), required: Vec::new(), rest: Some(SchemaNode::default()) }
+        Self { properties: IndexMap::new(), required: IndexSet::new(), rest: Some(SchemaNode::default()) }
     }
 }
 
@@ -126,31 +132,73 @@ impl<'a> ObjectShape<'a> {
             let there = self.properties.entry(name).or_default();
             *there = std::mem::take(there).and(node);
         }
-        for name in other.required {
-            if !self.required.contains(&name) {
-                self.required.push(name);
-            }
-        }
+        self.required.extend(other.required);
         self.rest = self.rest.zip(other.rest).map(|(left, right)| left.and(right));
         self
     }
 
     /// Returns properties that accept every object that one of the shapes accepts.
     pub(crate) fn any(shapes: &[Self]) -> Self {
-        let names = shapes.iter().flat_map(|shape| shape.properties.keys().copied()).collect::<IndexSet<_>>();
-        let properties = names.into_iter().map(|name| {
-            let nodes = shapes.iter().filter_map(|shape| shape.properties.get(name).or(shape.rest.as_ref()));
-            (name, SchemaNode::any(distinct(nodes)))
-        });
-        let properties = properties.collect();
-        let first = shapes.first().map(|shape| shape.required.as_slice()).unwrap_or_default();
-        let everywhere = |name: &&&str| shapes.iter().all(|shape| shape.required.contains(name));
-        let required = first.iter().filter(everywhere).copied().collect();
-        let rest = distinct(shapes.iter().filter_map(|shape| shape.rest.as_ref()));
-        let is_open = rest.iter().any(|node| is_any(Some(node)));
-        let rest = if is_open { vec![SchemaNode::default()] } else { rest };
-        let rest = (!rest.is_empty()).then(|| SchemaNode::any(rest));
-        Self { properties, required, rest }
+        let rests = RestSchemas::of(shapes);
+        let mut holders = IndexMap::<&str, Vec<usize>>::new();
+        for (at, shape) in shapes.iter().enumerate() {
+            for name in shape.properties.keys() {
+                holders.entry(*name).or_default().push(at);
+            }
+        }
+        let node_of = |name: &str, holders: &[usize]| {
+            let own = holders.iter().filter_map(|at| Some((*at, shapes.get(*at)?.properties.get(name)?)));
+            let own = distinct(own);
+            let others = rests.of_others(holders).filter(|(_, rest)| !own.iter().any(|(_, node)| node.same(rest)));
+            let mut nodes = own.iter().copied().chain(others).collect::<Vec<_>>();
+            nodes.sort_by_key(|(at, _)| *at);
+            SchemaNode::any(nodes.into_iter().map(|(_, node)| node.clone()).collect())
+        };
+        let properties = holders.iter().map(|(name, holders)| (*name, node_of(name, holders))).collect();
+        let mut counts = IndexMap::<&str, usize>::new();
+        for name in shapes.iter().flat_map(|shape| &shape.required) {
+            *counts.entry(*name).or_default() += 1;
+        }
+        let required = counts.into_iter().filter(|(_, count)| *count == shapes.len()).map(|(name, _)| name).collect();
+        Self { properties, required, rest: rests.node() }
+    }
+}
+
+/// The schemas that the shapes of a union have for all other properties, each once.
+struct RestSchemas<'n, 'a>(Vec<(&'n SchemaNode<'a>, Vec<usize>)>);
+
+impl<'n, 'a> RestSchemas<'n, 'a> {
+    /// The maximum number of different schemas. More accept any value, as each property would have all of them.
+    const MAX: usize = 16;
+
+    fn of(shapes: &'n [ObjectShape<'a>]) -> Self {
+        let mut rests = IndexMap::<_, (&SchemaNode<'_>, Vec<usize>)>::new();
+        for (at, node) in shapes.iter().enumerate().filter_map(|(at, shape)| Some((at, shape.rest.as_ref()?))) {
+            rests.entry(node.identity()).or_insert_with(|| (node, Vec::new())).1.push(at);
+        }
+        if rests.len() > Self::MAX {
+            const ANY: &SchemaNode<'static> = &SchemaNode(Vec::new());
+            let mut all = rests.into_values().flat_map(|(_, shapes)| shapes).collect::<Vec<_>>();
+            all.sort_unstable();
+            return Self(vec![(ANY, all)]);
+        }
+        Self(rests.into_values().collect())
+    }
+
+    /// Returns the schemas of the shapes that are not listed, each with the first such shape.
+    fn of_others(&self, listed: &[usize]) -> impl Iterator<Item = (usize, &'n SchemaNode<'a>)> {
+        self.0.iter().filter_map(|(node, shapes)| {
+            let first = shapes.iter().find(|at| listed.binary_search(at).is_err())?;
+            Some((*first, *node))
+        })
+    }
+
+    /// Returns the schema of the union; `None` if no shape accepts other properties.
+    fn node(&self) -> Option<SchemaNode<'a>> {
+        let is_open = self.0.iter().any(|(node, _)| is_any(Some(node)));
+        let nodes = self.0.iter().map(|(node, _)| (*node).clone());
+        let nodes = if is_open { vec![SchemaNode::default()] } else { nodes.collect() };
+        (!nodes.is_empty()).then(|| SchemaNode::any(nodes))
     }
 }
 
@@ -159,14 +207,10 @@ pub(crate) fn is_any(node: Option<&SchemaNode<'_>>) -> bool {
     node.is_some_and(|node| node.0.is_empty())
 }
 
-fn distinct<'n, 'a: 'n>(nodes: impl Iterator<Item = &'n SchemaNode<'a>>) -> Vec<SchemaNode<'a>> {
-    let mut kept: Vec<SchemaNode<'a>> = Vec::new();
-    for node in nodes {
-        if !kept.iter().any(|there| there.same(node)) {
-            kept.push(node.clone());
-        }
-    }
-    kept
+/// Returns the nodes with different schemas.
+fn distinct<'n, 'a: 'n>(nodes: impl Iterator<Item = (usize, &'n SchemaNode<'a>)>) -> Vec<(usize, &'n SchemaNode<'a>)> {
+    let mut known = HashSet::new();
+    nodes.filter(|(_, node)| known.insert(node.identity())).collect()
 }
 
 /// The root as one object.
@@ -201,8 +245,9 @@ impl<'a> Projector<'a> {
         let shapes = own.iter().enumerate().map(|(at, own)| ObjectShape::of(own, patterns && at == 0));
         let mut shape = shapes.fold(ObjectShape::default(), ObjectShape::and);
         let mut dropped = Vec::new();
+        let holders = own.iter().map(|own| (own.pointer.as_str(), own)).collect::<HashMap<_, _>>();
         for union in unions {
-            dropped.extend(self.report_merged(&union, &own));
+            dropped.extend(self.report_merged(&union, &holders));
             shape = shape.and(self.any(union)?);
         }
         Some(MergedRoot { shape, own, dropped })
@@ -220,11 +265,15 @@ impl<'a> Projector<'a> {
         (!shapes.is_empty()).then(|| ObjectShape::any(&shapes))
     }
 
-    fn report_merged(&mut self, union: &SchemaUnion<'a>, own: &[KeywordSet<'a>]) -> Option<DroppedKeyword<'a>> {
+    fn report_merged(
+        &mut self,
+        union: &SchemaUnion<'a>,
+        holders: &HashMap<&str, &KeywordSet<'a>>,
+    ) -> Option<DroppedKeyword<'a>> {
         let (keyword, pointer) = union.place.as_ref()?;
         let detail = "the branches are merged into one object that accepts what any of them does";
         self.log.weakened(pointer, keyword, detail);
-        let holder = own.iter().find(|own| own.pointer == *pointer)?;
+        let holder = holders.get(pointer.as_str())?;
         let dropped = (*keyword, holder.map.get(*keyword)?);
         can_describe(dropped).then_some(dropped)
     }

@@ -1,7 +1,9 @@
 //! A schema as a document: its subschemas, and the targets of its references.
 
+use indexmap::IndexSet;
 use serde_json::{Map, Value};
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use tool_core::schema::{LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_schema, join_pointer, percent_decode};
 
 /// A schema of draft 2020-12 with an index of its references. The index is made when the first reference is resolved.
@@ -19,10 +21,12 @@ pub(crate) struct SchemaPlace<'a> {
 
 #[derive(Default)]
 struct DocumentIndex<'a> {
-    /// The schemas with an `$id`, and the root. Inside them `#` means them.
-    resources: Vec<(Option<&'a str>, SchemaPlace<'a>)>,
-    /// The schemas with an `$anchor` or a `$dynamicAnchor`, by name.
-    anchors: Vec<(&'a str, SchemaPlace<'a>)>,
+    /// The schemas with an `$id`, and the root, by pointer. Inside them `#` means them.
+    resources: HashMap<String, SchemaPlace<'a>>,
+    /// The pointers of the resources by `$id`.
+    ids: HashMap<&'a str, String>,
+    /// The schemas with an `$anchor` or a `$dynamicAnchor`, by the resource's pointer and name.
+    anchors: HashMap<(String, &'a str), SchemaPlace<'a>>,
 }
 
 impl<'a> SchemaPlace<'a> {
@@ -85,19 +89,24 @@ impl<'a> SchemaDocument<'a> {
 
 impl<'a> DocumentIndex<'a> {
     fn of(root: &'a Value) -> Self {
-        let id = root.get("$id").and_then(Value::as_str);
-        let mut index = Self { resources: vec![(id, SchemaPlace::root(root))], anchors: Vec::new() };
+        let mut index = Self::default();
+        index.resources.insert(String::new(), SchemaPlace::root(root));
+        let mut anchors = Vec::new();
         let mut open = vec![SchemaPlace::root(root)];
         while let Some(SchemaPlace { schema, pointer }) = open.pop() {
             let Some(map) = schema.as_object() else { continue };
             let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
             let place = || SchemaPlace { schema, pointer: pointer.clone() };
-            if let Some(id) = text("$id").filter(|_| !pointer.is_empty()) {
-                index.resources.push((Some(id), place()));
+            if let Some(id) = text("$id") {
+                index.resources.entry(pointer.clone()).or_insert_with(place);
+                index.ids.entry(id.trim_end_matches('#')).or_insert_with(|| pointer.clone());
             }
-            let anchors = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(text);
-            index.anchors.extend(anchors.map(|name| (name, place())));
+            anchors.extend(["$anchor", "$dynamicAnchor"].into_iter().filter_map(text).map(|name| (name, place())));
             for_each_subschema(map, &pointer, &mut |child| open.push(child.place));
+        }
+        for (name, place) in anchors {
+            let around = index.around(&place.pointer).map_or_else(String::new, |around| around.pointer.clone());
+            index.anchors.entry((around, name)).or_insert(place);
         }
         index
     }
@@ -108,21 +117,22 @@ impl<'a> DocumentIndex<'a> {
             return self.around(from).cloned();
         }
         // Names are compared as they are written: the base of relative names is not known.
-        let same = |id: &str| id.trim_end_matches('#') == name;
-        self.resources.iter().find(|(id, _)| id.is_some_and(same)).map(|(_, place)| place.clone())
+        self.resources.get(self.ids.get(name)?).cloned()
     }
 
-    fn around(&self, pointer: &str) -> Option<&SchemaPlace<'a>> {
-        let holds =
-            |outer: &str| pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        let around = self.resources.iter().map(|(_, place)| place).filter(|place| holds(&place.pointer));
-        around.max_by_key(|place| place.pointer.len())
+    fn around(&self, mut pointer: &str) -> Option<&SchemaPlace<'a>> {
+        // Most documents are one resource.
+        while self.resources.len() > 1 && !pointer.is_empty() {
+            if let Some(place) = self.resources.get(pointer) {
+                return Some(place);
+            }
+            pointer = pointer.rsplit_once('/').map_or("", |(outer, _)| outer);
+        }
+        self.resources.get("")
     }
 
     fn anchor(&self, name: &str, resource: &str) -> Option<SchemaPlace<'a>> {
-        let inside =
-            |place: &SchemaPlace<'_>| self.around(&place.pointer).is_some_and(|around| around.pointer == resource);
-        self.anchors.iter().find(|(known, place)| *known == name && inside(place)).map(|(_, place)| place.clone())
+        self.anchors.get(&(resource.to_owned(), name)).cloned()
     }
 }
 
@@ -185,7 +195,7 @@ pub(crate) type SchemaObject = Map<String, Value>;
 
 /// Adds a written schema to the branches of a union, unless one is the same. Of a schema that is nothing but a union,
 /// its branches are added.
-pub(crate) fn push_branch(branches: &mut Vec<SchemaObject>, mut written: SchemaObject) {
+pub(crate) fn push_branch(branches: &mut IndexSet<SchemaObject>, mut written: SchemaObject) {
     let is_union = written.len() == 1;
     if is_union && let Some(Value::Array(inner)) = written.get_mut("anyOf") {
         for branch in std::mem::take(inner) {
@@ -193,8 +203,8 @@ pub(crate) fn push_branch(branches: &mut Vec<SchemaObject>, mut written: SchemaO
                 push_branch(branches, branch);
             }
         }
-    } else if !branches.contains(&written) {
-        branches.push(written);
+    } else {
+        branches.insert(written);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::providers::report::ChangeLog;
 use crate::providers::schema::containers::{ArrayItems, ObjectShape};
 use crate::providers::schema::document::is_annotation;
-use crate::providers::schema::node::{KeywordFilter, KeywordSet, compare, next_integer, same};
+use crate::providers::schema::node::{KeywordFilter, KeywordSet, ValueSet, compare, next_integer, same};
 use crate::providers::schema::rules::{SchemaSubset, TypeSet, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, describe_or_drop};
 use serde_json::Value;
@@ -73,8 +73,8 @@ impl<'a> NodeFacts<'a> {
     }
 
     fn narrow(&mut self, values: &'a [Value], pointer: &str, source: DroppedKeyword<'a>) {
-        let known = self.values.take();
-        let both = |value: &&Value| known.as_ref().is_none_or(|known| known.iter().any(|there| same(there, value)));
+        let known = self.values.take().map(ValueSet::of);
+        let both = |value: &&Value| known.as_ref().is_none_or(|known| known.contains(value));
         self.values = Some(values.iter().filter(both).collect());
         self.listed.push((pointer.to_owned(), source));
     }

@@ -5,6 +5,8 @@ use crate::providers::schema::projector::{Projector, report_missing_target};
 use crate::providers::schema::rules::TypeSet;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use tool_core::schema::{is_schema, join_pointer as join};
 
 /// The constraints on one value. All parts have to hold. A node without parts accepts any value.
@@ -77,10 +79,15 @@ impl<'a> SchemaNode<'a> {
 
     /// Returns true if both are the same schema.
     pub(crate) fn same(&self, other: &Self) -> bool {
-        match (self.0.as_slice(), other.0.as_slice()) {
-            ([], []) => true,
-            ([NodePart::Schema(left)], [NodePart::Schema(right)]) => left.schema == right.schema,
-            _ => false,
+        self.0.len() < 2 && self.identity() == other.identity()
+    }
+
+    /// Returns what two nodes of the same schema have in common: nothing but itself for a node of several parts.
+    pub(crate) fn identity(&self) -> (Option<&'a Value>, *const Self) {
+        match self.0.as_slice() {
+            [] => (None, std::ptr::null()),
+            [NodePart::Schema(place)] => (Some(place.schema), std::ptr::null()),
+            _ => (None, self),
         }
     }
 }
@@ -183,7 +190,7 @@ impl<'a> Projector<'a> {
             report_missing_target(&mut self.log, pointer, reference);
             return None;
         };
-        match self.active.iter().position(|active| std::ptr::eq(*active, target.schema)) {
+        match self.active.get_index_of(&std::ptr::from_ref(target.schema)) {
             Some(at) if at >= floor => None,
             Some(_) => {
                 let detail = format!("`{reference}` refers to itself; inside, only the type is kept");
@@ -192,7 +199,7 @@ impl<'a> Projector<'a> {
             }
             None => {
                 self.log.rewritten(pointer, "$ref", format!("the target of `{reference}` replaces it"));
-                self.active.push(target.schema);
+                self.active.insert(target.schema);
                 Some(NodePart::Schema(target))
             }
         }
@@ -228,6 +235,39 @@ pub(crate) fn same(left: &Value, right: &Value) -> bool {
                 && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
         }
         _ => left == right,
+    }
+}
+
+/// Values by a hash that does not tell `1` from `1.0`.
+pub(crate) struct ValueSet<'a> {
+    hasher: RandomState,
+    values: HashMap<u64, Vec<&'a Value>>,
+}
+
+impl<'a> ValueSet<'a> {
+    pub(crate) fn of(values: impl IntoIterator<Item = &'a Value>) -> Self {
+        let mut set = Self { hasher: RandomState::new(), values: HashMap::new() };
+        for value in values {
+            set.values.entry(set.hash(value)).or_default().push(value);
+        }
+        set
+    }
+
+    /// Returns true if one of the values is the [same].
+    pub(crate) fn contains(&self, value: &Value) -> bool {
+        self.values.get(&self.hash(value)).is_some_and(|values| values.iter().any(|there| same(there, value)))
+    }
+
+    fn hash(&self, value: &Value) -> u64 {
+        match value {
+            // `-0.0` and `0.0` have one hash.
+            Value::Number(number) => self.hasher.hash_one((float(number) + 0.0).to_bits()),
+            Value::Array(items) => self.hasher.hash_one(items.iter().map(|item| self.hash(item)).collect::<Vec<_>>()),
+            Value::Object(members) => {
+                members.iter().fold(0, |all, (name, value)| all ^ self.hasher.hash_one((name, self.hash(value))))
+            }
+            _ => self.hasher.hash_one(value),
+        }
     }
 }
 

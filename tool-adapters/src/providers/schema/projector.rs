@@ -2,8 +2,8 @@
 
 use crate::providers::report::ChangeLog;
 use crate::providers::schema::document::{SchemaDocument, SchemaPlace, Subschema, for_each_schema, for_each_subschema};
-use indexmap::IndexMap;
-use serde_json::{Map, Value};
+use indexmap::{IndexMap, IndexSet};
+use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use tool_core::schema::join_pointer as join;
 
@@ -22,7 +22,7 @@ pub(crate) struct Projector<'a> {
     names: &'static DefinitionNames,
     pub(crate) definitions: Definitions<'a>,
     /// The targets of the references that led to the current schema.
-    pub(crate) active: Vec<&'a Value>,
+    pub(crate) active: IndexSet<*const Value>,
     pub(crate) depth: usize,
     /// The number of schemas visited so far.
     pub(crate) nodes: usize,
@@ -39,7 +39,7 @@ impl<'a> Projector<'a> {
             log: ChangeLog::default(),
             names,
             definitions: Definitions::default(),
-            active: Vec::new(),
+            active: IndexSet::new(),
             depth: 0,
             nodes: 0,
             budget: None,
@@ -80,13 +80,13 @@ pub(crate) struct Cycles(HashMap<*const Value, usize>);
 impl Cycles {
     pub(crate) fn of(document: &SchemaDocument<'_>) -> Self {
         let mut targets = IndexMap::new();
-        references(document, &SchemaPlace::root(document.root()), &|_, _| true, &mut |place| {
+        references(document, &SchemaPlace::root(document.root()), true, &mut |place| {
             targets.entry(std::ptr::from_ref(place.schema)).or_insert(place);
         });
         let mut edges = Vec::with_capacity(targets.len());
         for place in targets.values() {
             let mut to = Vec::new();
-            references(document, place, &is_entered, &mut |target| {
+            references(document, place, false, &mut |target| {
                 to.extend(targets.get_index_of(&std::ptr::from_ref(target.schema)));
             });
             edges.push(to);
@@ -102,22 +102,19 @@ impl Cycles {
 }
 
 /// Returns false for an optional property: a value need not have a value of the child.
-fn is_entered(map: &Map<String, Value>, child: &Subschema<'_>) -> bool {
+fn is_entered(required: &HashSet<&str>, child: &Subschema<'_>) -> bool {
     match (child.keyword, child.name) {
-        ("properties", Some(name)) => {
-            let required = map.get("required").and_then(Value::as_array);
-            required.is_some_and(|names| names.iter().any(|it| it == name))
-        }
+        ("properties", Some(name)) => required.contains(name),
         ("$defs", _) => false,
         _ => true,
     }
 }
 
-/// Visits the targets of the references inside a schema, in the subschemas that `enters` accepts.
+/// Visits the targets of the references inside a schema, in all its subschemas or in those that are entered.
 fn references<'a>(
     document: &SchemaDocument<'a>,
     place: &SchemaPlace<'a>,
-    enters: &dyn Fn(&Map<String, Value>, &Subschema<'a>) -> bool,
+    enters_all: bool,
     found: &mut dyn FnMut(SchemaPlace<'a>),
 ) {
     let mut open = vec![place.clone()];
@@ -127,8 +124,10 @@ fn references<'a>(
         if let Some(target) = reference.and_then(|reference| document.resolve(&pointer, reference)) {
             found(target);
         }
+        let required = map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let required = if enters_all { HashSet::new() } else { required.collect() };
         for_each_subschema(map, &pointer, &mut |child| {
-            if enters(map, &child) {
+            if enters_all || is_entered(&required, &child) {
                 open.push(child.place);
             }
         });
@@ -188,6 +187,8 @@ fn visit(start: usize, edges: &[Vec<usize>], seen: &mut [bool], leave: &mut dyn 
 pub(crate) struct Definitions<'a> {
     places: IndexMap<*const Value, (String, SchemaPlace<'a>)>,
     taken: HashSet<String>,
+    /// The number of the last name that was made of a taken one.
+    numbers: HashMap<String, usize>,
     written: usize,
     /// True if the projection has the root as it is, so that `#` means the same.
     pub(crate) root_stays: bool,
@@ -218,9 +219,9 @@ impl<'a> Definitions<'a> {
         }
         let base = (names.of_pointer)(&place.pointer);
         let mut name = base.clone();
-        let mut number = 1;
+        let number = self.numbers.entry(base.clone()).or_insert(1);
         while !self.taken.insert(name.clone()) {
-            number += 1;
+            *number += 1;
             name = format!("{base}{}{number}", names.separator);
         }
         self.places.insert(schema, (name.clone(), place));

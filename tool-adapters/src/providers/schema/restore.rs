@@ -3,14 +3,14 @@
 //! Members are cut from the text, so that the rest stays as the model wrote it, with numbers of any size.
 
 use crate::providers::schema::document::{SchemaDocument, SchemaPlace};
-use crate::providers::schema::node::same;
+use crate::providers::schema::node::{ValueSet, same};
 use crate::providers::schema::rules::TypeSet;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use tool_core::schema::join_pointer as join;
@@ -25,7 +25,8 @@ pub(crate) fn restore<'a>(schema: &Value, arguments: &'a str) -> Cow<'a, str> {
         return Cow::Borrowed(arguments);
     }
     let Ok(value) = serde_json::from_str::<&RawValue>(arguments) else { return Cow::Borrowed(arguments) };
-    let mut restorer = Restorer { text: arguments, sight: SchemaMatcher::new(schema), cuts: Vec::new() };
+    let sight = SchemaMatcher::new(schema, MIN_TRIALS + arguments.len());
+    let mut restorer = Restorer { text: arguments, sight, cuts: Vec::new() };
     if may_hold_null(value) {
         restorer.value(&[SchemaPlace { schema, pointer: String::new() }], value, 0);
     }
@@ -61,9 +62,11 @@ impl<'s, 't> Restorer<'s, 't> {
         // After the brace, or after the last member.
         let mut from = self.at(value) + 1;
         let mut first = true;
+        let required = required(schemas).collect::<HashSet<_>>();
         for (name, member) in members(value) {
             let end = self.at(member) + member.get().len();
-            if member.get() == "null" && self.sight.stands_for_absent(schemas, &name) {
+            let is_optional_null = member.get() == "null" && !required.contains(&*name);
+            if is_optional_null && self.sight.refuses_null(schemas, &name) {
                 // With the comma before it or, for the first member, the one after it.
                 let until = if first { self.behind_comma(end) } else { end };
                 self.cuts.push(from..until);
@@ -111,8 +114,9 @@ fn may_hold_null(value: &RawValue) -> bool {
 
 /// Returns the schema of the element at an index.
 fn item<'s>(schema: &SchemaPlace<'s>, at: usize) -> Option<SchemaPlace<'s>> {
-    if let Some(place) = schema.list("prefixItems").nth(at) {
-        return Some(place);
+    if let Some(first) = schema.schema.get("prefixItems").and_then(|first| first.get(at)) {
+        let pointer = join(&join(&schema.pointer, "prefixItems"), &at.to_string());
+        return Some(SchemaPlace { schema: first, pointer });
     }
     let pointer = || join(&schema.pointer, "items");
     schema.schema.get("items").map(|items| SchemaPlace { schema: items, pointer: pointer() })
@@ -175,6 +179,10 @@ struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 /// The maximum number of schemas that references and `allOf` lead to.
 const FOLLOWED: usize = 64;
 
+/// The number of branches of unions that may always be tried, and one more for each byte of the arguments. Reading 64 bytes
+/// again counts as a trial. Beyond the number, nulls stay.
+const MIN_TRIALS: usize = 200_000;
+
 /// The degree to which a value matches a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SchemaFit {
@@ -190,12 +198,33 @@ struct SchemaMatcher<'s> {
     document: SchemaDocument<'s>,
     /// By schema and value, as unions inside unions would be matched again and again.
     known: HashMap<(*const Value, *const u8), SchemaFit>,
+    /// The values of each `enum` that was compared.
+    listed: HashMap<*const Value, ValueSet<'s>>,
     depth: usize,
+    /// The number of branches that may still be tried.
+    trials: usize,
+}
+
+/// A value, with its members if it is an object, and its elements if it is an array.
+struct MatchedValue<'v> {
+    raw: &'v RawValue,
+    members: Vec<(Cow<'v, str>, &'v RawValue)>,
+    names: HashSet<Cow<'v, str>>,
+    elements: Vec<&'v RawValue>,
+}
+
+impl<'v> MatchedValue<'v> {
+    fn new(raw: &'v RawValue) -> Self {
+        let members = members(raw);
+        let names = members.iter().map(|(name, _)| name.clone()).collect();
+        Self { raw, members, names, elements: elements(raw) }
+    }
 }
 
 impl<'s> SchemaMatcher<'s> {
-    fn new(root: &'s Value) -> Self {
-        Self { document: SchemaDocument::new(root), known: HashMap::new(), depth: 0 }
+    fn new(root: &'s Value, trials: usize) -> Self {
+        let document = SchemaDocument::new(root);
+        Self { document, known: HashMap::new(), listed: HashMap::new(), depth: 0, trials }
     }
 
     /// Returns all schemas of a value.
@@ -203,14 +232,13 @@ impl<'s> SchemaMatcher<'s> {
         let base = self.base(place);
         match unions_of(&base) {
             unions if unions.is_empty() => base,
-            unions => self.choose(base, unions, value).0,
+            unions => self.choose(base, unions, &MatchedValue::new(value)).0,
         }
     }
 
-    /// Returns true for a null that stands for an absent property: the property is optional and does not accept null.
-    fn stands_for_absent(&mut self, schemas: &[SchemaPlace<'s>], name: &str) -> bool {
-        let is_required = required(schemas).any(|required| required == name);
-        !is_required && named(schemas, name).any(|place| self.fit(place, RawValue::NULL) == SchemaFit::Not)
+    /// Returns true for a property that does not accept null. If it is optional, null stands for an absent one.
+    fn refuses_null(&mut self, schemas: &[SchemaPlace<'s>], name: &str) -> bool {
+        named(schemas, name).any(|place| self.fit(place, RawValue::NULL) == SchemaFit::Not)
     }
 
     /// Returns a schema with the schemas that it refers to and includes.
@@ -231,7 +259,7 @@ impl<'s> SchemaMatcher<'s> {
         &mut self,
         base: Vec<SchemaPlace<'s>>,
         mut unions: Vec<Vec<SchemaPlace<'s>>>,
-        value: &RawValue,
+        value: &MatchedValue<'_>,
     ) -> (Vec<SchemaPlace<'s>>, SchemaFit) {
         let Some(union) = unions.pop() else {
             let fit = self.fit_all(&base, value);
@@ -239,6 +267,8 @@ impl<'s> SchemaMatcher<'s> {
         };
         let mut best: Option<(Vec<SchemaPlace<'s>>, SchemaFit)> = None;
         for branch in union.into_iter().filter(|_| base.len() < FOLLOWED) {
+            let Some(left) = self.trials.checked_sub(1) else { break };
+            self.trials = left;
             let inside = self.base(branch);
             let mut rest = unions.clone();
             rest.extend(unions_of(&inside));
@@ -259,43 +289,43 @@ impl<'s> SchemaMatcher<'s> {
         if let Some(fit) = self.known.get(&key) {
             return *fit;
         }
-        if self.depth >= DEEPEST {
+        let Some(left) = self.trials.checked_sub(value.get().len() / 64).filter(|_| self.depth < DEEPEST) else {
             return SchemaFit::Not;
-        }
+        };
+        self.trials = left;
         self.depth += 1;
         let base = self.base(place);
         let unions = unions_of(&base);
-        let (_, fit) = self.choose(base, unions, value);
+        let (_, fit) = self.choose(base, unions, &MatchedValue::new(value));
         self.depth -= 1;
         self.known.insert(key, fit);
         fit
     }
 
-    fn fit_all(&mut self, schemas: &[SchemaPlace<'s>], value: &RawValue) -> SchemaFit {
-        if !schemas.iter().all(|place| takes(place.schema, value)) {
+    fn fit_all(&mut self, schemas: &[SchemaPlace<'s>], value: &MatchedValue<'_>) -> SchemaFit {
+        if !schemas.iter().all(|place| self.takes(place.schema, value.raw)) {
             return SchemaFit::Not;
         }
-        match type_of(value) {
+        match type_of(value.raw) {
             TypeSet::OBJECT => self.fit_members(schemas, value),
             TypeSet::ARRAY => self.fit_elements(schemas, value),
             _ => SchemaFit::Fully,
         }
     }
 
-    fn fit_members(&mut self, schemas: &[SchemaPlace<'s>], value: &RawValue) -> SchemaFit {
-        let members = members(value);
-        let given = |name: &str| members.iter().any(|(known, _)| known == name);
-        if !required(schemas).all(given) {
+    fn fit_members(&mut self, schemas: &[SchemaPlace<'s>], value: &MatchedValue<'_>) -> SchemaFit {
+        if !required(schemas).all(|name| value.names.contains(name)) {
             return SchemaFit::Not;
         }
+        let required = required(schemas).collect::<HashSet<_>>();
         let mut fit = SchemaFit::Fully;
-        for (name, member) in members {
-            let mut places = named(schemas, &name).peekable();
+        for (name, member) in &value.members {
+            let mut places = named(schemas, name).peekable();
             // A strict object accepts no others.
             if places.peek().is_none() {
                 return SchemaFit::Not;
             }
-            if member.get() == "null" && self.stands_for_absent(schemas, &name) {
+            if member.get() == "null" && !required.contains(&**name) && self.refuses_null(schemas, name) {
                 fit = fit.min(SchemaFit::Strictly);
                 continue;
             }
@@ -309,9 +339,27 @@ impl<'s> SchemaMatcher<'s> {
         fit
     }
 
-    fn fit_elements(&mut self, schemas: &[SchemaPlace<'s>], value: &RawValue) -> SchemaFit {
+    /// Returns true if the type and the listed values of one schema accept the value.
+    fn takes(&mut self, schema: &'s Value, value: &RawValue) -> bool {
+        if *schema == Value::Bool(false) || !TypeSet::of_schema(schema).intersects(type_of(value)) {
+            return false;
+        }
+        let listed = schema.get("enum").filter(|values| values.is_array());
+        let only = schema.get("const");
+        if listed.is_none() && only.is_none() {
+            return true;
+        }
+        let Ok(value) = serde_json::from_str::<Value>(value.get()) else { return false };
+        only.is_none_or(|only| same(only, &value))
+            && listed.is_none_or(|values| {
+                let set = || ValueSet::of(values.as_array().into_iter().flatten());
+                self.listed.entry(std::ptr::from_ref(values)).or_insert_with(set).contains(&value)
+            })
+    }
+
+    fn fit_elements(&mut self, schemas: &[SchemaPlace<'s>], value: &MatchedValue<'_>) -> SchemaFit {
         let mut fit = SchemaFit::Fully;
-        for (at, element) in elements(value).into_iter().enumerate() {
+        for (at, element) in value.elements.iter().enumerate() {
             for place in schemas.iter().filter_map(|schema| item(schema, at)) {
                 fit = fit.min(self.fit(place, element));
             }
@@ -321,22 +369,6 @@ impl<'s> SchemaMatcher<'s> {
         }
         fit
     }
-}
-
-/// Returns true if the type and the listed values of one schema accept the value.
-fn takes(schema: &Value, value: &RawValue) -> bool {
-    if *schema == Value::Bool(false) {
-        return false;
-    }
-    let types = TypeSet::of_schema(schema);
-    let listed = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice);
-    let only = schema.get("const").map(std::slice::from_ref);
-    let parsed = || serde_json::from_str::<Value>(value.get()).ok();
-    types.intersects(type_of(value))
-        && [listed, only]
-            .into_iter()
-            .flatten()
-            .all(|values| parsed().is_some_and(|it| values.iter().any(|one| same(one, &it))))
 }
 
 /// Returns the schemas of a property.

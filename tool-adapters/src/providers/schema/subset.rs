@@ -10,6 +10,7 @@ use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, Schema
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
 use crate::providers::schema::rules::{SchemaSubset, TypeSet};
 use crate::providers::schema::words::{describe, describe_or_drop, words};
+use indexmap::IndexSet;
 use serde_json::{Map, Number, Value, json};
 use std::collections::HashSet;
 
@@ -31,7 +32,7 @@ impl<'a> SubsetProjector<'a> {
     fn root(&mut self) -> Option<Value> {
         let root = self.base.document.root();
         let merged = self.base.merged(SchemaNode::of(SchemaPlace::root(root)), false)?;
-        self.base.active.push(root);
+        self.base.active.insert(root);
         let mut facts = self.facts(&merged.own, TypeSet::OBJECT);
         self.base.report_root_type();
         for (pointer, (keyword, _)) in &facts.listed {
@@ -55,7 +56,7 @@ impl<'a> SubsetProjector<'a> {
         self.base.active.pop();
         let mut definitions = Map::new();
         while let Some((name, place)) = self.base.next_definition() {
-            self.base.active.push(place.schema);
+            self.base.active.insert(place.schema);
             // The form has no schema that accepts no value. One that accepts any value is wider.
             let written = self.node(SchemaNode::of(place)).unwrap_or_default();
             self.base.active.pop();
@@ -133,8 +134,13 @@ impl<'a> SubsetProjector<'a> {
         if types != TypeSet::ALL {
             beside.push(NodePart::TypeSet(types));
         }
-        let branches = union.nodes.iter().cloned().map(|node| SchemaNode(beside.clone()).and(node));
-        let written: Vec<SchemaObject> = branches.filter_map(|branch| self.node(branch)).collect();
+        let mut written = Vec::with_capacity(union.nodes.len());
+        for node in union.nodes.iter().cloned() {
+            // Each branch has all keywords beside the union.
+            self.base.nodes += beside.len();
+            let beside = if self.base.is_exhausted() { Vec::new() } else { beside.clone() };
+            written.extend(self.node(SchemaNode(beside).and(node)));
+        }
         let notes: Vec<KeywordSet<'a>> = own.iter().map(|own| own.reading(KeywordFilter::Annotations)).collect();
         let facts = self.facts(&notes, TypeSet::ALL);
         let joined = self.join(written, facts);
@@ -148,10 +154,11 @@ impl<'a> SubsetProjector<'a> {
 
     /// Joins branches to one schema. `facts` has the annotations of all of them.
     fn join(&mut self, branches: Vec<SchemaObject>, mut facts: NodeFacts<'a>) -> Option<SchemaObject> {
-        let mut flat: Vec<SchemaObject> = Vec::with_capacity(branches.len());
+        let mut distinct = IndexSet::with_capacity(branches.len());
         for branch in branches {
-            push_branch(&mut flat, branch);
+            push_branch(&mut distinct, branch);
         }
+        let mut flat = distinct.into_iter().collect::<Vec<_>>();
         let null = self.subset.typed && flat.iter().any(is_null) && flat.len() > 1;
         if null {
             flat.retain(|branch| !is_null(branch));
@@ -404,7 +411,7 @@ impl<'a> SubsetProjector<'a> {
 
     /// Writes the keywords about items.
     fn array(&mut self, items: ArrayItems<'a>, inside: &mut SchemaObject) {
-        let closed = items.rest.is_none().then_some(items.first.len());
+        let closed = items.closed();
         let stated = inside.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
         let most = closed.into_iter().chain(stated).min();
         let item = items.alike(most).and_then(|node| self.node(node));
@@ -453,7 +460,7 @@ impl<'a> SubsetProjector<'a> {
             inside.insert("properties".to_owned(), Value::Object(properties));
         }
         if !shape.required.is_empty() {
-            inside.insert("required".to_owned(), json!(shape.required));
+            inside.insert("required".to_owned(), shape.required.iter().copied().collect());
         }
         if self.subset.maps && !is_any(shape.rest.as_ref()) {
             let further = shape.rest.and_then(|node| self.property(node, false));
@@ -492,14 +499,23 @@ fn annotate(written: &mut SchemaObject, facts: &mut NodeFacts<'_>) {
     }
 }
 
+/// The maximum size of all copies of a description.
+const MAX_COPIES: usize = 64 * 1024;
+
 /// Adds the description to each branch without one, or to the first if all have one.
 fn share_description(branches: &mut [SchemaObject], facts: &NodeFacts<'_>) {
     let Some(text) = describe(&facts.descriptions, &facts.dropped) else { return };
     let all_have = branches.iter().all(|branch| branch.contains_key("description"));
+    let copies = (MAX_COPIES / text.len().max(1)).max(1);
+    let mut written = 0;
     for (at, branch) in branches.iter_mut().enumerate() {
         let own = branch.get("description").and_then(Value::as_str);
         let joined = match own {
-            None => text.clone(),
+            None if written >= copies => continue,
+            None => {
+                written += 1;
+                text.clone()
+            }
             Some(own) if all_have && at == 0 => format!("{text}\n{own}"),
             Some(_) => continue,
         };

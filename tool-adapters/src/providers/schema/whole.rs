@@ -7,6 +7,7 @@ use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, Schema
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
 use crate::providers::schema::rules::{PropertyNames, TypeSet, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, can_describe, describe};
+use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, is_standard_format, join_pointer as join};
 
@@ -61,29 +62,22 @@ impl<'a> WholeProjector<'a> {
 
     /// Writes a node that was merged from several schemas.
     fn whole_node(&mut self, node: SchemaNode<'a>) -> Value {
-        let mut parts: Vec<Value> = Vec::new();
+        let mut parts = IndexSet::new();
         for part in node.0 {
             let written = match part {
                 NodePart::Schema(place) => self.whole(place),
                 NodePart::Any(nodes) => {
-                    let mut branches: Vec<Value> = Vec::new();
-                    for branch in nodes.into_iter().map(|node| self.whole_node(node)) {
-                        if !branches.contains(&branch) {
-                            branches.push(branch);
-                        }
-                    }
-                    json!({"anyOf": branches})
+                    let branches = nodes.into_iter().map(|node| self.whole_node(node)).collect::<IndexSet<_>>();
+                    json!({"anyOf": branches.into_iter().collect::<Value>()})
                 }
                 NodePart::KeywordSet(_) | NodePart::TypeSet(_) => continue,
             };
-            if !parts.contains(&written) {
-                parts.push(written);
-            }
+            parts.insert(written);
         }
         match parts.len() {
             0 => json!({}),
             1 => parts.pop().unwrap_or_default(),
-            _ => json!({"allOf": parts}),
+            _ => json!({"allOf": parts.into_iter().collect::<Value>()}),
         }
     }
 
@@ -245,7 +239,7 @@ impl<'a> WholeProjector<'a> {
         }
         written.insert("properties".to_owned(), Value::Object(properties));
         if !merged.shape.required.is_empty() {
-            written.insert("required".to_owned(), json!(merged.shape.required));
+            written.insert("required".to_owned(), merged.shape.required.iter().copied().collect());
         }
         if !is_any(merged.shape.rest.as_ref()) {
             let rest = merged.shape.rest.map_or(Value::Bool(false), |node| self.whole_node(node));

@@ -3,6 +3,7 @@
 use crate::providers::report::ChangeLog;
 use indexmap::IndexSet;
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 
 /// The maximum size in bytes of a schema in words.
 const LONGEST: usize = 200;
@@ -32,13 +33,15 @@ pub(crate) fn can_describe((keyword, value): DroppedKeyword<'_>) -> bool {
 
 /// Returns the phrases of keywords, such as `5 to 480; default 30`.
 pub(crate) fn words(dropped: &[DroppedKeyword<'_>]) -> Option<String> {
-    let mut phrases: Vec<String> = Vec::new();
-    for (at, (keyword, value)) in dropped.iter().enumerate() {
-        let phrase = phrase_of_bounds(keyword, value, dropped);
-        let again = dropped.iter().take(at).any(|(earlier, other)| earlier == keyword && other == value);
-        phrases.extend(phrase.filter(|phrase| !again && !phrases.contains(phrase)));
+    let mut bounds = HashMap::<&str, Vec<&Value>>::new();
+    for (keyword, value) in dropped.iter().filter(|(keyword, _)| pair_of(keyword).is_some()) {
+        bounds.entry(keyword).or_default().push(value);
     }
-    (!phrases.is_empty()).then(|| phrases.join("; "))
+    let mut seen = HashSet::new();
+    let fresh = dropped.iter().filter(|keyword| seen.insert(**keyword));
+    let phrases = fresh.filter_map(|(keyword, value)| phrase_of_bounds(keyword, value, &bounds));
+    let phrases = phrases.collect::<IndexSet<_>>();
+    (!phrases.is_empty()).then(|| phrases.into_iter().collect::<Vec<_>>().join("; "))
 }
 
 /// Returns descriptions followed by phrases in parentheses.
@@ -51,20 +54,24 @@ pub(crate) fn describe(descriptions: &[&str], dropped: &[DroppedKeyword<'_>]) ->
     }
 }
 
-/// Returns the phrase of a keyword. A lower bound and its upper bound have one phrase, which is the lower bound's.
-fn phrase_of_bounds(keyword: &str, value: &Value, dropped: &[DroppedKeyword<'_>]) -> Option<String> {
+/// Returns the lower and the upper bound of a keyword that is one of them, and what they count.
+fn pair_of(keyword: &str) -> Option<(&'static str, &'static str, &'static str)> {
     const PAIRS: [(&str, &str, &str); 4] = [
         ("minimum", "maximum", ""),
         ("minLength", "maxLength", " characters"),
         ("minItems", "maxItems", " items"),
         ("minProperties", "maxProperties", " properties"),
     ];
-    let bound = |name: &str| {
-        let mut all = dropped.iter().filter(|(keyword, _)| *keyword == name);
-        all.next().map(|(_, value)| *value).filter(|_| all.next().is_none())
+    PAIRS.into_iter().find(|(low, high, _)| keyword == *low || keyword == *high)
+}
+
+/// Returns the phrase of a keyword. A lower bound and its upper bound have one phrase, which is the lower bound's.
+fn phrase_of_bounds(keyword: &str, value: &Value, bounds: &HashMap<&str, Vec<&Value>>) -> Option<String> {
+    let bound = |name: &str| match bounds.get(name)?.as_slice() {
+        [only] => Some(*only),
+        _ => None,
     };
-    let pair = PAIRS.iter().find(|(low, high, _)| keyword == *low || keyword == *high);
-    let range = pair.and_then(|(low, high, what)| Some((*low, bound(low)?, bound(high)?, what)));
+    let range = pair_of(keyword).and_then(|(low, high, what)| Some((low, bound(low)?, bound(high)?, what)));
     let Some((low, least, most, what)) = range else { return phrase(keyword, value) };
     let range = if least == most { format!("{least}{what}") } else { format!("{least} to {most}{what}") };
     (keyword == low).then_some(range)

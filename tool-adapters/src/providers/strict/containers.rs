@@ -7,6 +7,7 @@ use crate::providers::schema::rules::TypeSet;
 use crate::providers::strict::projector::{
     PlacedKeyword, StrictFacts, StrictProjector, StrictSchema, joined, nullable,
 };
+use indexmap::IndexSet;
 use serde_json::{Map, Number, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tool_core::schema::join_pointer as join;
@@ -19,15 +20,12 @@ impl<'a> StrictProjector<'a> {
         let places = first.len();
         let follow = most.is_none_or(|most| usize::try_from(most).is_ok_and(|most| most > places));
         let rest = rest.filter(|_| follow || places == 0);
-        let mut branches: Vec<SchemaObject> = Vec::new();
+        let mut branches = IndexSet::new();
         for place in first.into_iter().chain(rest.clone()) {
-            if let Some(written) = self.node(place)?
-                && !branches.contains(&written)
-            {
-                branches.push(written);
-            }
+            branches.extend(self.node(place)?);
         }
-        let alike = joined(branches).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
+        let alike = joined(branches.into_iter().collect())
+            .ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
         written.insert("items".to_owned(), alike.into());
         for keyword in of_type(facts, &["minItems", "maxItems"]) {
             let few = keyword.name == "minItems" && keyword.value.as_u64().is_some_and(|least| least <= 1);

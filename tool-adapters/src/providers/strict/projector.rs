@@ -8,7 +8,9 @@ use crate::providers::schema::projector::{DefinitionNames, MAX_DEPTH, Projector}
 use crate::providers::schema::rules::{TypeSet, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, describe, describe_or_drop};
 use crate::providers::strict::budget::{StrictForm, check_limits};
+use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
 /// The maximum number of schemas that are written. References multiply: `a` refers to `b` twice, `b` to `c` twice, and so on.
 const MOST: usize = 20_000;
@@ -75,7 +77,7 @@ impl<'a> StrictProjector<'a> {
         };
         let Some(target) = self.base.document.resolve(&place.pointer, reference) else { return Ok(None) };
         let beside = map.keys().filter(|keyword| *keyword != "$ref" && !is_plumbing(keyword)).count();
-        let copied = self.base.active.iter().any(|active| std::ptr::eq(*active, target.schema));
+        let copied = self.base.active.contains(&std::ptr::from_ref(target.schema));
         if beside > 0 && !copied && self.base.nodes < MOST / 2 {
             return Ok(None);
         }
@@ -99,10 +101,9 @@ impl<'a> StrictProjector<'a> {
                 _ => Err(NotStrict::Keyword { pointer, keyword: "false".to_owned() }),
             };
         };
-        if self.base.active.iter().any(|active| std::ptr::eq(*active, schema)) {
+        if !self.base.active.insert(schema) {
             return Err(NotStrict::Recursive { pointer });
         }
-        self.base.active.push(schema);
         let reference = map.get("$ref").and_then(Value::as_str);
         own.push(KeywordSet { map, pointer: pointer.clone(), reads: KeywordFilter::All });
         if let Some(reference) = reference {
@@ -132,14 +133,14 @@ impl<'a> StrictProjector<'a> {
         }
         let beside = own.iter().map(|own| own.reading(KeywordFilter::Assertions));
         let beside = beside.filter(|own| own.keywords().any(|(keyword, _)| !is_followed(keyword))).collect::<Vec<_>>();
-        let mut branches = Vec::new();
+        let mut branches = IndexSet::new();
         for place in list_places(union.value, holder, union.name) {
             let written = if beside.is_empty() { self.node(place)? } else { self.branch(place, &beside)? };
             if let Some(written) = written {
                 push_branch(&mut branches, written);
             }
         }
-        let Some(written) = joined(branches) else { return Ok(None) };
+        let Some(written) = joined(branches.into_iter().collect()) else { return Ok(None) };
         if !written.contains_key("anyOf") {
             self.base.log.rewritten(holder, union.name, "the branches are one schema");
         }
@@ -155,6 +156,8 @@ impl<'a> StrictProjector<'a> {
         let floor = self.base.active.len();
         let mut own = Vec::new();
         self.gather(place, &mut own)?;
+        // Each branch has all keywords beside the union.
+        self.base.nodes += beside.len();
         own.extend_from_slice(beside);
         let written = self.own(&own);
         self.base.active.truncate(floor);
@@ -229,6 +232,7 @@ impl<'a> StrictProjector<'a> {
             return;
         }
         let known = facts.values.take();
+        let known = known.map(HashSet::<&Value>::from_iter);
         let both = |value: &&Value| known.as_ref().is_none_or(|known| known.contains(value));
         facts.values = Some(values.iter().filter(both).collect());
         facts.constant |= constant;

@@ -5,6 +5,7 @@ use crate::transport::http::failure::{RequestFailure, RetryAdvice};
 use crate::transport::model_access::{ApiKey, log_excerpt};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use tool_core::session::{ModelInfo, ModelStep, RawTurn};
 use tool_core::tool::ProviderId;
 use tool_core::trace::{ModelUsage, TokenUsage};
@@ -30,7 +31,7 @@ pub(crate) struct AnswerCollector<'a> {
 pub(crate) struct Answer {
     text: String,
     calls: Vec<ToolCall>,
-    truncated_calls: Vec<String>,
+    truncated_calls: HashSet<String>,
     items: Vec<Value>,
     finish: Option<Finish>,
     /// The first error, or the provider's own.
@@ -80,7 +81,7 @@ impl AnswerCollector<'_> {
         let message = log_excerpt(&error.to_string(), self.key);
         tracing::warn!(provider = %self.provider, error = %message, "failed to read a part of a model's answer");
         if let ProtocolError::Truncated { call_id: Some(id) } = &error {
-            self.answer.truncated_calls.push(id.clone());
+            self.answer.truncated_calls.insert(id.clone());
         }
         // The provider's error is the cause of the errors that follow from it.
         if self.answer.error.is_none() || matches!(error, ProtocolError::Provider { .. }) {
@@ -96,7 +97,7 @@ impl AnswerCollector<'_> {
         let is_complete = self.answer.finish.is_some();
         if !is_complete {
             let before = self.answer.calls.len();
-            self.answer.calls.retain(|call| !self.answer.truncated_calls.iter().any(|id| id == call.id()));
+            self.answer.calls.retain(|call| !self.answer.truncated_calls.contains(call.id()));
             if self.answer.calls.len() < before {
                 // The raw turn contains the call that is left out.
                 self.answer.items.clear();
@@ -157,7 +158,7 @@ impl AnswerCollector<'_> {
 
     fn step(self) -> ModelStep {
         let truncated = self.answer.truncated_calls;
-        let is_truncated = |call: &ToolCall| truncated.iter().any(|id| id == call.id());
+        let is_truncated = |call: &ToolCall| truncated.contains(call.id());
         let calls = self.answer.calls.into_iter().map(|call| {
             if is_truncated(&call) && call.arguments().trim().is_empty() {
                 // Without arguments the call would run as if it took none. `{` makes its response report invalid JSON.

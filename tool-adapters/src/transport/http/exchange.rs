@@ -9,6 +9,7 @@ use crate::transport::request_span::STATUS_CODE;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use std::time::Duration;
+use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 use tool_core::session::ModelStep;
 use tool_core::{ToolError, time, trace};
@@ -114,6 +115,9 @@ pub fn client_builder() -> reqwest::ClientBuilder {
 /// Maximum number of bytes that are read of an error's body.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
+/// The number of bytes that are read before other tasks run.
+const SLICE: usize = 16 * 1024;
+
 /// One attempt of a request.
 pub(crate) struct Exchange<'a> {
     pub(crate) endpoint: &'a Endpoint,
@@ -147,7 +151,9 @@ impl Exchange<'_> {
                             self.max_bytes
                         ))));
                     }
-                    answer.collect(protocol.push(chunk.as_ref()));
+                    if let Err(failure) = self.read(chunk.as_ref(), protocol, &mut answer).await {
+                        break Some(failure);
+                    }
                 }
                 Ok(None) => break None,
                 Err(failure) => break Some(failure),
@@ -155,6 +161,22 @@ impl Exchange<'_> {
         };
         answer.collect(protocol.finish());
         answer.into_step(failure)
+    }
+
+    /// Reads bytes in slices. The runtime runs other tasks between them, so that timeouts and cancellation fire there too.
+    async fn read(
+        &self,
+        bytes: &[u8],
+        protocol: &mut dyn Protocol,
+        answer: &mut AnswerCollector<'_>,
+    ) -> Result<(), RequestFailure> {
+        for slice in bytes.chunks(SLICE) {
+            answer.collect(protocol.push(slice));
+            if slice.len() == SLICE {
+                self.with_timeout(yield_now()).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the response if its status is a success.
@@ -199,7 +221,11 @@ impl Exchange<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::providers::{declare, protocol};
+    use crate::transport::http::answer::{Answer, UsageReporter};
     use crate::transport::model_access::env_setting;
+    use std::cell::Cell;
+    use tool_core::ToolContext;
 
     fn endpoint(provider: Provider, base: &str, model: &str, stream: bool) -> Endpoint {
         let access = ModelAccess {
@@ -250,6 +276,43 @@ mod tests {
         let base = "https://host:8443/team/v1/?api-version=2";
         assert_eq!(url(Provider::OpenAiChat, base, "m"), "https://host:8443/team/v1/chat/completions?api-version=2");
         assert_eq!(url(Provider::Ollama, "box:11434", "m"), "http://box:11434/api/chat");
+    }
+
+    #[tokio::test]
+    async fn lets_other_tasks_run_between_slices() {
+        let endpoint = endpoint(Provider::OpenAiChat, "http://host", "m", true);
+        let exchange = Exchange {
+            endpoint: &endpoint,
+            client: &client_builder().build().expect("a client"),
+            deadline: Instant::now() + Duration::from_mins(1),
+            idle: Duration::from_mins(1),
+            max_bytes: usize::MAX,
+        };
+        let declarations = declare(Provider::OpenAiChat, &ToolContext::builder().build().expect("no tools"));
+        let mut answer = AnswerCollector {
+            provider: Provider::OpenAiChat,
+            model: "m",
+            declarations: &declarations,
+            key: None,
+            listener: None,
+            usage: UsageReporter::new(None),
+            answer: Answer::default(),
+        };
+        let mut protocol = protocol(Provider::OpenAiChat);
+        let bytes = b": a comment\n".repeat(SLICE);
+        let turns = Cell::new(0);
+        let others = async {
+            while turns.get() < usize::MAX {
+                turns.set(turns.get() + 1);
+                yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            read = exchange.read(&bytes, &mut *protocol, &mut answer) => assert!(read.is_ok()),
+            () = others => {}
+        }
+        assert_eq!(turns.get(), bytes.len() / SLICE);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The task of a live conversation, across its connections.
 
+use crate::providers::framing::frame::is_too_large_to_parse;
 use crate::providers::spec::LiveMessage;
 use crate::providers::{Declarations, Event, Protocol, ProtocolError, Request, declare_tools, protocol};
 use crate::transport::call_note::{decision_note, update_note, updated_call_id};
@@ -247,7 +248,8 @@ impl LiveTask {
     }
 
     fn receive(&mut self, bytes: &[u8], connection: &mut Connection) {
-        let Ok(message) = serde_json::from_slice::<Value>(bytes) else {
+        let text = std::str::from_utf8(bytes).ok().filter(|text| !is_too_large_to_parse(text));
+        let Some(message) = text.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
             // The protocol describes the problem.
             let mut events = self.protocol.push(bytes);
             if events.is_empty() {
