@@ -6,12 +6,16 @@ use std::process::{Command, Output};
 
 /// Creates a crate outside the workspace and runs it.
 fn run(name: &str, dependency: &str, main: &str) -> Output {
+    run_in_edition("2024", name, dependency, main)
+}
+
+fn run_in_edition(edition: &str, name: &str, dependency: &str, main: &str) -> Output {
     let root = super::root();
     let folder = root.join("target/fresh").join(name);
     fs::create_dir_all(folder.join("src")).expect("a folder");
     let path = root.join("tool-core");
     let manifest = format!(
-        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
+        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"{edition}\"\n\n[workspace]\n\n[dependencies]\n\
          {dependency} path = '{}' }}\ntokio = {{ version = \"1\", features = [\"macros\", \"rt-multi-thread\"] }}\n",
         path.display()
     );
@@ -117,4 +121,56 @@ async fn main() {
 fn a_renamed_dependency_works() {
     let text = printed(&run("fresh-renamed", "far = { package = \"tool-core\",", RENAMED));
     assert_eq!(text, "Some(\"\\\"1 tea\\\"\")\nSome(\"2\")\n");
+}
+
+const EDITION_2021: &str = r##"
+use tool_core::{RunContext, ToolContext, tool, toolset};
+
+#[derive(Default)]
+struct Random;
+
+#[toolset]
+impl Random {
+    /// Generate a number.
+    #[tool]
+    fn gen(&self, gen: u8, #[arg(default = 3, range(1..=9))] seed: u8) -> u8 {
+        gen + seed
+    }
+
+    /// Stop.
+    #[tool]
+    fn stop(&self) -> ! {
+        panic!("stopped")
+    }
+
+    /// Stop later.
+    #[tool]
+    async fn stop_later(&self, gen: Option<&str>) -> ! {
+        panic!("stopped {gen:?}")
+    }
+}
+
+/// Generate again.
+#[tool(name = "again", args = AgainArgs)]
+async fn gen(#[arg(default)] gen: u8) -> u8 {
+    gen
+}
+
+#[tokio::main]
+async fn main() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let tools = ToolContext::discover().expect("sound");
+    let ctx = RunContext::detached();
+    println!("{:?}", tools.call("gen", r#"{"gen":4}"#, &ctx).await.data_json());
+    println!("{:?}", tools.call("again", r#"{"gen":5}"#, &ctx).await.data_json());
+    for name in ["stop", "stop_later"] {
+        println!("{:?}", tools.call(name, "{}", &ctx).await.error().map(|error| error.kind));
+    }
+}
+"##;
+
+#[test]
+fn edition_2021_may_use_its_names_and_never_return() {
+    let text = printed(&run_in_edition("2021", "fresh-2021", "tool-core = {", EDITION_2021));
+    assert_eq!(text, "Some(\"7\")\nSome(\"5\")\nSome(Internal)\nSome(Internal)\n");
 }

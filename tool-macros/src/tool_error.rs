@@ -124,13 +124,13 @@ enum ErrorShape<'a> {
 /// ```text
 /// impl __tool::IntoToolError for CalendarError where Self: Display {
 ///     fn into_tool_error(self) -> __tool::ToolError {
-///         let message = ToString::to_string(&self);
-///         match self { Self::Busy { .. } => __tool::ToolError::conflict(message).retryable(true) }
+///         let __message = ToString::to_string(&self);
+///         match self { Self::Busy { .. } => __tool::ToolError::conflict(__message).retryable(true) }
 ///     }
 /// }
 /// ```
 fn expand(error: &ErrorItem) -> TokenStream {
-    let (message, ident) = (generated("message"), error.ident);
+    let (message, ident) = (generated("__message"), error.ident);
     let body = match &error.shape {
         ErrorShape::Struct(options) => constructed(options),
         ErrorShape::Enum(variants) => {
@@ -163,9 +163,9 @@ fn implementation(error: &ErrorItem, body: &TokenStream, place: Span) -> TokenSt
     }
 }
 
-/// Expands to: `__tool::ToolError::rate_limit(message).retryable(true)`
+/// Expands to: `__tool::ToolError::rate_limit(__message).retryable(true)`
 fn constructed(options: &ToolErrorOptions) -> TokenStream {
-    let (kind, message) = (generated(options.kind.unwrap_or("permanent")), generated("message"));
+    let (kind, message) = (generated(options.kind.unwrap_or("permanent")), generated("__message"));
     let retryable = options.retryable.map(|set| quote!(.retryable(#set)));
     let partial = options.partial_side_effects.map(|set| quote!(.partial_side_effects(#set)));
     quote_spanned!(Span::mixed_site()=> __tool::ToolError::#kind(#message) #retryable #partial)

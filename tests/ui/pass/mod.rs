@@ -6,10 +6,13 @@
 pub mod block_inside_a_function;
 pub mod block_made_by_a_macro;
 pub mod conditional_methods;
+pub mod constants_in_scope;
 pub mod everything_in_a_block;
 pub mod framework_by_another_path;
+pub mod generic_parameters;
 pub mod generic_types;
 pub mod hostile_scope;
+pub mod macros_in_scope;
 pub mod nested_modules;
 pub mod no_implicit_prelude;
 pub mod raw_identifiers;

@@ -291,10 +291,12 @@ impl<T> ReturnedSchema for Probe<T> {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __output {
-    ($generator:expr, $type:ty) => {{
-        use $crate::__private::ReturnedSchema as _;
-        (&&&$crate::__private::Probe::<$type>::new()).__tool_schema($generator)
-    }};
+    ($type:ty) => {
+        |__tool_generator| {
+            use $crate::__private::ReturnedSchema as _;
+            (&&&$crate::__private::Probe::<$type>::new()).__tool_schema(__tool_generator)
+        }
+    };
 }
 
 impl<T, E> SpanEnding<Result<T, E>> for IsResult {
@@ -331,9 +333,18 @@ pub fn agent_span<T, E: SpanEnding<T>>(name: &'static str, _: Probe<T>, _: E) ->
 macro_rules! __tool_span {
     ($name:expr, $path:literal $(, $returned:ty)?) => {
         $crate::__span_of!(
-            tool_span [$name, const { $crate::__private::function_id(::core::concat!(::core::module_path!(), $path)) }]
+            tool_span [$name, const { $crate::__private::function_id($crate::__path!($path)) }]
             $($returned)?
         )
+    };
+}
+
+/// Writes the path of an item of the module.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __path {
+    ($path:literal) => {
+        ::core::concat!(::core::module_path!(), $path)
     };
 }
 

@@ -58,8 +58,13 @@ fn documentation(argument: &Argument) -> TokenStream {
 
 /// Returns the name of the field, at the place of the parameter. Lints treat it as generated.
 pub(crate) fn field(argument: &Argument) -> Ident {
+    let place = located(argument.ident);
+    if argument.ident == "gen" {
+        // The user's edition may not reserve it, and that of generated code does.
+        return Ident::new_raw("gen", place);
+    }
     let mut ident = argument.ident.clone();
-    ident.set_span(located(argument.ident));
+    ident.set_span(place);
     ident
 }
 

@@ -22,12 +22,12 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     let (args, cfgs) = (&expansion.args, expansion.cfgs());
     let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('__de)), args.where_clause());
     let rows = expansion.tool.arguments().enumerate().map(|(i, argument)| row(expansion, i, argument));
-    let (fields, body) = (generated("fields"), body(expansion));
+    let (fields, body) = (generated("__f"), body(expansion));
     let implementation = quote_spanned! {Span::mixed_site()=>
         #cfgs
         impl #generics __tool::ArgumentStruct<'__de> for #applied #clause {
             const PARAMETERS: &'static [__Row] = &[#(#rows),*];
-            fn decode<F: __tool::Fields<'__de>>(#fields: &mut F) -> __Result<Self, F::Error> { #body }
+            fn decode<__F: __tool::Fields<'__de>>(#fields: &mut __F) -> __Result<Self, __F::Error> { #body }
         }
     };
     let deserialize = needs_deserialize(expansion).then(|| deserialize(expansion));
@@ -45,8 +45,8 @@ fn deserialize(expansion: &ToolExpansion) -> TokenStream {
     quote_spanned! {Span::mixed_site()=>
         #cfgs
         impl #generics __tool::serde::Deserialize<'__de> for #applied #clause {
-            fn deserialize<D: __tool::serde::Deserializer<'__de>>(from: D) -> __Result<Self, D::Error> {
-                __tool::deserialize_arguments(from)
+            fn deserialize<__D: __tool::serde::Deserializer<'__de>>(__from: __D) -> __Result<Self, __D::Error> {
+                __tool::deserialize_arguments(__from)
             }
         }
     }
@@ -54,7 +54,7 @@ fn deserialize(expansion: &ToolExpansion) -> TokenStream {
 
 fn body(expansion: &ToolExpansion) -> TokenStream {
     let span = Span::mixed_site();
-    let (fields, args) = (generated("fields"), generated("args"));
+    let (fields, args) = (generated("__f"), generated("__args"));
     let (reading, rest_is_there) = (reading(expansion), expansion.tool.arguments().any(is_kept));
     let values = expansion.tool.arguments().enumerate().map(|(i, argument)| {
         let (name, value) = (field(argument), field_value(expansion, i, argument));
@@ -65,7 +65,7 @@ fn body(expansion: &ToolExpansion) -> TokenStream {
     let built = quote_spanned!(span=> Self { #(#built),* });
     let checks = checks(expansion);
     let finish = rest_is_there.then(|| {
-        let rest = generated("rest");
+        let rest = generated("__rest");
         quote_spanned!(span=> #fields.finish(#rest)?;)
     });
     if checks.is_empty() && finish.is_none() {
@@ -83,7 +83,7 @@ fn body(expansion: &ToolExpansion) -> TokenStream {
 /// Writes the loop over the members of the object.
 fn reading(expansion: &ToolExpansion) -> TokenStream {
     let span = Span::mixed_site();
-    let (fields, rest, found) = (generated("fields"), generated("rest"), generated("index"));
+    let (fields, rest, found) = (generated("__f"), generated("__rest"), generated("__index"));
     let count = expansion.tool.arguments().count();
     if count == 0 {
         // Every member is unknown to an empty table, and therefore an error.
@@ -116,7 +116,7 @@ fn reading(expansion: &ToolExpansion) -> TokenStream {
 }
 
 fn slot(i: usize) -> Ident {
-    format_ident!("f{i}", span = Span::mixed_site())
+    format_ident!("__f{i}", span = Span::mixed_site())
 }
 
 /// Returns whether the members of the parameter are kept until the end: it is flattened, or left to the derives.
@@ -127,7 +127,7 @@ fn is_kept(argument: &Argument) -> bool {
 /// Expands to: `fields.required(f0, 0)?`
 fn field_value(expansion: &ToolExpansion, i: usize, argument: &Argument) -> TokenStream {
     let (span, place) = (Span::mixed_site(), located(argument.ty));
-    let (fields, rest) = (generated("fields"), generated("rest"));
+    let (fields, rest) = (generated("__f"), generated("__rest"));
     if !argument.derived.is_empty() {
         let (ty, name) = (derived_ident(expansion, i), field(argument));
         return quote_spanned!(span=> #fields.flattened::<#ty>(&mut #rest)?.#name);
@@ -149,7 +149,7 @@ fn checks(expansion: &ToolExpansion) -> TokenStream {
         let mut name = field(argument);
         name.set_span(place);
         // An error about the value points at the type.
-        let (fields, args) = (Ident::new("fields", place), Ident::new("args", place));
+        let (fields, args) = (Ident::new("__f", place), Ident::new("__args", place));
         argument.constraints.iter().map(move |limit| {
             let checker = checker(limit);
             quote_spanned!(place=> #fields.check(#number, __tool::#checker(&#args.#name, &Self::PARAMETERS[#number]))?;)

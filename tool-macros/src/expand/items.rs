@@ -117,7 +117,7 @@ fn options(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
 
 /// Expands to: `.setup(|this| __tool::lifecycle(async move { __tool::outcome!(GoogleCalendar::setup(this).await) }))`
 fn lifecycle(method: &str, function: &FunctionItem, scope: &ItemScope) -> TokenStream {
-    let (method, this, path, name) = (generated(method), generated("this"), scope.self_path(), function.ident());
+    let (method, this, path, name) = (generated(method), generated("__this"), scope.self_path(), function.ident());
     let awaited = function.sig.asyncness.map(|_| quote!(.await));
     let outcome = quote_spanned!(located(name)=> __tool::outcome!(#path::#name(#this) #awaited));
     quote_spanned!(located(name)=> .#method(|#this| __tool::lifecycle(async move { #outcome })))

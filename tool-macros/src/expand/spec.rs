@@ -17,7 +17,7 @@ use crate::tokens::{compact, generated, line, located, mentions, with_static_lif
 ///
 /// ```text
 /// __tool::ToolSpec::new("create_event", "Create a new calendar event.", __tool_create_event, <CreateEventArgs as __tool::ArgumentStruct>::PARAMETERS)
-///     .at(file!(), 42, concat!(module_path!(), "::GoogleCalendar::create_event"))
+///     .at(::core::file!(), 42, __tool::path!("::GoogleCalendar::create_event"))
 ///     .category(__tool::Category::Action)
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
@@ -49,10 +49,10 @@ pub(super) fn path(expansion: &ToolExpansion) -> String {
     }
 }
 
-/// Expands to: `.at(file!(), 42, concat!(module_path!(), "::GoogleCalendar"))`
+/// Expands to: `.at(::core::file!(), 42, __tool::path!("::GoogleCalendar"))`
 pub(super) fn source_location(line: u32, path: &str) -> TokenStream {
     let line = proc_macro2::Literal::u32_unsuffixed(line);
-    quote_spanned!(Span::mixed_site()=> .at(file!(), #line, concat!(module_path!(), #path)))
+    quote_spanned!(Span::mixed_site()=> .at(::core::file!(), #line, __tool::path!(#path)))
 }
 
 fn options(expansion: &ToolExpansion) -> TokenStream {
@@ -70,7 +70,7 @@ fn options(expansion: &ToolExpansion) -> TokenStream {
     });
     let (choices, confirm) = (choices(options), confirm(expansion));
     let guide = options.guide.as_ref().map(|guide| {
-        quote_spanned!(Span::mixed_site()=> .guide(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", #guide))))
+        quote_spanned!(Span::mixed_site()=> .guide(::core::include_str!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), "/", #guide))))
     });
     quote!(#title #choices #confirm #timeout #(#flags)* #max_output #max_calls #guide)
 }
@@ -113,7 +113,7 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
 
 /// Expands to: `.instance_defaults(&[(2, |this| __tool::default_json::<u32>(&(this.minutes)))])`
 fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
-    let this = generated("this");
+    let this = generated("__this");
     let each: Vec<TokenStream> = expansion
         .tool
         .arguments()
@@ -128,7 +128,7 @@ fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
     (!each.is_empty()).then(|| quote!(.instance_defaults(&[#(#each),*])))
 }
 
-/// Expands to: `.output(|g| __tool::output!(g, Result<Event, CalendarError>))`. A type that cannot be named has no schema.
+/// Expands to: `.output(__tool::output!(Result<Event, CalendarError>))`. A type that cannot be named has no schema.
 fn output(expansion: &ToolExpansion) -> Option<TokenStream> {
     let ReturnType::Type(_, ty) = &expansion.tool.function.sig.output else { return None };
     let is_unit = matches!(ungrouped_type(ty), Type::Tuple(tuple) if tuple.elems.is_empty());
@@ -136,6 +136,5 @@ fn output(expansion: &ToolExpansion) -> Option<TokenStream> {
         return None;
     }
     let named = with_static_lifetimes(expansion.scope.without_self(ty));
-    let generator = generated("g");
-    Some(quote_spanned!(located(ty)=> .output(|#generator| __tool::output!(#generator, #named))))
+    Some(quote_spanned!(located(ty)=> .output(__tool::output!(#named))))
 }

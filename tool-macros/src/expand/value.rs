@@ -66,7 +66,7 @@ fn converted(
     literal: Option<&Literal>,
     convert: &dyn Fn(&TokenStream) -> TokenStream,
 ) -> TokenStream {
-    let (span, each) = (Span::mixed_site(), generated("value").to_token_stream());
+    let (span, each) = (Span::mixed_site(), generated("__value").to_token_stream());
     let on_each = convert(&each);
     match argument.passing {
         ParamPassing { form: PassingForm::StrSlice | PassingForm::StrVec, .. } => quote_spanned! {span=>

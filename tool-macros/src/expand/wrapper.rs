@@ -2,13 +2,13 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
-use syn::ReturnType;
+use syn::{ReturnType, Type};
 
 use super::arguments::field;
 use super::expansion::ToolExpansion;
 use crate::attr::tool::Confirm;
 use crate::model::parameter::{Argument, DefaultValue};
-use crate::model::passing::PassingForm;
+use crate::model::passing::{PassingForm, ungrouped_type};
 use crate::model::toolset::Parameter;
 use crate::tokens::{generated, located};
 
@@ -32,14 +32,14 @@ pub(crate) fn confirm_ident(expansion: &ToolExpansion) -> Ident {
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     let span = Span::mixed_site();
-    let (name, cfgs, call) = (ident(expansion), expansion.cfgs(), generated("call"));
+    let (name, cfgs, call) = (ident(expansion), expansion.cfgs(), generated("__call"));
     let (self_ty, generics, clause) =
         (&expansion.scope.self_ty, expansion.scope.declared(), expansion.scope.where_clause());
     let this =
-        if expansion.tool.has_receiver() { generated("this").to_token_stream() } else { quote_spanned!(span=> _) };
+        if expansion.tool.has_receiver() { generated("__this").to_token_stream() } else { quote_spanned!(span=> _) };
     let applied = expansion.args.applied(&quote!('__a));
     let binding = expansion.tool.arguments().next().map(|_| {
-        let args = generated("args");
+        let args = generated("__args");
         quote_spanned!(span=> let #args =)
     });
     let (contexts, frozen, answer, confirm) =
@@ -57,12 +57,12 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
 }
 
 fn context_ident(position: usize) -> Ident {
-    format_ident!("ctx{position}", span = Span::mixed_site())
+    format_ident!("__ctx{position}", span = Span::mixed_site())
 }
 
 /// Expands to: `let ctx0 = __tool::context::<&RunContext>(call)?;`
 fn contexts(expansion: &ToolExpansion) -> TokenStream {
-    let call = generated("call");
+    let call = generated("__call");
     let each = expansion.tool.parameters.iter().enumerate().filter_map(|(position, slot)| match slot {
         Parameter::Context(ty) => {
             let (name, place, ty) = (context_ident(position), located(ty), expansion.scope.without_self(ty));
@@ -74,14 +74,14 @@ fn contexts(expansion: &ToolExpansion) -> TokenStream {
 }
 
 fn frozen_ident(index: usize) -> Ident {
-    format_ident!("default{index}", span = Span::mixed_site())
+    format_ident!("__default{index}", span = Span::mixed_site())
 }
 
 /// Expands to: `let default2 = call.or_instance_default(args.duration_minutes, 2)?;`
 ///
 /// The default was evaluated and published when the tool was bound.
 fn frozen(expansion: &ToolExpansion) -> TokenStream {
-    let (args, call) = (generated("args"), generated("call"));
+    let (args, call) = (generated("__args"), generated("__call"));
     let each = expansion
         .tool
         .arguments()
@@ -97,8 +97,8 @@ fn frozen(expansion: &ToolExpansion) -> TokenStream {
 /// Writes the call and the conversion of its result, which depends on the traits of the result.
 fn answer(expansion: &ToolExpansion) -> TokenStream {
     let function = &expansion.tool.function.sig;
-    let (call, name) = (generated("call"), &function.ident);
-    let this = expansion.tool.has_receiver().then(|| generated("this").to_token_stream());
+    let (call, name) = (generated("__call"), &function.ident);
+    let this = expansion.tool.has_receiver().then(|| generated("__this").to_token_stream());
     let passed = expansion.tool.parameters.iter().enumerate().map(|(position, slot)| match slot {
         Parameter::Context(_) => context_ident(position).to_token_stream(),
         Parameter::Argument(argument) => {
@@ -122,10 +122,15 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
         ReturnType::Default => located(name),
     };
     let called = quote_spanned!(located(name)=> #path(#(#passed),*));
+    // What never returns has no result to convert. Before edition 2024 its type would not be inferred.
+    let is_never = matches!(&function.output, ReturnType::Type(_, ty) if matches!(ungrouped_type(ty), Type::Never(_)));
+    if function.asyncness.is_none() && is_never {
+        return called;
+    }
     if function.asyncness.is_none() {
         return quote_spanned!(returned=> __Ok(__tool::respond!(#call, #called)));
     }
-    let future = generated("future");
+    let future = generated("__future");
     // If the method borrows nothing, its future is made outside of the block. Otherwise the block would store the
     // arguments a second time.
     let borrows = expansion.tool.arguments().any(|argument| argument.passing.form.borrows_args());
@@ -134,14 +139,18 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
     } else {
         (quote_spanned!(located(name)=> let #future = #called;), future.to_token_stream())
     };
-    let answered = quote_spanned!(returned=> __tool::respond!(#call, #awaited.await));
+    let answered = if is_never {
+        quote_spanned!(returned=> #awaited.await)
+    } else {
+        quote_spanned!(returned=> __tool::respond!(#call, #awaited.await))
+    };
     quote_spanned!(located(name)=> #made __Ok(__tool::pending(async move { #answered })))
 }
 
 /// Writes the argument in the form that the method takes.
 fn pass(index: usize, argument: &Argument) -> TokenStream {
     let span = Span::mixed_site();
-    let (args, name) = (generated("args"), field(argument));
+    let (args, name) = (generated("__args"), field(argument));
     let place = if matches!(argument.default, DefaultValue::Instance(_)) {
         frozen_ident(index).to_token_stream()
     } else {
@@ -165,7 +174,7 @@ fn pass(index: usize, argument: &Argument) -> TokenStream {
 
 /// Expands to: `args.tags.iter().map(|text| &**text).collect::<Vec<&str>>()`
 fn texts(place: &TokenStream) -> TokenStream {
-    quote_spanned!(Span::mixed_site()=> #place.iter().map(|text| &**text).collect::<__Vec<&str>>())
+    quote_spanned!(Span::mixed_site()=> #place.iter().map(|__text| &**__text).collect::<__Vec<&str>>())
 }
 
 /// Expands to:
@@ -184,9 +193,9 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     let generics = expansion.scope.is_generic().then(|| quote!(<#generics>));
     Some(quote_spanned! {Span::mixed_site()=>
         #cfgs
-        fn #name #generics(text: &str) -> bool #clause {
-            let decide: fn(&#applied) -> bool = #decide;
-            __tool::decode_arguments::<#applied>(text).map_or(true, |args| decide(&args))
+        fn #name #generics(__text: &str) -> bool #clause {
+            let __decide: fn(&#applied) -> bool = #decide;
+            __tool::decode_arguments::<#applied>(__text).map_or(true, |__args| __decide(&__args))
         }
     })
 }

@@ -46,48 +46,49 @@ const _: () = {
             __Row::new::<Option<Vec<String>>>("attendees", "Addresses of the attendees"),
             __Row::new::<__Option<__String>>("description", "Text shown in the event"),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            let mut f1 = __None;
-            let mut f2 = __None;
-            let mut f3 = __None;
-            let mut f4 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    0 => f0 = __Some(fields.value()?),
-                    1 => f1 = __Some(fields.value()?),
-                    2 => f2 = __Some(fields.value()?),
-                    3 => f3 = __Some(fields.value()?),
-                    _ => f4 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            let mut __f2 = __None;
+            let mut __f3 = __None;
+            let mut __f4 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    0 => __f0 = __Some(__f.value()?),
+                    1 => __f1 = __Some(__f.value()?),
+                    2 => __f2 = __Some(__f.value()?),
+                    3 => __f3 = __Some(__f.value()?),
+                    _ => __f4 = __Some(__f.value()?),
                 }
             }
-            let args = Self {
-                title: fields.required(f0, 0)?,
-                start_time: fields.required(f1, 1)?,
-                duration_minutes: f2.unwrap_or_else(|| -> u32 { 30 }),
-                attendees: fields.required(f3, 3)?,
-                description: fields.required(f4, 4)?,
+            let __args = Self {
+                title: __f.required(__f0, 0)?,
+                start_time: __f.required(__f1, 1)?,
+                duration_minutes: __f2.unwrap_or_else(|| -> u32 { 30 }),
+                attendees: __f.required(__f3, 3)?,
+                description: __f.required(__f4, 4)?,
             };
-            fields
-                .check(
-                    2,
-                    __tool::in_range(&args.duration_minutes, &Self::PARAMETERS[2]),
-                )?;
-            __Ok(args)
+            __f.check(
+                2,
+                __tool::in_range(&__args.duration_minutes, &Self::PARAMETERS[2]),
+            )?;
+            __Ok(__args)
         }
     }
     fn __tool_create_event<'__a>(
-        this: &'__a GoogleCalendar,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a GoogleCalendar,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<CreateEventArgs<'__a>>()?;
-        let ctx0 = __tool::context::<&RunContext>(call)?;
+        let __args = __call.decode::<CreateEventArgs<'__a>>()?;
+        let __ctx0 = __tool::context::<&RunContext>(__call)?;
         __Ok(
             __tool::pending(async move {
                 __tool::respond!(
-                    call, GoogleCalendar::create_event(this, ctx0, args.title, args
-                    .start_time, args.duration_minutes, args.attendees, args.description
-                    .as_deref()). await
+                    __call, GoogleCalendar::create_event(__this, __ctx0, __args.title,
+                    __args.start_time, __args.duration_minutes, __args.attendees, __args
+                    .description.as_deref()). await
                 )
             }),
         )
@@ -104,18 +105,18 @@ const _: () = {
                             <CreateEventArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
                         )
                         .at(
-                            file!(),
+                            ::core::file!(),
                             0,
-                            concat!(module_path!(), "::GoogleCalendar::create_event"),
+                            __tool::path!("::GoogleCalendar::create_event"),
                         )
                         .category(__tool::Category::Action)
                         .confirm(__tool::Confirm::Always)
                         .timeout_ms(5000)
                         .uses_context()
-                        .output(|g| __tool::output!(g, Result < Event, CalendarError >)),
+                        .output(__tool::output!(Result < Event, CalendarError >)),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::GoogleCalendar"));
+            .at(::core::file!(), 0, __tool::path!("::GoogleCalendar"));
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < GoogleCalendar > (||

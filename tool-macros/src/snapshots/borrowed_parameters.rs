@@ -49,60 +49,62 @@ const _: () = {
             __Row::new::<__Vec<__String>>("j", ""),
             __Row::new::<__String>("type", ""),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            let mut f1 = __None;
-            let mut f2 = __None;
-            let mut f3 = __None;
-            let mut f4 = __None;
-            let mut f5 = __None;
-            let mut f6 = __None;
-            let mut f7 = __None;
-            let mut f8 = __None;
-            let mut f9 = __None;
-            let mut f10 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    0 => f0 = __Some(fields.value()?),
-                    1 => f1 = __Some(fields.value()?),
-                    2 => f2 = __Some(fields.value()?),
-                    3 => f3 = __Some(fields.value()?),
-                    4 => f4 = __Some(fields.value()?),
-                    5 => f5 = __Some(fields.value()?),
-                    6 => f6 = __Some(fields.value()?),
-                    7 => f7 = __Some(fields.value()?),
-                    8 => f8 = __Some(fields.value()?),
-                    9 => f9 = __Some(fields.value()?),
-                    _ => f10 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            let mut __f2 = __None;
+            let mut __f3 = __None;
+            let mut __f4 = __None;
+            let mut __f5 = __None;
+            let mut __f6 = __None;
+            let mut __f7 = __None;
+            let mut __f8 = __None;
+            let mut __f9 = __None;
+            let mut __f10 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    0 => __f0 = __Some(__f.value()?),
+                    1 => __f1 = __Some(__f.value()?),
+                    2 => __f2 = __Some(__f.value()?),
+                    3 => __f3 = __Some(__f.value()?),
+                    4 => __f4 = __Some(__f.value()?),
+                    5 => __f5 = __Some(__f.value()?),
+                    6 => __f6 = __Some(__f.value()?),
+                    7 => __f7 = __Some(__f.value()?),
+                    8 => __f8 = __Some(__f.value()?),
+                    9 => __f9 = __Some(__f.value()?),
+                    _ => __f10 = __Some(__f.value()?),
                 }
             }
             __Ok(Self {
-                a: fields.required(f0, 0)?,
-                b: fields.required(f1, 1)?,
-                c: fields.required(f2, 2)?,
-                d: fields.required(f3, 3)?,
-                e: fields.required(f4, 4)?,
-                f: fields.required(f5, 5)?,
-                g: fields.required(f6, 6)?,
-                h: fields.required(f7, 7)?,
-                i: fields.required(f8, 8)?,
-                j: fields.required(f9, 9)?,
-                r#type: fields.required(f10, 10)?,
+                a: __f.required(__f0, 0)?,
+                b: __f.required(__f1, 1)?,
+                c: __f.required(__f2, 2)?,
+                d: __f.required(__f3, 3)?,
+                e: __f.required(__f4, 4)?,
+                f: __f.required(__f5, 5)?,
+                g: __f.required(__f6, 6)?,
+                h: __f.required(__f7, 7)?,
+                i: __f.required(__f8, 8)?,
+                j: __f.required(__f9, 9)?,
+                r#type: __f.required(__f10, 10)?,
             })
         }
     }
     fn __tool_lent<'__a>(
         _: &'__a (),
-        call: __tool::Invocation<'__a>,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<LentArgs<'__a>>()?;
+        let __args = __call.decode::<LentArgs<'__a>>()?;
         __Ok(
             __tool::respond!(
-                call, lent(& * args.a, args.b.as_deref(), & * args.c, args.d.as_deref(),
-                & args.e, args.f.as_ref(), args.g.into_cow(), args.h
-                .map(__tool::Text::into_cow), & * args.i.iter().map(| text | & * * text)
-                .collect:: < __Vec < & str >> (), args.j.iter().map(| text | & * * text)
-                .collect:: < __Vec < & str >> (), & * args.r#type)
+                __call, lent(& * __args.a, __args.b.as_deref(), & * __args.c, __args.d
+                .as_deref(), & __args.e, __args.f.as_ref(), __args.g.into_cow(), __args.h
+                .map(__tool::Text::into_cow), & * __args.i.iter().map(| __text | & * *
+                __text).collect:: < __Vec < & str >> (), __args.j.iter().map(| __text | &
+                * * __text).collect:: < __Vec < & str >> (), & * __args.r#type)
             ),
         )
     }
@@ -112,7 +114,7 @@ const _: () = {
             __tool_lent,
             <LentArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
         )
-        .at(file!(), 0, concat!(module_path!(), "::lent"));
+        .at(::core::file!(), 0, __tool::path!("::lent"));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& lent), & __TOOL_SPEC)
     }

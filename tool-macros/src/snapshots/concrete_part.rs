@@ -18,24 +18,24 @@ const _: () = {
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for DeleteArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    _ => f0 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    _ => __f0 = __Some(__f.value()?),
                 }
             }
-            __Ok(Self {
-                id: fields.required(f0, 0)?,
-            })
+            __Ok(Self { id: __f.required(__f0, 0)? })
         }
     }
     fn __tool_delete<'__a>(
-        this: &'__a Calendar,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Calendar,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<DeleteArgs>()?;
-        __Ok(__tool::respond!(call, Calendar::delete(this, args.id)))
+        let __args = __call.decode::<DeleteArgs>()?;
+        __Ok(__tool::respond!(__call, Calendar::delete(__this, __args.id)))
     }
     static __TOOL_PART: __tool::PartSpec<Calendar> = __tool::PartSpec::new(
             &[
@@ -45,12 +45,12 @@ const _: () = {
                         __tool_delete,
                         <DeleteArgs as __tool::ArgumentStruct>::PARAMETERS,
                     )
-                    .at(file!(), 0, concat!(module_path!(), "::Calendar::delete"))
+                    .at(::core::file!(), 0, __tool::path!("::Calendar::delete"))
                     .confirm(__tool::Confirm::Always)
                     .destructive(),
             ],
         )
-        .at(file!(), 0, concat!(module_path!(), "::Calendar"));
+        .at(::core::file!(), 0, __tool::path!("::Calendar"));
     __tool::inventory::submit! {
         __tool::Registration::part(& __TOOL_PART)
     }

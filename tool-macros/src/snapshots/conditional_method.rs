@@ -33,45 +33,49 @@ const _: () = {
             __Row::new::<u8>("digits", "")
                 .constraints(&[__Limit::integers(__Some(0), __Some(9), false)]),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    _ => f0 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    _ => __f0 = __Some(__f.value()?),
                 }
             }
-            let args = Self {
-                digits: fields.required(f0, 0)?,
+            let __args = Self {
+                digits: __f.required(__f0, 0)?,
             };
-            fields.check(0, __tool::in_range(&args.digits, &Self::PARAMETERS[0]))?;
-            __Ok(args)
+            __f.check(0, __tool::in_range(&__args.digits, &Self::PARAMETERS[0]))?;
+            __Ok(__args)
         }
     }
     #[cfg(unix)]
     fn __tool_now<'__a>(
-        this: &'__a Clock,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Clock,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<NowArgs>()?;
-        __Ok(__tool::respond!(call, Clock::now(this, args.digits)))
+        let __args = __call.decode::<NowArgs>()?;
+        __Ok(__tool::respond!(__call, Clock::now(__this, __args.digits)))
     }
     #[cfg(windows)]
     struct NowArgs {}
     #[cfg(windows)]
     impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
         const PARAMETERS: &'static [__Row] = &[];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            fields.next(Self::PARAMETERS)?;
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            __f.next(Self::PARAMETERS)?;
             __Ok(Self {})
         }
     }
     #[cfg(windows)]
     fn __tool_now<'__a>(
-        this: &'__a Clock,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Clock,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        call.decode::<NowArgs>()?;
-        __Ok(__tool::respond!(call, Clock::now(this)))
+        __call.decode::<NowArgs>()?;
+        __Ok(__tool::respond!(__call, Clock::now(__this)))
     }
     impl __tool::MainToolsetBlock for Clock {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -85,8 +89,8 @@ const _: () = {
                             __tool_now,
                             <NowArgs as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Clock::now"))
-                        .output(|g| __tool::output!(g, u64)),
+                        .at(::core::file!(), 0, __tool::path!("::Clock::now"))
+                        .output(__tool::output!(u64)),
                     #[cfg(windows)]
                     __tool::ToolSpec::new(
                             "now",
@@ -94,11 +98,11 @@ const _: () = {
                             __tool_now,
                             <NowArgs as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Clock::now"))
-                        .output(|g| __tool::output!(g, u64)),
+                        .at(::core::file!(), 0, __tool::path!("::Clock::now"))
+                        .output(__tool::output!(u64)),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::Clock"));
+            .at(::core::file!(), 0, __tool::path!("::Clock"));
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Clock > (|| __tool::discovery!(Clock))

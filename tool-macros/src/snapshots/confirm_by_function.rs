@@ -22,32 +22,38 @@ const _: () = {
             __Row::new::<u64>("id", ""),
             __Row::new::<CloseAccountArgs>("other", ""),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            let mut f1 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    0 => f0 = __Some(fields.value()?),
-                    _ => f1 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    0 => __f0 = __Some(__f.value()?),
+                    _ => __f1 = __Some(__f.value()?),
                 }
             }
             __Ok(Self {
-                id: fields.required(f0, 0)?,
-                other: fields.required(f1, 1)?,
+                id: __f.required(__f0, 0)?,
+                other: __f.required(__f1, 1)?,
             })
         }
     }
     fn __tool_close_account<'__a>(
-        this: &'__a Bank,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Bank,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<__ToolCloseAccountArgs>()?;
-        __Ok(__tool::respond!(call, Bank::close_account(this, args.id, args.other)))
+        let __args = __call.decode::<__ToolCloseAccountArgs>()?;
+        __Ok(
+            __tool::respond!(
+                __call, Bank::close_account(__this, __args.id, __args.other)
+            ),
+        )
     }
-    fn __tool_confirm_close_account(text: &str) -> bool {
-        let decide: fn(&__ToolCloseAccountArgs) -> bool = <Bank>::is_large;
-        __tool::decode_arguments::<__ToolCloseAccountArgs>(text)
-            .map_or(true, |args| decide(&args))
+    fn __tool_confirm_close_account(__text: &str) -> bool {
+        let __decide: fn(&__ToolCloseAccountArgs) -> bool = <Bank>::is_large;
+        __tool::decode_arguments::<__ToolCloseAccountArgs>(__text)
+            .map_or(true, |__args| __decide(&__args))
     }
     impl __tool::MainToolsetBlock for Bank {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -60,11 +66,11 @@ const _: () = {
                             __tool_close_account,
                             <__ToolCloseAccountArgs as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Bank::close_account"))
+                        .at(::core::file!(), 0, __tool::path!("::Bank::close_account"))
                         .confirm(__tool::Confirm::When(__tool_confirm_close_account)),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::Bank"));
+            .at(::core::file!(), 0, __tool::path!("::Bank"));
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Bank > (|| __tool::discovery!(Bank))

@@ -82,56 +82,58 @@ const _: () = {
             __Row::new::<u8>("tries", "")
                 .constraints(&[__Limit::integers(__None, __Some(10), false)]),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            let mut f1 = __None;
-            let mut f2 = __None;
-            let mut f3 = __None;
-            let mut f4 = __None;
-            let mut f5 = __None;
-            let mut f6 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    0 => f0 = __Some(fields.value()?),
-                    1 => f1 = __Some(fields.value()?),
-                    2 => f2 = __Some(fields.value()?),
-                    3 => f3 = __Some(fields.value()?),
-                    4 => f4 = __Some(fields.value()?),
-                    5 => f5 = __Some(fields.value()?),
-                    _ => f6 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            let mut __f2 = __None;
+            let mut __f3 = __None;
+            let mut __f4 = __None;
+            let mut __f5 = __None;
+            let mut __f6 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    0 => __f0 = __Some(__f.value()?),
+                    1 => __f1 = __Some(__f.value()?),
+                    2 => __f2 = __Some(__f.value()?),
+                    3 => __f3 = __Some(__f.value()?),
+                    4 => __f4 = __Some(__f.value()?),
+                    5 => __f5 = __Some(__f.value()?),
+                    _ => __f6 = __Some(__f.value()?),
                 }
             }
-            let args = Self {
-                to: fields.required(f0, 0)?,
-                subject: fields.required(f1, 1)?,
-                copies: fields.required(f2, 2)?,
-                priority: f3
+            let __args = Self {
+                to: __f.required(__f0, 0)?,
+                subject: __f.required(__f1, 1)?,
+                copies: __f.required(__f2, 2)?,
+                priority: __f3
                     .unwrap_or_else(|| -> String { ::core::convert::Into::into("low") }),
-                weight: fields.required(f4, 4)?,
-                chance: fields.required(f5, 5)?,
-                tries: fields.required(f6, 6)?,
+                weight: __f.required(__f4, 4)?,
+                chance: __f.required(__f5, 5)?,
+                tries: __f.required(__f6, 6)?,
             };
-            fields.check(0, __tool::has_length(&args.to, &Self::PARAMETERS[0]))?;
-            fields.check(0, __tool::matches_pattern(&args.to, &Self::PARAMETERS[0]))?;
-            fields.check(1, __tool::has_length(&args.subject, &Self::PARAMETERS[1]))?;
-            fields.check(2, __tool::has_items(&args.copies, &Self::PARAMETERS[2]))?;
-            fields.check(2, __tool::has_format(&args.copies, &Self::PARAMETERS[2]))?;
-            fields.check(3, __tool::is_one_of(&args.priority, &Self::PARAMETERS[3]))?;
-            fields.check(4, __tool::is_one_of(&args.weight, &Self::PARAMETERS[4]))?;
-            fields.check(5, __tool::in_range(&args.chance, &Self::PARAMETERS[5]))?;
-            fields.check(6, __tool::in_range(&args.tries, &Self::PARAMETERS[6]))?;
-            __Ok(args)
+            __f.check(0, __tool::has_length(&__args.to, &Self::PARAMETERS[0]))?;
+            __f.check(0, __tool::matches_pattern(&__args.to, &Self::PARAMETERS[0]))?;
+            __f.check(1, __tool::has_length(&__args.subject, &Self::PARAMETERS[1]))?;
+            __f.check(2, __tool::has_items(&__args.copies, &Self::PARAMETERS[2]))?;
+            __f.check(2, __tool::has_format(&__args.copies, &Self::PARAMETERS[2]))?;
+            __f.check(3, __tool::is_one_of(&__args.priority, &Self::PARAMETERS[3]))?;
+            __f.check(4, __tool::is_one_of(&__args.weight, &Self::PARAMETERS[4]))?;
+            __f.check(5, __tool::in_range(&__args.chance, &Self::PARAMETERS[5]))?;
+            __f.check(6, __tool::in_range(&__args.tries, &Self::PARAMETERS[6]))?;
+            __Ok(__args)
         }
     }
     fn __tool_send<'__a>(
         _: &'__a (),
-        call: __tool::Invocation<'__a>,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<SendArgs<'__a>>()?;
+        let __args = __call.decode::<SendArgs<'__a>>()?;
         __Ok(
             __tool::respond!(
-                call, send(args.to, & * args.subject, args.copies, args.priority, args
-                .weight, args.chance, args.tries)
+                __call, send(__args.to, & * __args.subject, __args.copies, __args
+                .priority, __args.weight, __args.chance, __args.tries)
             ),
         )
     }
@@ -141,7 +143,7 @@ const _: () = {
             __tool_send,
             <SendArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
         )
-        .at(file!(), 0, concat!(module_path!(), "::send"));
+        .at(::core::file!(), 0, __tool::path!("::send"));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& send), & __TOOL_SPEC)
     }

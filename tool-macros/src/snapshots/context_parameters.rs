@@ -25,28 +25,30 @@ const _: () = {
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for LookUpArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<String>("query", "")];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    _ => f0 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    _ => __f0 = __Some(__f.value()?),
                 }
             }
             __Ok(Self {
-                query: fields.required(f0, 0)?,
+                query: __f.required(__f0, 0)?,
             })
         }
     }
     fn __tool_look_up<'__a>(
         _: &'__a (),
-        call: __tool::Invocation<'__a>,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<LookUpArgs>()?;
-        let ctx0 = __tool::context::<RunContext>(call)?;
-        let ctx1 = __tool::context::<&User>(call)?;
-        let ctx3 = __tool::context::<Cancellation>(call)?;
-        let future = look_up(ctx0, ctx1, args.query, ctx3);
-        __Ok(__tool::pending(async move { __tool::respond!(call, future. await) }))
+        let __args = __call.decode::<LookUpArgs>()?;
+        let __ctx0 = __tool::context::<RunContext>(__call)?;
+        let __ctx1 = __tool::context::<&User>(__call)?;
+        let __ctx3 = __tool::context::<Cancellation>(__call)?;
+        let __future = look_up(__ctx0, __ctx1, __args.query, __ctx3);
+        __Ok(__tool::pending(async move { __tool::respond!(__call, __future. await) }))
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "look_up",
@@ -54,9 +56,9 @@ const _: () = {
             __tool_look_up,
             <LookUpArgs as __tool::ArgumentStruct>::PARAMETERS,
         )
-        .at(file!(), 0, concat!(module_path!(), "::look_up"))
+        .at(::core::file!(), 0, __tool::path!("::look_up"))
         .uses_context()
-        .output(|g| __tool::output!(g, Page));
+        .output(__tool::output!(Page));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& look_up), & __TOOL_SPEC)
     }

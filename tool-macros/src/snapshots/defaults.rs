@@ -56,56 +56,58 @@ const _: () = {
                 >(&(defaults::tags()))),
             __Row::new::<Option<u8>>("depth", "").default_literal("3"),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            let mut f1 = __None;
-            let mut f2 = __None;
-            let mut f3 = __None;
-            let mut f4 = __None;
-            let mut f5 = __None;
-            let mut f6 = __None;
-            let mut f7 = __None;
-            let mut f8 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    0 => f0 = __Some(fields.value()?),
-                    1 => f1 = __Some(fields.value()?),
-                    2 => f2 = __Some(fields.value()?),
-                    3 => f3 = __Some(fields.value()?),
-                    4 => f4 = __Some(fields.value()?),
-                    5 => f5 = __Some(fields.value()?),
-                    6 => f6 = __Some(fields.value()?),
-                    7 => f7 = __Some(fields.value()?),
-                    _ => f8 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            let mut __f2 = __None;
+            let mut __f3 = __None;
+            let mut __f4 = __None;
+            let mut __f5 = __None;
+            let mut __f6 = __None;
+            let mut __f7 = __None;
+            let mut __f8 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    0 => __f0 = __Some(__f.value()?),
+                    1 => __f1 = __Some(__f.value()?),
+                    2 => __f2 = __Some(__f.value()?),
+                    3 => __f3 = __Some(__f.value()?),
+                    4 => __f4 = __Some(__f.value()?),
+                    5 => __f5 = __Some(__f.value()?),
+                    6 => __f6 = __Some(__f.value()?),
+                    7 => __f7 = __Some(__f.value()?),
+                    _ => __f8 = __Some(__f.value()?),
                 }
             }
             __Ok(Self {
-                query: fields.required(f0, 0)?,
-                language: f1
+                query: __f.required(__f0, 0)?,
+                language: __f1
                     .unwrap_or_else(|| -> String { ::core::convert::Into::into("en") }),
-                scope: f2.unwrap_or_else(|| __tool::Text::from("web")),
-                bias: f3.unwrap_or_else(|| -> f64 { -0.5 }),
-                limit: f4.unwrap_or_else(|| -> u32 { <Search>::LIMIT }),
-                pages: f5,
-                region: f6,
-                tags: f7.unwrap_or_else(|| -> Vec<String> { defaults::tags() }),
-                depth: f8.unwrap_or_else(|| -> Option<u8> { __Some(3) }),
+                scope: __f2.unwrap_or_else(|| __tool::Text::from("web")),
+                bias: __f3.unwrap_or_else(|| -> f64 { -0.5 }),
+                limit: __f4.unwrap_or_else(|| -> u32 { <Search>::LIMIT }),
+                pages: __f5,
+                region: __f6,
+                tags: __f7.unwrap_or_else(|| -> Vec<String> { defaults::tags() }),
+                depth: __f8.unwrap_or_else(|| -> Option<u8> { __Some(3) }),
             })
         }
     }
     fn __tool_search<'__a>(
-        this: &'__a Search,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Search,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<SearchArgs<'__a>>()?;
-        let default5 = call.or_instance_default(args.pages, 5usize)?;
-        let default6 = call.or_instance_default(args.region, 6usize)?;
+        let __args = __call.decode::<SearchArgs<'__a>>()?;
+        let __default5 = __call.or_instance_default(__args.pages, 5usize)?;
+        let __default6 = __call.or_instance_default(__args.region, 6usize)?;
         __Ok(
             __tool::pending(async move {
                 __tool::respond!(
-                    call, Search::search(this, & * args.query, args.language, & * args
-                    .scope, args.bias, args.limit, default5, & * default6, args.tags,
-                    args.depth). await
+                    __call, Search::search(__this, & * __args.query, __args.language, & *
+                    __args.scope, __args.bias, __args.limit, __default5, & * __default6,
+                    __args.tags, __args.depth). await
                 )
             }),
         )
@@ -121,25 +123,25 @@ const _: () = {
                             __tool_search,
                             <SearchArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Search::search"))
+                        .at(::core::file!(), 0, __tool::path!("::Search::search"))
                         .instance_defaults(
                             &[
                                 (
                                     5,
-                                    |this| __tool::default_json::<u8>(&(this.config.pages)),
+                                    |__this| __tool::default_json::<u8>(&(__this.config.pages)),
                                 ),
                                 (
                                     6,
-                                    |this| __tool::default_json::<
+                                    |__this| __tool::default_json::<
                                         __String,
-                                    >(&(__String::from(this.region()))),
+                                    >(&(__String::from(__this.region()))),
                                 ),
                             ],
                         )
-                        .output(|g| __tool::output!(g, Vec < Hit >)),
+                        .output(__tool::output!(Vec < Hit >)),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::Search"));
+            .at(::core::file!(), 0, __tool::path!("::Search"));
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Search > (|| __tool::discovery!(Search))

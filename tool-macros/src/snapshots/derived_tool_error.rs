@@ -7,16 +7,16 @@ const _: () = {
         Self: ::core::fmt::Display,
     {
         fn into_tool_error(self) -> __tool::ToolError {
-            let message = ::std::string::ToString::to_string(&self);
+            let __message = ::std::string::ToString::to_string(&self);
             match self {
                 Self::Unreachable { .. } => {
-                    __tool::ToolError::transient(message).retryable(true)
+                    __tool::ToolError::transient(__message).retryable(true)
                 }
                 Self::Limited { .. } => {
-                    __tool::ToolError::rate_limit(message).retryable(false)
+                    __tool::ToolError::rate_limit(__message).retryable(false)
                 }
                 Self::Broken { .. } => {
-                    __tool::ToolError::internal(message)
+                    __tool::ToolError::internal(__message)
                         .retryable(true)
                         .partial_side_effects(true)
                 }

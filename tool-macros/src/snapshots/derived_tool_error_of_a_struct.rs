@@ -6,8 +6,8 @@ const _: () = {
         Self: ::core::fmt::Display,
     {
         fn into_tool_error(self) -> __tool::ToolError {
-            let message = ::std::string::ToString::to_string(&self);
-            __tool::ToolError::auth(message)
+            let __message = ::std::string::ToString::to_string(&self);
+            __tool::ToolError::auth(__message)
         }
     }
 };

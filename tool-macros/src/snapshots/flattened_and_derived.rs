@@ -37,35 +37,37 @@ const _: () = {
             __Row::new::<String>("order_by", "The column").aliases(&["sort"]),
             __Row::flattened::<__ToolListParam3>("since"),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            let mut f2 = __None;
-            let mut rest = __tool::Rest::new();
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    0 => f0 = __Some(fields.value()?),
-                    1 => fields.keep(&mut rest)?,
-                    _ => f2 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            let mut __f2 = __None;
+            let mut __rest = __tool::Rest::new();
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    0 => __f0 = __Some(__f.value()?),
+                    1 => __f.keep(&mut __rest)?,
+                    _ => __f2 = __Some(__f.value()?),
                 }
             }
-            let args = Self {
-                folder: fields.required(f0, 0)?,
-                paging: fields.flattened::<Paging>(&mut rest)?,
-                order: fields.required(f2, 2)?,
-                since: fields.flattened::<__ToolListParam3>(&mut rest)?.since,
+            let __args = Self {
+                folder: __f.required(__f0, 0)?,
+                paging: __f.flattened::<Paging>(&mut __rest)?,
+                order: __f.required(__f2, 2)?,
+                since: __f.flattened::<__ToolListParam3>(&mut __rest)?.since,
             };
-            fields.finish(rest)?;
-            __Ok(args)
+            __f.finish(__rest)?;
+            __Ok(__args)
         }
     }
     fn __tool_list<'__a>(
         _: &'__a (),
-        call: __tool::Invocation<'__a>,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<ListArgs>()?;
+        let __args = __call.decode::<ListArgs>()?;
         __Ok(
             __tool::respond!(
-                call, list(args.folder, args.paging, args.order, args.since)
+                __call, list(__args.folder, __args.paging, __args.order, __args.since)
             ),
         )
     }
@@ -75,8 +77,8 @@ const _: () = {
             __tool_list,
             <ListArgs as __tool::ArgumentStruct>::PARAMETERS,
         )
-        .at(file!(), 0, concat!(module_path!(), "::list"))
-        .output(|g| __tool::output!(g, Vec < File >));
+        .at(::core::file!(), 0, __tool::path!("::list"))
+        .output(__tool::output!(Vec < File >));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& list), & __TOOL_SPEC)
     }

@@ -22,27 +22,29 @@ const _: () = {
                     i64,
                 >(&<i64 as ::core::default::Default>::default())),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            let mut f1 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    0 => f0 = __Some(fields.value()?),
-                    _ => f1 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    0 => __f0 = __Some(__f.value()?),
+                    _ => __f1 = __Some(__f.value()?),
                 }
             }
             __Ok(Self {
-                a: fields.required(f0, 0)?,
-                b: f1.unwrap_or_default(),
+                a: __f.required(__f0, 0)?,
+                b: __f1.unwrap_or_default(),
             })
         }
     }
     fn __tool_add<'__a>(
         _: &'__a (),
-        call: __tool::Invocation<'__a>,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<AddArgs>()?;
-        __Ok(__tool::respond!(call, add(args.a, args.b)))
+        let __args = __call.decode::<AddArgs>()?;
+        __Ok(__tool::respond!(__call, add(__args.a, __args.b)))
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "add",
@@ -50,8 +52,8 @@ const _: () = {
             __tool_add,
             <AddArgs as __tool::ArgumentStruct>::PARAMETERS,
         )
-        .at(file!(), 0, concat!(module_path!(), "::add"))
-        .output(|g| __tool::output!(g, i64));
+        .at(::core::file!(), 0, __tool::path!("::add"))
+        .output(__tool::output!(i64));
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& add), & __TOOL_SPEC)
     }

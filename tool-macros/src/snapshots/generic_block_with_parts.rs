@@ -45,50 +45,54 @@ const _: () = {
             __Row::new::<T>("record", ""),
             __Row::new::<T::Key>("key", ""),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            let mut f1 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    0 => f0 = __Some(fields.value()?),
-                    _ => f1 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    0 => __f0 = __Some(__f.value()?),
+                    _ => __f1 = __Some(__f.value()?),
                 }
             }
             __Ok(Self {
-                record: fields.required(f0, 0)?,
-                key: fields.required(f1, 1)?,
+                record: __f.required(__f0, 0)?,
+                key: __f.required(__f1, 1)?,
                 __marker: ::core::marker::PhantomData,
             })
         }
     }
     fn __tool_put<'__a, T: Record, const N: usize>(
-        this: &'__a Store<T, N>,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Store<T, N>,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a>
     where
         T::Key: Send,
     {
-        let args = call.decode::<PutArgs<T, N>>()?;
-        let future = <Store<T, N>>::put(this, args.record, args.key);
-        __Ok(__tool::pending(async move { __tool::respond!(call, future. await) }))
+        let __args = __call.decode::<PutArgs<T, N>>()?;
+        let __future = <Store<T, N>>::put(__this, __args.record, __args.key);
+        __Ok(__tool::pending(async move { __tool::respond!(__call, __future. await) }))
     }
     struct CountArgs {}
     impl<'__de> __tool::ArgumentStruct<'__de> for CountArgs {
         const PARAMETERS: &'static [__Row] = &[];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            fields.next(Self::PARAMETERS)?;
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            __f.next(Self::PARAMETERS)?;
             __Ok(Self {})
         }
     }
     fn __tool_count<'__a, T: Record, const N: usize>(
-        this: &'__a Store<T, N>,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Store<T, N>,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a>
     where
         T::Key: Send,
     {
-        call.decode::<CountArgs>()?;
-        __Ok(__tool::respond!(call, < Store < T, N > > ::count(this)))
+        __call.decode::<CountArgs>()?;
+        __Ok(__tool::respond!(__call, < Store < T, N > > ::count(__this)))
     }
     impl<T: Record, const N: usize> __tool::MainToolsetBlock for Store<T, N>
     where
@@ -104,19 +108,19 @@ const _: () = {
                             __tool_put,
                             <PutArgs<T, N> as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Store<T, N>::put"))
-                        .output(|g| __tool::output!(g, Result < (), T::Error >)),
+                        .at(::core::file!(), 0, __tool::path!("::Store<T, N>::put"))
+                        .output(__tool::output!(Result < (), T::Error >)),
                     __tool::ToolSpec::new(
                             "count",
                             "Count the records.",
                             __tool_count,
                             <CountArgs as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Store<T, N>::count"))
-                        .output(|g| __tool::output!(g, usize)),
+                        .at(::core::file!(), 0, __tool::path!("::Store<T, N>::count"))
+                        .output(__tool::output!(usize)),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::Store<T, N>"))
+            .at(::core::file!(), 0, __tool::path!("::Store<T, N>"))
             .parts(&[Self::__tool_part_admin]);
     }
 };

@@ -19,20 +19,22 @@ const _: () = {
     struct ClearArgs {}
     impl<'__de> __tool::ArgumentStruct<'__de> for ClearArgs {
         const PARAMETERS: &'static [__Row] = &[];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            fields.next(Self::PARAMETERS)?;
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            __f.next(Self::PARAMETERS)?;
             __Ok(Self {})
         }
     }
     fn __tool_clear<'__a, T: Record, const N: usize>(
-        this: &'__a Store<T, N>,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Store<T, N>,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a>
     where
         T::Key: Send,
     {
-        call.decode::<ClearArgs>()?;
-        __Ok(__tool::respond!(call, < Store < T, N > > ::clear(this)))
+        __call.decode::<ClearArgs>()?;
+        __Ok(__tool::respond!(__call, < Store < T, N > > ::clear(__this)))
     }
     impl<T: Record, const N: usize> Store<T, N>
     where
@@ -48,9 +50,9 @@ const _: () = {
                             __tool_clear,
                             <ClearArgs as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Store<T, N>::clear"))
+                        .at(::core::file!(), 0, __tool::path!("::Store<T, N>::clear"))
                         .destructive()
-                        .output(|g| __tool::output!(g, Store < T, N >)),
+                        .output(__tool::output!(Store < T, N >)),
                 ]
             }
         }

@@ -31,47 +31,49 @@ const _: () = {
             __Row::new::<__String>("to", "To whom"),
             __Row::new::<u64>("amount", ""),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            let mut f1 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    0 => f0 = __Some(fields.value()?),
-                    _ => f1 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    0 => __f0 = __Some(__f.value()?),
+                    _ => __f1 = __Some(__f.value()?),
                 }
             }
             __Ok(Self {
-                to: fields.required(f0, 0)?,
-                amount: fields.required(f1, 1)?,
+                to: __f.required(__f0, 0)?,
+                amount: __f.required(__f1, 1)?,
             })
         }
     }
     impl<'__de> __tool::serde::Deserialize<'__de> for TransferArgs<'__de> {
-        fn deserialize<D: __tool::serde::Deserializer<'__de>>(
-            from: D,
-        ) -> __Result<Self, D::Error> {
-            __tool::deserialize_arguments(from)
+        fn deserialize<__D: __tool::serde::Deserializer<'__de>>(
+            __from: __D,
+        ) -> __Result<Self, __D::Error> {
+            __tool::deserialize_arguments(__from)
         }
     }
     fn __tool_transfer<'__a>(
-        this: &'__a Bank,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Bank,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<TransferArgs<'__a>>()?;
+        let __args = __call.decode::<TransferArgs<'__a>>()?;
         __Ok(
             __tool::pending(async move {
                 __tool::respond!(
-                    call, Bank::transfer(this, & * args.to, args.amount). await
+                    __call, Bank::transfer(__this, & * __args.to, __args.amount). await
                 )
             }),
         )
     }
-    fn __tool_confirm_transfer(text: &str) -> bool {
-        let decide: fn(&TransferArgs<'_>) -> bool = |args: &TransferArgs| {
+    fn __tool_confirm_transfer(__text: &str) -> bool {
+        let __decide: fn(&TransferArgs<'_>) -> bool = |args: &TransferArgs| {
             args.amount > 100
         };
-        __tool::decode_arguments::<TransferArgs<'_>>(text)
-            .map_or(true, |args| decide(&args))
+        __tool::decode_arguments::<TransferArgs<'_>>(__text)
+            .map_or(true, |__args| __decide(&__args))
     }
     impl __tool::MainToolsetBlock for Bank {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -84,12 +86,12 @@ const _: () = {
                             __tool_transfer,
                             <TransferArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Bank::transfer"))
+                        .at(::core::file!(), 0, __tool::path!("::Bank::transfer"))
                         .confirm(__tool::Confirm::When(__tool_confirm_transfer))
-                        .output(|g| __tool::output!(g, Result < Receipt, BankError >)),
+                        .output(__tool::output!(Result < Receipt, BankError >)),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::Bank"));
+            .at(::core::file!(), 0, __tool::path!("::Bank"));
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Bank > (|| __tool::discovery!(Bank))

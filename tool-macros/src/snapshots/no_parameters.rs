@@ -13,17 +13,19 @@ const _: () = {
     struct PingArgs {}
     impl<'__de> __tool::ArgumentStruct<'__de> for PingArgs {
         const PARAMETERS: &'static [__Row] = &[];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            fields.next(Self::PARAMETERS)?;
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            __f.next(Self::PARAMETERS)?;
             __Ok(Self {})
         }
     }
     fn __tool_ping<'__a>(
         _: &'__a (),
-        call: __tool::Invocation<'__a>,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        call.decode::<PingArgs>()?;
-        __Ok(__tool::respond!(call, ping()))
+        __call.decode::<PingArgs>()?;
+        __Ok(__tool::respond!(__call, ping()))
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "ping",
@@ -31,7 +33,7 @@ const _: () = {
             __tool_ping,
             <PingArgs as __tool::ArgumentStruct>::PARAMETERS,
         )
-        .at(file!(), 0, concat!(module_path!(), "::ping"))
+        .at(::core::file!(), 0, __tool::path!("::ping"))
         .idempotent();
     __tool::inventory::submit! {
         __tool::Registration::function(|| __tool::type_id_of(& ping), & __TOOL_SPEC)

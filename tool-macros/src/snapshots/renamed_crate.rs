@@ -16,24 +16,26 @@ const _: () = {
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for EchoArgs<'__de> {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<__String>("text", "")];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    _ => f0 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    _ => __f0 = __Some(__f.value()?),
                 }
             }
             __Ok(Self {
-                text: fields.required(f0, 0)?,
+                text: __f.required(__f0, 0)?,
             })
         }
     }
     fn __tool_echo<'__a>(
-        this: &'__a Echo,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Echo,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<EchoArgs<'__a>>()?;
-        __Ok(__tool::respond!(call, Echo::echo(this, & * args.text)))
+        let __args = __call.decode::<EchoArgs<'__a>>()?;
+        __Ok(__tool::respond!(__call, Echo::echo(__this, & * __args.text)))
     }
     impl __tool::MainToolsetBlock for Echo {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -46,11 +48,11 @@ const _: () = {
                             __tool_echo,
                             <EchoArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Echo::echo"))
-                        .output(|g| __tool::output!(g, String)),
+                        .at(::core::file!(), 0, __tool::path!("::Echo::echo"))
+                        .output(__tool::output!(String)),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::Echo"));
+            .at(::core::file!(), 0, __tool::path!("::Echo"));
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Echo > (|| __tool::discovery!(Echo))

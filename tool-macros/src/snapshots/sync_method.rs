@@ -33,24 +33,26 @@ const _: () = {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<String>("zone", "An IANA zone, such as Europe/Berlin"),
         ];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    _ => f0 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    _ => __f0 = __Some(__f.value()?),
                 }
             }
             __Ok(Self {
-                zone: fields.required(f0, 0)?,
+                zone: __f.required(__f0, 0)?,
             })
         }
     }
     fn __tool_now<'__a>(
-        this: &'__a Clock,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Clock,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<NowArgs>()?;
-        __Ok(__tool::respond!(call, Clock::now(this, args.zone)))
+        let __args = __call.decode::<NowArgs>()?;
+        __Ok(__tool::respond!(__call, Clock::now(__this, __args.zone)))
     }
     impl __tool::MainToolsetBlock for Clock {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -63,12 +65,12 @@ const _: () = {
                             __tool_now,
                             <NowArgs as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Clock::now"))
+                        .at(::core::file!(), 0, __tool::path!("::Clock::now"))
                         .returns("The time, RFC 3339")
-                        .output(|g| __tool::output!(g, String)),
+                        .output(__tool::output!(String)),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::Clock"));
+            .at(::core::file!(), 0, __tool::path!("::Clock"));
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Clock > (|| __tool::discovery!(Clock))

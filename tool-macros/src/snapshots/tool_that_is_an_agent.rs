@@ -29,25 +29,27 @@ const _: () = {
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for FindArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<String>("title", "")];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    _ => f0 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    _ => __f0 = __Some(__f.value()?),
                 }
             }
             __Ok(Self {
-                title: fields.required(f0, 0)?,
+                title: __f.required(__f0, 0)?,
             })
         }
     }
     fn __tool_find<'__a>(
-        this: &'__a Library,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Library,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<FindArgs>()?;
-        let future = Library::find(this, args.title);
-        __Ok(__tool::pending(async move { __tool::respond!(call, future. await) }))
+        let __args = __call.decode::<FindArgs>()?;
+        let __future = Library::find(__this, __args.title);
+        __Ok(__tool::pending(async move { __tool::respond!(__call, __future. await) }))
     }
     impl __tool::MainToolsetBlock for Library {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -60,11 +62,11 @@ const _: () = {
                             __tool_find,
                             <FindArgs as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Library::find"))
-                        .output(|g| __tool::output!(g, Book)),
+                        .at(::core::file!(), 0, __tool::path!("::Library::find"))
+                        .output(__tool::output!(Book)),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::Library"));
+            .at(::core::file!(), 0, __tool::path!("::Library"));
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Library > (|| __tool::discovery!(Library))

@@ -24,25 +24,25 @@ const _: () = {
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for ReadOneArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    _ => f0 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    _ => __f0 = __Some(__f.value()?),
                 }
             }
-            __Ok(Self {
-                id: fields.required(f0, 0)?,
-            })
+            __Ok(Self { id: __f.required(__f0, 0)? })
         }
     }
     fn __tool_read_one<'__a>(
-        this: &'__a Mail,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Mail,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<ReadOneArgs>()?;
-        let future = Mail::read_one(this, args.id);
-        __Ok(__tool::pending(async move { __tool::respond!(call, future. await) }))
+        let __args = __call.decode::<ReadOneArgs>()?;
+        let __future = Mail::read_one(__this, __args.id);
+        __Ok(__tool::pending(async move { __tool::respond!(__call, __future. await) }))
     }
     impl __tool::MainToolsetBlock for Mail {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -55,7 +55,7 @@ const _: () = {
                             __tool_read_one,
                             <ReadOneArgs as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Mail::read_one"))
+                        .at(::core::file!(), 0, __tool::path!("::Mail::read_one"))
                         .title("Read")
                         .category(__tool::Category::Retrieval)
                         .on_duplicate(__tool::OnDuplicate::Replace)
@@ -67,16 +67,16 @@ const _: () = {
                         .max_calls(3),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::Mail"))
+            .at(::core::file!(), 0, __tool::path!("::Mail"))
             .title("Mail")
             .prefix("mail")
             .auth(|| Auth::oauth2("google", &["mail"]))
             .no_discovery()
-            .setup(|this| __tool::lifecycle(async move {
-                __tool::outcome!(Mail::connect(this). await)
+            .setup(|__this| __tool::lifecycle(async move {
+                __tool::outcome!(Mail::connect(__this). await)
             }))
-            .close(|this| __tool::lifecycle(async move {
-                __tool::outcome!(Mail::disconnect(this))
+            .close(|__this| __tool::lifecycle(async move {
+                __tool::outcome!(Mail::disconnect(__this))
             }));
     }
     __tool::inventory::submit! {
