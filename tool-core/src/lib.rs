@@ -80,6 +80,8 @@ pub use tool_macros::agent;
 #[doc = include_str!("docs/tool.md")]
 #[doc(inline)]
 pub use tool_macros::tool;
+#[doc(inline)]
+pub use tool_macros::tool_type;
 #[doc = include_str!("docs/toolset.md")]
 #[doc(inline)]
 pub use tool_macros::toolset;

@@ -24,6 +24,7 @@ mod names;
 mod print;
 mod tokens;
 mod tool_error;
+mod tool_type;
 
 #[cfg(test)]
 mod tests;
@@ -56,6 +57,15 @@ pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn agent(args: TokenStream, item: TokenStream) -> TokenStream {
     driver::agent(args.into(), &item.into()).into()
+}
+
+/// Derives `Serialize`, `Deserialize` and `JsonSchema` for a struct or an enum, which parameters and results need. The user's
+/// crate depends on neither serde nor schemars. Attributes such as `#[serde(rename_all = "snake_case")]` work as usual.
+///
+/// Options: `input` leaves out `Serialize`, which a type with a `Secret` does not have; `crate`.
+#[proc_macro_attribute]
+pub fn tool_type(args: TokenStream, item: TokenStream) -> TokenStream {
+    tool_type::expand(args.into(), &item.into()).into()
 }
 
 /// Converts an error into a `ToolError`, whose message is the error's `Display`.

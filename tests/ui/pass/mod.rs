@@ -6,6 +6,7 @@
 pub mod block_inside_a_function;
 pub mod block_made_by_a_macro;
 pub mod conditional_methods;
+pub mod constant_bounds;
 pub mod constants_in_scope;
 pub mod everything_in_a_block;
 pub mod framework_by_another_path;
@@ -17,3 +18,4 @@ pub mod nested_modules;
 pub mod no_implicit_prelude;
 pub mod raw_identifiers;
 pub mod strict_lints;
+pub mod tool_types;

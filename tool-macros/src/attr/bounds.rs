@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use syn::meta::ParseNestedMeta;
-use syn::{Error, Expr, ExprLit, ExprRange, Lit, RangeLimits, Result, UnOp};
+use syn::{Error, Expr, ExprLit, ExprPath, ExprRange, Lit, RangeLimits, Result, UnOp};
 
 use super::grammar::ungrouped;
 
@@ -46,6 +46,23 @@ impl Number {
     }
 }
 
+/// A bound: a number, or the path of a constant.
+#[derive(Clone)]
+pub(crate) enum Bound<T> {
+    Number(T),
+    Const(ExprPath),
+}
+
+impl<T: Copy> Bound<T> {
+    /// Returns the number if it is written in the attribute.
+    fn number(bound: Option<&Self>) -> Option<T> {
+        match bound? {
+            Self::Number(number) => Some(*number),
+            Self::Const(_) => None,
+        }
+    }
+}
+
 impl PartialOrd for Number {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
@@ -56,10 +73,10 @@ impl PartialOrd for Number {
 }
 
 /// The bounds of `range(5..=480)`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Range {
-    pub(crate) min: Option<Number>,
-    pub(crate) max: Option<Number>,
+    pub(crate) min: Option<Bound<Number>>,
+    pub(crate) max: Option<Bound<Number>>,
     pub(crate) exclusive: bool,
     pub(crate) written: TokenStream,
 }
@@ -79,22 +96,39 @@ impl Range {
             exclusive: is_half_open(range) && range.end.is_some(),
             written,
         };
-        let (min, max) = (parsed.min, parsed.max);
-        refuse_useless(min, max, parsed.exclusive && min.is_some() && min == max, &parsed.written)?;
+        refuse_unbounded(parsed.min.is_none() && parsed.max.is_none(), &parsed.written)?;
+        let (min, max) = parsed.numbers();
+        refuse_empty(min, max, parsed.exclusive && min.is_some() && min == max, &parsed.written)?;
         Ok(parsed)
     }
 
+    pub(crate) fn numbers(&self) -> (Option<Number>, Option<Number>) {
+        (Bound::number(self.min.as_ref()), Bound::number(self.max.as_ref()))
+    }
+
+    /// Returns the first bound that is a constant.
+    pub(crate) fn constant(&self) -> Option<&ExprPath> {
+        [&self.min, &self.max].into_iter().flatten().find_map(|bound| match bound {
+            Bound::Number(_) => None,
+            Bound::Const(path) => Some(path),
+        })
+    }
+
+    /// Returns whether the number is within the bounds that are written in the attribute.
     pub(crate) fn contains(&self, number: Number) -> bool {
-        let above = self.min.is_none_or(|min| number >= min);
-        above && self.max.is_none_or(|max| if self.exclusive { number < max } else { number <= max })
+        let (min, max) = self.numbers();
+        let above = min.is_none_or(|min| number >= min);
+        above && max.is_none_or(|max| if self.exclusive { number < max } else { number <= max })
     }
 }
 
-/// The inclusive bounds of `length(1..=80)`, `length(..100)` or `length(8)`.
-#[derive(Clone, Debug)]
+/// The bounds of `length(1..=80)`, `length(..100)` or `length(8)`. A number is inclusive.
+#[derive(Clone)]
 pub(crate) struct Size {
-    pub(crate) min: Option<u64>,
-    pub(crate) max: Option<u64>,
+    pub(crate) min: Option<Bound<u64>>,
+    pub(crate) max: Option<Bound<u64>>,
+    /// The upper bound is a constant and is itself refused.
+    pub(crate) exclusive: bool,
     pub(crate) written: TokenStream,
 }
 
@@ -103,30 +137,47 @@ impl Size {
         let (expr, written) = argument(meta, "1..=80")?;
         let size = match ungrouped(&expr) {
             Expr::Range(range) => {
-                let max = count(range.end.as_deref())?;
-                let max = if is_half_open(range) { max.map(|max| max.checked_sub(1)) } else { max.map(Some) };
-                let max = max.map(|max| max.ok_or_else(|| empty(&written))).transpose()?;
-                Self { min: count(range.start.as_deref())?, max, written }
+                let max = match count(range.end.as_deref())? {
+                    Some(Bound::Number(max)) if is_half_open(range) => {
+                        Some(Bound::Number(max.checked_sub(1).ok_or_else(|| empty(&written))?))
+                    }
+                    other => other,
+                };
+                let exclusive = is_half_open(range) && matches!(max, Some(Bound::Const(_)));
+                Self { min: count(range.start.as_deref())?, max, exclusive, written }
             }
             single => {
                 let exact = count(Some(single))?;
-                Self { min: exact, max: exact, written }
+                Self { min: exact.clone(), max: exact, exclusive: false, written }
             }
         };
-        refuse_useless(size.min, size.max, false, &size.written)?;
+        refuse_unbounded(size.min.is_none() && size.max.is_none(), &size.written)?;
+        let (min, max) = size.numbers();
+        refuse_empty(min, max, false, &size.written)?;
         Ok(size)
     }
 
+    pub(crate) fn numbers(&self) -> (Option<u64>, Option<u64>) {
+        (Bound::number(self.min.as_ref()), Bound::number(self.max.as_ref()))
+    }
+
+    /// Returns whether the length is within the bounds that are written in the attribute.
     pub(crate) fn contains(&self, length: u64) -> bool {
-        self.min.is_none_or(|min| length >= min) && self.max.is_none_or(|max| length <= max)
+        let (min, max) = self.numbers();
+        min.is_none_or(|min| length >= min) && max.is_none_or(|max| length <= max)
     }
 }
 
-/// Refuses bounds that limit nothing, or that no value satisfies.
-fn refuse_useless<T: PartialOrd>(min: Option<T>, max: Option<T>, is_empty: bool, written: &TokenStream) -> Result<()> {
-    if min.is_none() && max.is_none() {
+/// Refuses bounds that limit nothing.
+fn refuse_unbounded(is_unbounded: bool, written: &TokenStream) -> Result<()> {
+    if is_unbounded {
         return Err(Error::new_spanned(written, "this range has no bounds\nhelp: add a lower or an upper bound"));
     }
+    Ok(())
+}
+
+/// Refuses bounds that no value satisfies.
+fn refuse_empty<T: PartialOrd>(min: Option<T>, max: Option<T>, is_empty: bool, written: &TokenStream) -> Result<()> {
     if is_empty || min.zip(max).is_some_and(|(min, max)| max < min) { Err(empty(written)) } else { Ok(()) }
 }
 
@@ -161,22 +212,32 @@ fn empty(written: &TokenStream) -> Error {
     Error::new_spanned(written, "this range is empty, so no value can satisfy it\nhelp: put the lower bound first")
 }
 
-fn bound(expr: Option<&Expr>) -> Result<Option<Number>> {
+fn bound(expr: Option<&Expr>) -> Result<Option<Bound<Number>>> {
     let Some(expr) = expr else { return Ok(None) };
-    let number = Number::of(expr);
-    number.map(Some).ok_or_else(|| {
-        Error::new_spanned(expr, "the bounds of `range` must be number literals\nhelp: write the number itself, as the schema is built at compile time")
+    let bound = Number::of(expr).map(Bound::Number).or_else(|| constant(expr));
+    bound.map(Some).ok_or_else(|| {
+        Error::new_spanned(
+            expr,
+            "the bounds of `range` must be numbers or constants\nhelp: write the number itself, or a `const` of the parameter's type",
+        )
     })
 }
 
-fn count(expr: Option<&Expr>) -> Result<Option<u64>> {
+fn count(expr: Option<&Expr>) -> Result<Option<Bound<u64>>> {
     let Some(expr) = expr else { return Ok(None) };
-    match Number::of(expr) {
-        Some(Number::Int(value)) => u64::try_from(value).ok(),
-        _ => None,
-    }
-    .map(Some)
-    .ok_or_else(|| {
+    let count = match Number::of(expr) {
+        Some(Number::Int(value)) => u64::try_from(value).ok().map(Bound::Number),
+        Some(Number::Float(_)) => None,
+        None => constant(expr),
+    };
+    count.map(Some).ok_or_else(|| {
         Error::new_spanned(expr, "the bounds of a length must be whole numbers that are not negative\nhelp: write `1..=80`, or `8` for exactly 8")
     })
+}
+
+fn constant<T>(expr: &Expr) -> Option<Bound<T>> {
+    match ungrouped(expr) {
+        Expr::Path(path) => Some(Bound::Const(path.clone())),
+        _ => None,
+    }
 }

@@ -99,6 +99,9 @@ pub(super) static ARG: AttributeGrammar = AttributeGrammar {
 
 pub(super) static AGENT: AttributeGrammar = AttributeGrammar { shown: "#[agent]", known: &["crate"], repeatable: &[] };
 
+pub(crate) static TOOL_TYPE: AttributeGrammar =
+    AttributeGrammar { shown: "#[tool_type]", known: &["input", "crate"], repeatable: &[] };
+
 pub(crate) static TOOL_ERROR: AttributeGrammar = AttributeGrammar {
     shown: "#[tool_error]",
     known: &["kind", "retryable", "partial_side_effects", "crate"],
@@ -151,7 +154,10 @@ impl AttributeGrammar {
                 .find(|other| other.shown != self.shown && other.known.contains(&key.as_str()));
             let help = match home {
                 Some(other) => format!("help: `{key}` is an option of `{}`", other.shown),
-                None => suggestion(&key, self.known),
+                None => match limit_named(&key).filter(|_| self.shown == ARG.shown) {
+                    Some(example) => format!("help: write `{example}`"),
+                    None => suggestion(&key, self.known),
+                },
             };
             return Err(Error::new_spanned(&meta.path, format!("unknown `{}` option `{key}`\n{help}", self.shown)));
         }
@@ -162,6 +168,19 @@ impl AttributeGrammar {
         seen.push(key.clone());
         Ok(key)
     }
+}
+
+/// Returns the option for a limit that other crates call by this name.
+fn limit_named(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "min" | "max" | "minimum" | "maximum" | "greater" | "less" => "range(1..=10)",
+        "min_length" | "max_length" | "min_len" | "max_len" | "len" => "length(1..=80)",
+        "min_items" | "max_items" | "count" => "items(1..=10)",
+        "regex" | "regexp" => "pattern = \"^[a-z]+$\"",
+        "enum" | "values" | "choices" | "contains" => "one_of(\"asc\", \"desc\")",
+        "email" | "uuid" | "ip" | "hostname" => "format = \"email\"",
+        _ => return None,
+    })
 }
 
 /// Takes the rest of an option.

@@ -6,7 +6,7 @@ use crate::attr::arg::{Constraint, Literal};
 use crate::attr::bounds::Number;
 use crate::errors::Errors;
 use crate::model::parameter::{Argument, DefaultValue};
-use crate::model::passing::{argument_of, ungrouped_type};
+use crate::model::passing::{NUMBERS, argument_of, number_type, ungrouped_type};
 use crate::tokens::compact;
 
 /// The kind of a type, by its name. It improves messages only: the trait bounds of the generated code decide.
@@ -26,9 +26,6 @@ enum Element {
     Number,
     Other,
 }
-
-const NUMBERS: &[&str] =
-    &["i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32", "f64"];
 
 fn kind(ty: &Type) -> Kind {
     match ungrouped_type(ty) {
@@ -78,6 +75,14 @@ pub(super) fn fit_the_type(argument: &Argument, errors: &mut Errors) {
             }
             _ => ("text", matches!(kind, Kind::Text | Kind::List(Element::Text | Element::Other))),
         };
+        if let Constraint::Range(range) = constraint
+            && let Some(path) = range.constant().filter(|_| number_type(argument.ty).is_none())
+        {
+            let shown = compact(argument.ty);
+            let message =
+                format!("the type of a constant bound is not known for `{shown}`\nhelp: write the number itself");
+            errors.report(path, message);
+        }
         if !fits && kind != Kind::Unknown {
             let (name, shown) = (constraint.name(), compact(argument.ty));
             let message = format!("`{name}` needs {needs}; `{shown}` {}", alternatives(kind));

@@ -2,13 +2,16 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
+use syn::ExprPath;
 
 use super::arguments::{derived_ident, table_type};
 use super::expansion::{ToolExpansion, text};
+use super::scope::ItemScope;
 use super::value;
 use crate::attr::arg::{Constraint, Literal};
-use crate::attr::bounds::{Number, Range, Size};
+use crate::attr::bounds::{Bound, Number, Range, Size};
 use crate::model::parameter::Argument;
+use crate::model::passing::number_type;
 use crate::tokens::{generated, located};
 
 /// Expands to: `__tool::Parameter::new::<u32>("limit", "How many").default_literal("10").constraints(&[..])`
@@ -29,7 +32,7 @@ pub(crate) fn row(expansion: &ToolExpansion, index: usize, argument: &Argument) 
         .map_or_else(|| "".to_token_stream(), |model_text| text(model_text, expansion.scope));
     let aliases = &argument.aliases;
     let aliases = (!aliases.is_empty()).then(|| quote!(.aliases(&[#(#aliases),*])));
-    let limits = argument.constraints.iter().map(limit);
+    let limits = argument.constraints.iter().map(|kind| limit(kind, argument, expansion.scope));
     let limits = (!argument.constraints.is_empty()).then(|| quote_spanned!(span=> .constraints(&[#(#limits),*])));
     let (default, examples) = (value::table_entry(expansion, argument), value::examples(expansion, argument));
     quote_spanned!(place=> __Row::new::<#ty>(#name, #description) #aliases #default #limits #examples)
@@ -48,12 +51,12 @@ pub(crate) fn checker(kind: &Constraint) -> Ident {
 }
 
 /// Expands to: `__Limit::Length(Some(1), Some(80))`
-fn limit(kind: &Constraint) -> TokenStream {
+fn limit(kind: &Constraint, argument: &Argument, scope: &ItemScope) -> TokenStream {
     let span = Span::mixed_site();
     match kind {
-        Constraint::Range(range) => range_tokens(range),
-        Constraint::Length(limits) => sized("Length", limits),
-        Constraint::Items(limits) => sized("Items", limits),
+        Constraint::Range(range) => range_tokens(range, argument, scope),
+        Constraint::Length(limits) => sized("Length", limits, scope),
+        Constraint::Items(limits) => sized("Items", limits, scope),
         Constraint::Pattern(text) => quote_spanned!(span=> __Limit::Pattern(#text)),
         Constraint::Format(text) => quote_spanned!(span=> __Limit::Format(#text)),
         Constraint::OneOf(values) => {
@@ -76,25 +79,56 @@ fn literal(value: &Literal) -> TokenStream {
 }
 
 /// Expands to: `__Limit::integers(__Some(5), __Some(480), false)`, or `__Limit::range(..)` where a bound is a float
-fn range_tokens(range: &Range) -> TokenStream {
+fn range_tokens(range: &Range, argument: &Argument, scope: &ItemScope) -> TokenStream {
     let (span, exclusive) = (Span::mixed_site(), range.exclusive);
-    let whole = |bound: Option<Number>| match bound {
+    let ty = number_type(argument.ty).map(generated);
+    let is_float = ty.as_ref().is_some_and(|ty| ty == "f32" || ty == "f64");
+    let whole = |bound: &Option<Bound<Number>>| match bound {
         None => Some(None),
-        Some(Number::Int(value)) => Some(Some(proc_macro2::Literal::i128_unsuffixed(value).into_token_stream())),
-        Some(Number::Float(_)) => None,
+        Some(Bound::Number(Number::Int(value))) => {
+            Some(Some(proc_macro2::Literal::i128_unsuffixed(*value).into_token_stream()))
+        }
+        Some(Bound::Const(path)) if !is_float => Some(Some(constant(path, ty.as_ref(), "i128", scope))),
+        Some(_) => None,
     };
-    if let (Some(min), Some(max)) = (whole(range.min), whole(range.max)) {
+    if let (Some(min), Some(max)) = (whole(&range.min), whole(&range.max)) {
         let (min, max) = (option(min), option(max));
         return quote_spanned!(span=> __Limit::integers(#min, #max, #exclusive));
     }
-    let (min, max) = (option(range.min.map(number)), option(range.max.map(number)));
+    let any = |bound: &Option<Bound<Number>>| {
+        option(bound.as_ref().map(|bound| match bound {
+            Bound::Number(value) => number(*value),
+            Bound::Const(path) => {
+                let value = constant(path, ty.as_ref(), "f64", scope);
+                quote_spanned!(span=> __tool::Number::Float(#value))
+            }
+        }))
+    };
+    let (min, max) = (any(&range.min), any(&range.max));
     quote_spanned!(span=> __Limit::range(#min, #max, #exclusive))
 }
 
-fn sized(name: &str, size: &Size) -> TokenStream {
-    let bound =
-        |bound: Option<u64>| option(bound.map(proc_macro2::Literal::u64_unsuffixed).map(|literal| quote!(#literal)));
-    let (variant, min, max) = (generated(name), bound(size.min), bound(size.max));
+/// Converts a constant of the parameter's type. rustc reports one of another type.
+///
+/// Expands to: `{ const __BOUND: u32 = MAX; __BOUND as i128 }`
+fn constant(path: &ExprPath, ty: Option<&Ident>, target: &str, scope: &ItemScope) -> TokenStream {
+    let (path, target) = (scope.without_self(path), generated(target));
+    quote_spanned!(Span::mixed_site()=> { const __BOUND: #ty = #path; __BOUND as #target })
+}
+
+fn sized(name: &str, size: &Size, scope: &ItemScope) -> TokenStream {
+    let usize = generated("usize");
+    let bound = |bound: &Option<Bound<u64>>, less: Option<TokenStream>| {
+        option(bound.as_ref().map(|bound| match bound {
+            Bound::Number(count) => proc_macro2::Literal::u64_unsuffixed(*count).into_token_stream(),
+            Bound::Const(path) => {
+                let value = constant(path, Some(&usize), "u64", scope);
+                quote_spanned!(Span::mixed_site()=> #value #less)
+            }
+        }))
+    };
+    let less = size.exclusive.then(|| quote!(-1));
+    let (variant, min, max) = (generated(name), bound(&size.min, None), bound(&size.max, less));
     quote_spanned!(Span::mixed_site()=> __Limit::#variant(#min, #max))
 }
 

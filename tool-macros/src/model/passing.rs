@@ -2,7 +2,7 @@
 
 use syn::{Error, GenericArgument, Path, PathArguments, Result, Type};
 
-use crate::tokens::{borrows, compact};
+use crate::tokens::{borrows, compact, mentions};
 
 /// The passing of a parameter from the argument struct to the method.
 #[derive(Clone, Copy)]
@@ -50,6 +50,9 @@ impl<'a> ParamPassing<'a> {
                     let message = "tool parameters cannot be `&'static`, because arguments live only as long as the call\nhelp: remove the lifetime";
                     return Err(Error::new_spanned(ty, message));
                 }
+                if let Some(owned) = owned_form(&reference.elem) {
+                    return Err(unsized_referent(ty, owned));
+                }
                 PassingForm::of_referent(&reference.elem).map(Self::from)
             }
             Type::Path(path) if path.qself.is_none() => Self::of_path(ty, &path.path),
@@ -74,6 +77,9 @@ impl<'a> ParamPassing<'a> {
         }
         match argument_of(path, "Option").map(ungrouped_type) {
             Some(Type::Reference(reference)) if reference.mutability.is_none() => {
+                if owned_form(&reference.elem).is_some() {
+                    return None;
+                }
                 let form = PassingForm::of_referent(&reference.elem)?;
                 (!matches!(form, PassingForm::StrSlice)).then_some(Self { form, optional: true })
             }
@@ -113,6 +119,15 @@ impl<'a> PassingForm<'a> {
     }
 }
 
+/// The primitive types of numbers.
+pub(crate) const NUMBERS: &[&str] =
+    &["i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32", "f64"];
+
+/// Returns the primitive type of the numbers in a type.
+pub(crate) fn number_type(ty: &Type) -> Option<&'static str> {
+    NUMBERS.iter().copied().find(|name| mentions(ty, name))
+}
+
 /// Returns the type inside parentheses and the invisible groups of `macro_rules!`.
 pub(crate) fn ungrouped_type(ty: &Type) -> &Type {
     match ty {
@@ -141,8 +156,30 @@ fn is_ref_str(ty: &Type) -> bool {
 }
 
 fn is_cow_str(path: &Path) -> bool {
-    let is_static = path.segments.last().is_some_and(|segment| crate::tokens::mentions(&segment.arguments, "static"));
+    let is_static = path.segments.last().is_some_and(|segment| mentions(&segment.arguments, "static"));
     argument_of(path, "Cow").is_some_and(is_str) && !is_static
+}
+
+/// Returns the owned form of a type of the standard library without a fixed size. A user's type of that name is written
+/// with its module.
+fn owned_form(elem: &Type) -> Option<&'static str> {
+    let Type::Path(path) = ungrouped_type(elem) else { return None };
+    let segments = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Vec<_>>();
+    let forms = [("path", "Path", "PathBuf"), ("ffi", "OsStr", "OsString"), ("ffi", "CStr", "CString")];
+    let (_, _, owned) = forms.into_iter().find(|(module, name, _)| match segments.as_slice() {
+        [only] => only == name,
+        [.., parent, last] => parent == module && last == name,
+        [] => false,
+    })?;
+    Some(owned)
+}
+
+fn unsized_referent(ty: &Type, owned: &str) -> Error {
+    let shown = compact(ty);
+    // Only a path has a schema.
+    let owned = if owned == "PathBuf" { owned } else { "String" };
+    let message = format!("`{shown}` cannot be a tool parameter, because it has no fixed size\nhelp: take `&{owned}`");
+    Error::new_spanned(ty, message)
 }
 
 fn unusable(ty: &Type) -> Error {

@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 
 use super::{errors_in, tokens};
-use crate::{driver, tool_error};
+use crate::{driver, tool_error, tool_type};
 
 #[derive(Clone, Copy)]
 enum Macro {
@@ -15,8 +15,10 @@ enum Macro {
     Agent,
     /// `#[derive(ToolError)]` on the source.
     Derive,
+    /// `#[tool_type(ARGS)]` on the source.
+    Type,
 }
-use Macro::{Agent, Derive, Tool, Toolset};
+use Macro::{Agent, Derive, Tool, Toolset, Type};
 
 /// Macro, its arguments, and the item.
 const CASES: &[(Macro, &str, &str)] = &[
@@ -123,6 +125,10 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Tool, "", "/// D.\n fn draw(a: &mut u8) {}"),
     (Tool, "", "/// D.\n fn draw(a: impl Shape) {}"),
     (Tool, "", "/// D.\n fn draw(a: *const u8) {}"),
+    (Tool, "", "/// D.\n fn draw(a: &Path, b: Option<&std::path::Path>, c: &OsStr) {}"),
+    (Type, "", "#[derive(Debug, Serialize)] struct Event;"),
+    (Type, "crat = x", "struct Event;"),
+    (Type, "", "fn event() {}"),
     (Tool, "", "/// D.\n fn draw(a: &dyn Shape) {}"),
     (Tool, "", "/// D.\n fn draw(a: HashMap<&str, u8>) {}"),
     (Tool, "", "/// D.\n fn draw(a: &'static str) {}"),
@@ -167,7 +173,9 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Tool, "", "/// D.\n fn draw(#[arg(range(9..=5))] a: u8) {}"),
     (Tool, "", "/// D.\n fn draw(#[arg(range(5..5))] a: u8) {}"),
     (Tool, "", "/// D.\n fn draw(#[arg(range(..))] a: u8) {}"),
-    (Tool, "", "/// D.\n fn draw(#[arg(range(MIN..))] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(min()..))] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(MIN..))] a: Vec<Level>) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(min = 1, max_length = 2, regex = \"a\", minn = 1)] a: u8) {}"),
     (Tool, "", "/// D.\n fn draw(#[arg(range(5))] a: u8) {}"),
     (Tool, "", "/// D.\n fn draw(#[arg(range = 5)] a: u8) {}"),
     (Tool, "", "/// D.\n fn draw(#[arg(range(1, 5))] a: u8) {}"),
@@ -200,6 +208,7 @@ fn run((name, args, source): (Macro, &str, &str)) -> (String, Vec<String>) {
         Toolset => (driver::toolset(args_tokens, &item), "toolset"),
         Agent => (driver::agent(args_tokens, &item), "agent"),
         Derive => (tool_error::derive(item), "derive(ToolError)"),
+        Type => (tool_type::expand(args_tokens, &item), "tool_type"),
     };
     let attribute = if args.is_empty() { format!("#[{attribute}]") } else { format!("#[{attribute}({args})]") };
     let shown = source.replace("/// D.\n ", "/** D. */ ");

@@ -76,7 +76,10 @@ fn reads_prefixes_and_parts_with_and_without_values() {
 #[test]
 fn reads_ranges_with_any_bounds_and_signs() {
     let range = |attr: &syn::Attribute| match arg(attr).constraints.pop() {
-        Some(Constraint::Range(range)) => (range.min, range.max, range.exclusive),
+        Some(Constraint::Range(range)) => {
+            let (min, max) = range.numbers();
+            (min, max, range.exclusive)
+        }
         _ => panic!("a range"),
     };
     assert_eq!(range(&parse_quote!(#[arg(range(5..=480))])), (Some(Int(5)), Some(Int(480)), false));
@@ -88,7 +91,7 @@ fn reads_ranges_with_any_bounds_and_signs() {
 #[test]
 fn reads_lengths_as_inclusive_bounds() {
     let size = |attr: &syn::Attribute| match arg(attr).constraints.pop() {
-        Some(Constraint::Length(size) | Constraint::Items(size)) => (size.min, size.max),
+        Some(Constraint::Length(size) | Constraint::Items(size)) => size.numbers(),
         _ => panic!("a size"),
     };
     assert_eq!(size(&parse_quote!(#[arg(length(1..=80))])), (Some(1), Some(80)));

@@ -2,8 +2,10 @@
 
 use tool_core::tool;
 
+const MAX: f64 = 0.5;
+
 /// Get the weather.
 #[tool]
-fn weather(#[arg(range(MIN..))] minutes: u32) {}
+fn weather(#[arg(range(1..=MAX))] minutes: u32) {}
 
 fn main() {}

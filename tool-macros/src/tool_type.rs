@@ -1,0 +1,69 @@
+//! `#[tool_type]`.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Attribute, Item};
+
+use crate::attr::grammar::{TOOL_TYPE, crate_path, flag, from_call};
+use crate::errors::Errors;
+use crate::expand::scope::krate_path;
+use crate::tokens::mentions;
+
+/// Expands `#[tool_type]`.
+///
+/// Expands to: `#[derive(__private::serde::Serialize, ..)] #[serde(crate = "..")] #[schemars(crate = "..")] struct ..`
+pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
+    let (mut errors, mut krate, mut is_input) = (Errors::default(), None, false);
+    TOOL_TYPE.read(&from_call("tool_type", args), &mut Vec::new(), &mut errors, |key, meta| {
+        if key == "crate" {
+            krate = Some(crate_path(meta)?);
+        } else {
+            flag(meta)?;
+            is_input = true;
+        }
+        Ok(())
+    });
+    let attrs = match syn::parse2::<Item>(item.clone()) {
+        Ok(Item::Struct(item)) => item.attrs,
+        Ok(Item::Enum(item)) => item.attrs,
+        Ok(other) => {
+            errors.report(
+                other,
+                "`#[tool_type]` can only be applied to structs and enums\nhelp: wrap the type in a struct",
+            );
+            Vec::new()
+        }
+        Err(error) => {
+            errors.push(error);
+            Vec::new()
+        }
+    };
+    for attr in &attrs {
+        refuse_repeated(attr, &mut errors);
+    }
+    if let Some(errors) = errors.into_tokens() {
+        return quote!(#errors #item);
+    }
+    let krate = krate_path(krate.as_ref());
+    let path = krate.to_string().replace(' ', "");
+    let (serde, schemars) = (format!("{path}::__private::serde"), format!("{path}::__private::schemars"));
+    let span = Span::mixed_site();
+    let serialize = (!is_input).then(|| quote_spanned!(span=> #krate::__private::serde::Serialize,));
+    quote_spanned! {span=>
+        #[derive(#serialize #krate::__private::serde::Deserialize, #krate::__private::schemars::JsonSchema)]
+        #[serde(crate = #serde)]
+        #[schemars(crate = #schemars)]
+        #item
+    }
+}
+
+/// Refuses a derive that `#[tool_type]` writes.
+fn refuse_repeated(attr: &Attribute, errors: &mut Errors) {
+    let written = ["Serialize", "Deserialize", "JsonSchema"].into_iter().find(|name| mentions(&attr.meta, name));
+    if let Some(name) = written.filter(|_| attr.path().is_ident("derive")) {
+        errors.report(
+            attr,
+            format!("`#[tool_type]` derives `{name}` itself\nhelp: remove `{name}` from `#[derive(..)]`"),
+        );
+    }
+}
