@@ -71,6 +71,13 @@ pub(crate) fn shapes() -> Vec<Shape> {
         ("keys", "sk-1234567890~"),
         ("dots", "eyJ.a"),
         ("marks", "\u{202e}"),
+        ("CDATA", "<password><![CDATA["),
+        ("tags inside", "<password><a></"),
+        ("prefixes", "a:a:"),
+        ("texts of several lines", "password: |\n"),
+        ("open strings", "[\""),
+        ("escaped braces", "\\\"{\\\""),
+        ("values", "{\"value\":1,"),
     ] {
         shapes.push(Shape::new(format!("redaction: text, {what}"), move |parts| {
             let text = repeat(parts, part, "");

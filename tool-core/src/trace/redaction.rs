@@ -20,8 +20,13 @@ use std::sync::Arc;
 /// - the value of every key that is, or ends in, a word for a secret in any spelling: `password`, `secret`, `token`,
 ///   `api_key`, `authorization`, `credentials`, `private_key`, `cookie`, `session`, `ssn`, `card_number` and the like,
 /// - the `value` beside such a word as the `name`, `key` or `header`, as in lists of headers,
-/// - texts that look like keys and tokens, wherever they are: `Bearer ..`, `sk-..`, JSON web tokens, PEM blocks,
-///   `password=..` in a query or a sentence.
+/// - texts that look like keys and tokens, wherever they are: `Bearer ..`, `sk-..`, JSON web tokens, PEM blocks, keys of a
+///   keyring, tokens of approvals, `password=..` in a query or a sentence, `<password>..</password>`, and a value on the line
+///   after `password:`.
+///
+/// They do not find a secret without such a word or form: a password in a sentence (`the word is hunter2`), a key in base64 or
+/// hexadecimal digits alone, a secret in another encoding, one that is divided, or one under a key of another language. Add a
+/// [`key`](Self::key), a [`pointer`](Self::pointer) or a [`rule`](Self::rule) for those.
 ///
 /// Further keys, places and rules can be added.
 ///

@@ -14,11 +14,11 @@ const WORDS_INSIDE: [&str; 6] = ["password", "passwd", "apikey", "privatekey", "
 
 /// Words that make a key a secret if it ends in them, in the singular or the plural.
 #[rustfmt::skip] // a word a line would be a page
-const WORDS_AT_END: [&str; 28] = [
+const WORDS_AT_END: [&str; 31] = [
     "accesstoken", "accountkey", "authorization", "bearer", "cardnumber", "clientassertion", "cookie", "credential",
-    "creditcard", "cvc", "cvv", "encryptionkey", "jwt", "passcode", "passphrase", "pwd", "secret", "securitycode",
-    "session", "sessionid", "sharedkey", "signature", "signingkey", "signingsecret", "socialsecuritynumber", "ssn",
-    "subscriptionkey", "token",
+    "creditcard", "cvc", "cvv", "encryptionkey", "hmackey", "jwt", "masterkey", "passcode", "passphrase", "pwd", "sealingkey",
+    "secret", "securitycode", "session", "sessionid", "sharedkey", "signature", "signingkey", "signingsecret",
+    "socialsecuritynumber", "ssn", "subscriptionkey", "token",
 ];
 
 /// Words that make a key a secret if they are all of it. They are too short to be searched in others.
@@ -88,6 +88,25 @@ fn ends_value(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b'&' | b',' | b';' | b'"' | b'\'' | b'}' | b']' | b')' | b'<' | b'\\')
 }
 
+fn is_space_or_quote(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'\\')
+}
+
+fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Returns true for a token of an approval: 32 hex digits, a dot, and 64.
+fn is_approval_token(word: &str) -> bool {
+    word.split_once('.').is_some_and(|(id, proof)| is_hex(id, 32) && is_hex(proof, 64))
+}
+
+/// Returns true for a text that begins with a tag's name, with or without a prefix.
+fn names_tag(text: &str, word: &str) -> bool {
+    let name = text.split(|c: char| !c.is_ascii() || !is_word(c as u8) && c != ':').next().unwrap_or_default();
+    name.strip_suffix(word).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(':'))
+}
+
 impl Scanner<'_> {
     fn byte(&self, at: usize) -> u8 {
         self.text.as_bytes().get(at).copied().unwrap_or(0)
@@ -125,11 +144,17 @@ impl Scanner<'_> {
     /// Returns the secret that a word is, or that follows it.
     fn secret_at_word(&self, start: usize, end: usize) -> Option<Range<usize>> {
         let word = self.text.get(start..end)?;
-        if let Some(value) = self.assigned_value(word, end) {
+        if let Some(value) = self.assigned_value(word, end).or_else(|| self.tag_content(word, start, end)) {
             return Some(value);
         }
         if !self.patterns {
             return None;
+        }
+        if is_approval_token(word) {
+            return Some(start..end);
+        }
+        if let Some(key) = self.key_of_ours(word, end) {
+            return Some(key);
         }
         if let Some(begin) = word.find("-----BEGIN") {
             return Some(self.pem_block(start + begin));
@@ -144,12 +169,11 @@ impl Scanner<'_> {
 
     /// Returns the value in `password=..`, `"password": ".."` and `Authorization: ..`.
     fn assigned_value(&self, word: &str, end: usize) -> Option<Range<usize>> {
-        let is_space = |byte: u8| matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'\\');
-        let sign = self.until(end, |byte| !is_space(byte));
+        let sign = self.until(end, |byte| !is_space_or_quote(byte));
         if !matches!(self.byte(sign), b'=' | b':') || !(self.is_secret)(word) {
             return None;
         }
-        let start = self.until(sign + 1, |byte| !is_space(byte));
+        let start = self.value_start(sign + 1)?;
         let quote = self.byte(start.saturating_sub(1));
         if matches!(quote, b'"' | b'\'') {
             return Some(start..self.quote_end(start, quote));
@@ -162,6 +186,57 @@ impl Scanner<'_> {
         let value = self.until(start, ends_value);
         let scheme = self.text.get(start..value).and_then(|word| self.scheme_token(word, value));
         Some(start..scheme.map_or(value, |token| token.end))
+    }
+
+    /// Returns the beginning of the value after a sign. It may be on the next line, also after the marks of YAML for a list
+    /// and for a text of several lines. A line that names a value of its own is none.
+    fn value_start(&self, after_sign: usize) -> Option<usize> {
+        let start = self.until(after_sign, |byte| !is_space_or_quote(byte));
+        let line_end = self.until(start, |byte| !matches!(byte, b'|' | b'>' | b'+' | b'-' | b' '));
+        if self.byte(after_sign - 1) != b':' || !matches!(self.byte(line_end), b'\r' | b'\n') {
+            return Some(start);
+        }
+        let line = line_end + if self.rest(line_end).starts_with("\r\n") { 2 } else { 1 };
+        let mut next = self.until(line, |byte| !is_space_or_quote(byte));
+        if self.rest(next).starts_with("- ") {
+            next = self.until(next + 1, |byte| !is_space_or_quote(byte));
+        }
+        let value = self.text.get(next..self.until(next, ends_value))?;
+        (!value.is_empty() && !value.ends_with(':')).then_some(next)
+    }
+
+    /// Returns the content of `<password>..</password>`, where the word is the name of the tag.
+    fn tag_content(&self, word: &str, start: usize, end: usize) -> Option<Range<usize>> {
+        // The name may have a prefix: `<soap:password>`.
+        let before = self.text.as_bytes().get(..start)?;
+        let prefix = before.iter().rev().take_while(|byte| is_word(**byte) || **byte == b':').take(64).count();
+        let is_tag = before.len().checked_sub(prefix + 1).and_then(|at| before.get(at)) == Some(&b'<');
+        if !is_tag || !(self.is_secret)(word) {
+            return None;
+        }
+        let close = self.until(end, |byte| matches!(byte, b'>' | b'<'));
+        if self.byte(close) != b'>' || self.byte(close - 1) == b'/' {
+            return None;
+        }
+        let content = close + 1;
+        let rest = self.rest(content);
+        if !rest.starts_with('<') || rest.starts_with("</") {
+            return Some(content..self.until(content, |byte| byte == b'<'));
+        }
+        // Tags or CDATA inside. Without an end the content is all of the text.
+        let closing = rest.match_indices("</").map(|(at, _)| at);
+        let mut closing = closing.filter(|at| rest.get(at + 2..).is_some_and(|name| names_tag(name, word)));
+        Some(content..content + closing.next().unwrap_or(rest.len()))
+    }
+
+    /// Returns the key in `2026-11:<64 hex digits>`, as a keyring writes it.
+    fn key_of_ours(&self, word: &str, end: usize) -> Option<Range<usize>> {
+        const DIGESTS: [&str; 4] = ["sha256", "digest", "hash", "checksum"];
+        if self.byte(end) != b':' || DIGESTS.iter().any(|digest| normalize(word).ends_with(digest)) {
+            return None;
+        }
+        let stop = self.until(end + 1, |byte| !is_word(byte));
+        self.text.get(end + 1..stop).filter(|key| is_hex(key, 64)).map(|_| end + 1..stop)
     }
 
     /// Returns the end of a quoted text: the next quote with no more backslashes before it than the opening one.
