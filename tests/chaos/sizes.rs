@@ -2,7 +2,12 @@
 
 use crate::support::{block_on, call, open_policy, session, tools};
 use serde_json::{Value, json};
-use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolResponse, tool};
+use tool_adapters::Provider;
+use tool_adapters::providers::{Event, protocol};
+use tool_core::{
+    ErrorKind, FunctionTool, Intent, RawTool, RunContext, ToolCall, ToolContext, ToolError, ToolOutput, ToolResponse,
+    tool,
+};
 
 const LIMIT: usize = 50;
 
@@ -108,12 +113,26 @@ fn result_of_100_megabytes_is_cut_to_one() {
     });
 }
 
-async fn deep(_: Value, _: &RunContext) -> Result<Value, ToolError> {
+/// A value that ends the process if it is dropped with recursion.
+fn deep_value() -> Value {
     let mut value = Value::Null;
     for _ in 0..100_000 {
         value = Value::Array(vec![value]);
     }
-    Ok(value)
+    value
+}
+
+async fn deep(_: Value, _: &RunContext) -> Result<Value, ToolError> {
+    Ok(deep_value())
+}
+
+/// Returns more than a result may have, and a deep value after it.
+async fn cut_before_deep(_: Value, _: &RunContext) -> Result<Value, ToolError> {
+    Ok(Value::Array(vec!["x".repeat(2 << 20).into(), deep_value()]))
+}
+
+fn raw(name: &str, parameters: Value) -> RawTool {
+    RawTool { name: name.into(), description: String::new(), parameters }
 }
 
 // T9
@@ -128,4 +147,64 @@ fn result_nested_100_000_deep_is_answered() {
         assert!(serde_json::from_str::<Value>(&response.to_json()).is_ok(), "an envelope that can be read");
         assert!(session.call(call(2, "text", json!({"unit": "a", "times": 1}))).await.is_ok());
     });
+}
+
+#[test]
+fn a_cut_result_may_be_deep_where_it_is_cut() {
+    block_on(async {
+        let tool = FunctionTool::raw(raw("cut", json!({"type": "object"})), cut_before_deep);
+        let session = session(ToolContext::builder().with(tool).build().expect("sound"), open_policy()).await;
+        let response = session.call(call(1, "cut", json!({}))).await;
+        assert!(response.is_ok() && response.to_json().contains("cut at"), "{:.200}", response.to_json());
+    });
+}
+
+#[test]
+fn a_deep_result_does_not_reach_the_output_schema() {
+    block_on(async {
+        let nested = json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}});
+        let tool = FunctionTool::raw(raw("deep", json!({"type": "object"})), deep).output_schema(nested);
+        let session = session(ToolContext::builder().with(tool).build().expect("sound"), open_policy()).await;
+        let response = session.call(call(1, "deep", json!({}))).await;
+        assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Internal));
+    });
+}
+
+#[test]
+fn deep_arguments_as_a_value_are_refused() {
+    block_on(async {
+        let session = session(ToolContext::builder().with(text).build().expect("sound"), open_policy()).await;
+        let borrowed = deep_value();
+        for call in [ToolCall::new("a", "text", deep_value()), ToolCall::new("b", "text", &borrowed)] {
+            let response = session.call(call).await;
+            let error = response.error().expect("refused");
+            assert!(error.kind == ErrorKind::Validation && error.message.contains("128"), "{error:?}");
+        }
+        std::mem::forget(borrowed);
+    });
+}
+
+#[test]
+fn deep_members_of_meta_and_deep_payloads_are_refused() {
+    let output = ToolOutput::new(1).meta("deep", deep_value());
+    assert_eq!(output.data_json(), Ok("1"));
+    let error = Intent::custom("acme.deep", deep_value()).expect_err("refused");
+    assert!(error.contains("nests deeper than 128"), "{error}");
+}
+
+#[test]
+fn deep_schemas_are_reported_by_the_builder() {
+    let deep_parameters = FunctionTool::raw(raw("a", deep_value()), deep);
+    let deep_output = FunctionTool::raw(raw("b", json!({"type": "object"})), deep).output_schema(deep_value());
+    let errors = ToolContext::builder().with(deep_parameters).with(deep_output).build().expect_err("two problems");
+    let text = errors.to_string();
+    assert_eq!(text.matches("nests deeper than 128").count(), 2, "{text}");
+}
+
+#[test]
+fn a_deep_event_of_a_provider_is_an_error() {
+    let event = deep_value();
+    let events = protocol(Provider::OpenAiChat).push_event(&event);
+    std::mem::forget(event);
+    assert!(matches!(events.as_slice(), [Event::Error(_)]), "{events:?}");
 }

@@ -15,6 +15,7 @@ use crate::providers::{
 use serde_json::Value;
 use tool_core::ToolResponse;
 use tool_core::call::ResultForm;
+use tool_core::json::is_nested_too_deep;
 
 /// Reads a provider's messages and writes requests and results. It does no I/O: bytes go in, events come out.
 ///
@@ -106,7 +107,11 @@ impl Protocol for ProviderProtocol {
     fn push_event(&mut self, event: &Value) -> Vec<Event> {
         let mut events = Vec::new();
         let mut sink = EventSink { events: &mut events, ids: &mut self.ids };
-        read(&mut *self.reader, Frame::Event { name: "", text: &event.to_string() }, &mut sink);
+        if is_nested_too_deep(event) {
+            sink.error(malformed("an event nests deeper than 128", ""));
+        } else {
+            read(&mut *self.reader, Frame::Event { name: "", text: &event.to_string() }, &mut sink);
+        }
         events
     }
 

@@ -1,5 +1,6 @@
 //! Intents: requests to the runtime that a tool makes beside its result.
 
+use crate::json::nested::unless_too_deep;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -35,7 +36,10 @@ impl Intent {
         if parts.len() < 2 || parts.iter().any(|part| part.is_empty()) {
             return Err(format!("intent `{name}` needs a namespace, such as `acme.{}`", name.trim_matches('.')));
         }
-        Ok(Self::Custom { name, payload })
+        match unless_too_deep(payload) {
+            Some(payload) => Ok(Self::Custom { name, payload }),
+            None => Err(format!("the payload of intent `{name}` nests deeper than 128; make it flatter")),
+        }
     }
 
     /// Returns the intent's `type` in JSON.

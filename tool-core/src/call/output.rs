@@ -4,6 +4,7 @@ use crate::call::error::{MASKED, ToolError};
 use crate::call::intent::Intent;
 use crate::call::meta::{OptionalMeta, OutputKind};
 use crate::call::truncation::{SizeUnit, Truncated, close_partial};
+use crate::json::nested::{drop_iteratively, unless_too_deep};
 use crate::json::writer::{JsonWriter, WriteError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -74,7 +75,10 @@ impl ToolOutput {
         if RESERVED.contains(&&*key) {
             return self.warning(format!("`{key}` of `meta` is reserved and was not set"));
         }
-        self.meta_mut().extra.insert(key, value.into());
+        let Some(value) = unless_too_deep(value.into()) else {
+            return self.warning(format!("`{key}` of `meta` nests deeper than 128 and was not set"));
+        };
+        self.meta_mut().extra.insert(key, value);
         self
     }
 
@@ -220,22 +224,11 @@ fn finish(writer: JsonWriter, written: Result<(), WriteError>, bytes: usize) -> 
 /// Serialises a value that may nest too deep for its own `Drop`, which recurses.
 pub(crate) fn encode_tree(value: Value, bytes: usize) -> Result<ToolOutput, ToolError> {
     let encoded = encode(&value, bytes);
-    if encoded.is_err() {
+    // What was cut off may be nested at any depth.
+    if encoded.as_ref().map_or(true, |output| output.meta.is_some()) {
         drop_iteratively(value);
     }
     encoded
-}
-
-#[cold]
-fn drop_iteratively(value: Value) {
-    let mut pending = vec![value];
-    while let Some(value) = pending.pop() {
-        match value {
-            Value::Array(items) => pending.extend(items),
-            Value::Object(members) => pending.extend(members.into_iter().map(|(_, member)| member)),
-            _ => {}
-        }
-    }
 }
 
 /// A JSON array that is built item by item, up to a limit.

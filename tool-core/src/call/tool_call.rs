@@ -1,6 +1,7 @@
 //! A tool call, as a provider's protocol parses it out of a model's message.
 
 use crate::call::progress::{Progress, ProgressUpdate};
+use crate::json::nested::{is_nested_too_deep, unless_too_deep};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -190,6 +191,12 @@ impl Arguments<'_> {
     }
 }
 
+/// Returns a text that is refused as the value is that it stands for: it nests too deep.
+#[cold]
+fn too_deep() -> String {
+    "[".repeat(129)
+}
+
 macro_rules! arguments_from {
     ($($type:ty, $value:ident => $form:ident($text:expr);)*) => {
         $(impl<'a> From<$type> for Arguments<'a> {
@@ -211,6 +218,6 @@ arguments_from! {
     &'a RawValue, raw => Text(raw.get().into());
     &'a Box<RawValue>, raw => Text(raw.get().into());
     Box<RawValue>, raw => Text(String::from(Box::<str>::from(raw)).into());
-    Value, value => Text(value.to_string().into());
-    &'a Value, value => Text(value.to_string().into());
+    Value, value => Text(unless_too_deep(value).map_or_else(too_deep, |value| value.to_string()).into());
+    &'a Value, value => Text(if is_nested_too_deep(value) { too_deep() } else { value.to_string() }.into());
 }

@@ -11,6 +11,7 @@ pub(crate) mod decoder;
 pub(crate) mod deserializer;
 pub(crate) mod error;
 pub(crate) mod keys;
+pub(crate) mod nested;
 pub(crate) mod number;
 pub(crate) mod pointer;
 pub(crate) mod probe;
@@ -20,6 +21,7 @@ pub(crate) mod writer;
 
 pub use crate::json::deserializer::parse_strict;
 pub use crate::json::error::Error;
+pub use crate::json::nested::is_nested_too_deep;
 
 #[cfg(test)]
 mod tests;

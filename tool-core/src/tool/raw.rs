@@ -6,6 +6,7 @@ use crate::call::meta::OutputKind;
 use crate::call::mode::Modes;
 use crate::call::output::{ToolOutput, encode_tree};
 use crate::json::error::Error;
+use crate::json::nested::unless_too_deep;
 use crate::schema::to_draft_2020_12;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, check_raw_name};
 use crate::tool::function::{FunctionTool, Handler};
@@ -13,7 +14,7 @@ use crate::tool::guide::Guide;
 use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, ToolResult, pending};
 use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_option};
 use serde::de::Error as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
@@ -101,7 +102,14 @@ trait RawResult: Send {
 
 impl RawResult for Value {
     fn into_result(self, call: Invocation<'_>) -> ToolResult {
-        check_output(call.0.tool, &self)?;
+        // A validator recurses.
+        if call.0.tool.output_validator().is_some() {
+            let Some(value) = unless_too_deep(self) else {
+                return Err(ToolError::internal("the result nests deeper than 128"));
+            };
+            check_output(call.0.tool, &value)?;
+            return encode_tree(value, call.0.output_bytes);
+        }
         encode_tree(self, call.0.output_bytes)
     }
 }
@@ -244,8 +252,13 @@ where
 {
     let caller = Location::caller();
     let source = SourceLocation { file: caller.file(), line: caller.line() };
-    let mut compiled = CompiledDefinition::of_raw(declared.description, to_draft_2020_12(&declared.parameters), source);
+    let parameters = unless_too_deep(declared.parameters);
+    let is_too_deep = parameters.is_none();
+    let parameters = to_draft_2020_12(&parameters.unwrap_or_else(|| json!({"type": "object"})));
+    let mut compiled = CompiledDefinition::of_raw(declared.description, parameters, source);
     compiled.problems.extend(check_raw_name(&declared.name));
+    let too_deep = "its parameters schema nests deeper than 128; make it flatter";
+    compiled.problems.extend(is_too_deep.then(|| too_deep.to_owned()));
     let definition = ToolDefinition { name: declared.name.into(), compiled: Arc::new(compiled) };
     FunctionTool::new(definition, Arc::new(BoundHandler { state, handler, result: PhantomData }), None)
 }
@@ -295,6 +308,10 @@ impl FunctionTool {
     /// Sets the JSON Schema of the result. A raw tool's results have to satisfy it.
     #[allow(clippy::needless_pass_by_value)] // callers pass a `json!` literal, as to `RawTool`
     pub fn output_schema(&self, schema: Value) -> Self {
-        self.changed(|definition| definition.output = Some(to_draft_2020_12(&schema)))
+        let schema = unless_too_deep(schema);
+        self.changed(|definition| match schema {
+            Some(schema) => definition.output = Some(to_draft_2020_12(&schema)),
+            None => definition.problems.push("its output schema nests deeper than 128; make it flatter".to_owned()),
+        })
     }
 }
