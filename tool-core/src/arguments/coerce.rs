@@ -1,14 +1,14 @@
 //! The correction of a model's mistakes, where the schema shows a correction that loses nothing.
 
-use crate::arguments::view::{SchemaView, TypeSet};
+use crate::arguments::view::SchemaView;
 use crate::json::number::{exact, number_end, whole};
+use crate::json::pointer::Path;
 use crate::json::value;
-use crate::schema::nullable::allows_null;
-use crate::schema::validator::compile;
-use crate::schema::walk::join_pointer;
-use crate::text::truncate;
+use crate::schema::compiled::CompiledSchema;
+use crate::schema::evaluation::Evaluation;
+use crate::schema::type_set::TypeSet;
 use serde_json::{Map, Number, Value};
-use std::collections::HashMap;
+use std::fmt;
 
 /// The mistakes of a model that are corrected before its arguments are checked. Defaults to [`Coercions::ALL`].
 ///
@@ -52,91 +52,156 @@ const PASSES: usize = 8;
 const DEPTH: usize = 256;
 /// The depth that arguments may have, also after a string in them has become an array or object.
 const VALUE_DEPTH: usize = 128;
+/// The number of steps that correcting a value may take: schemas looked at, and values copied or checked for a branch.
+/// Nothing is corrected after it.
+const STEPS: usize = 200_000;
+/// The number of corrections that an answer lists.
+const MAX_NOTES: usize = 20;
 
-/// Corrects a value and returns one line for each change, such as `/count: text to integer`.
-pub(crate) fn coerce(value: &mut Value, schema: &Value, switches: Coercions) -> Vec<String> {
-    let mut coercer = Coercer { root: schema, switches, notes: Vec::new(), branches: BranchValidators::new(schema) };
+/// Corrects a value, and adds one line for each change, such as `/count: text to integer`.
+pub(crate) fn coerce(value: &mut Value, compiled: &CompiledSchema, switches: Coercions, notes: &mut Notes) {
+    let branches = BranchTrials { compiled, steps: STEPS };
+    let mut coercer = Coercer { root: compiled.root(), switches, notes: std::mem::take(notes), branches, depth: 0 };
     for _ in 0..PASSES {
-        let before = coercer.notes.len();
-        coercer.value(value, &[schema], "", 0);
-        if coercer.notes.len() == before {
+        let before = coercer.notes.changes;
+        coercer.value(value, &[compiled.root()], &Path::ROOT);
+        if coercer.notes.changes == before {
             break;
         }
     }
-    coercer.notes
+    *notes = coercer.notes;
+}
+
+/// The corrections of a value: the first in words, and the number of all.
+#[derive(Default)]
+pub(crate) struct Notes {
+    lines: Vec<String>,
+    changes: usize,
+}
+
+impl Notes {
+    /// Adds a correction of the value at a path.
+    pub(crate) fn add(&mut self, path: &Path<'_>, change: impl fmt::Display) {
+        if self.lines.len() < MAX_NOTES {
+            let pointer = path.pointer();
+            let place = if pointer.is_empty() { "arguments" } else { &pointer };
+            self.lines.push(format!("{place}: {change}"));
+        }
+        self.changes += 1;
+    }
+
+    /// Returns the lines. The last one counts the corrections that have none.
+    pub(crate) fn into_lines(mut self) -> Vec<String> {
+        if self.changes > MAX_NOTES {
+            self.lines.truncate(MAX_NOTES - 1);
+            self.lines.push(format!("and {} more corrections", self.changes - self.lines.len()));
+        }
+        self.lines
+    }
+
+    /// Takes the corrections since another moment out again.
+    fn split_off(&mut self, lines: usize, changes: usize) -> Self {
+        let since = Self { lines: self.lines.split_off(lines), changes: self.changes - changes };
+        self.changes = changes;
+        since
+    }
+
+    fn extend(&mut self, more: Self) {
+        self.lines.extend(more.lines);
+        self.changes += more.changes;
+    }
 }
 
 struct Coercer<'a> {
     root: &'a Value,
     switches: Coercions,
-    notes: Vec<String>,
-    branches: BranchValidators<'a>,
+    notes: Notes,
+    branches: BranchTrials<'a>,
+    /// The number of schemas that are being followed.
+    depth: usize,
 }
 
 impl<'a> Coercer<'a> {
     /// Corrects a value that must satisfy all of `schemas`.
-    fn value(&mut self, value: &mut Value, schemas: &[&'a Value], pointer: &str, depth: usize) {
-        if schemas.is_empty() || depth > DEPTH {
+    fn value(&mut self, value: &mut Value, schemas: &[&'a Value], path: &Path<'_>) {
+        if !schemas.is_empty() && self.branches.steps > 0 {
+            self.viewed(value, &SchemaView::of(schemas, self.root), path);
+        }
+    }
+
+    fn viewed(&mut self, value: &mut Value, view: &SchemaView<'a>, path: &Path<'_>) {
+        if self.depth > DEPTH || !self.branches.spend(1 + view.parts.len()) {
             return;
         }
-        let view = SchemaView::of(schemas, self.root);
+        self.depth += 1;
         if let Value::String(text) = value
-            && let Some((better, kind)) = self.read_text(text, view.types(), pointer)
+            && let Some((better, kind)) = self.read_text(text, view.types(), path)
         {
             *value = better;
-            self.notes.push(format!("{}: text to {kind}", shown(pointer)));
+            self.notes.add(path, format_args!("text to {kind}"));
         }
         match value {
-            Value::Object(members) => self.object(members, &view, pointer, depth),
-            Value::Array(items) => {
-                for (position, item) in items.iter_mut().enumerate() {
-                    self.value(item, &view.item(position), &format!("{pointer}/{position}"), depth + 1);
-                }
-            }
+            Value::Object(members) => self.object(members, view, path),
+            Value::Array(items) => self.array(items, view, path),
             _ => {}
         }
         for branches in view.choices() {
-            self.choose(value, branches, pointer, depth);
+            self.choose(value, branches, path);
+        }
+        self.depth -= 1;
+    }
+
+    fn array(&mut self, items: &mut [Value], view: &SchemaView<'a>, path: &Path<'_>) {
+        let prefix = view.prefix();
+        let schemas = view.item(usize::MAX);
+        let rest = SchemaView::of(&schemas, self.root);
+        for (position, item) in items.iter_mut().enumerate() {
+            let path = path.index(position);
+            if position < prefix {
+                self.value(item, &view.item(position), &path);
+            } else if !schemas.is_empty() {
+                self.viewed(item, &rest, &path);
+            }
         }
     }
 
-    fn object(&mut self, members: &mut Map<String, Value>, view: &SchemaView<'a>, pointer: &str, depth: usize) {
-        if self.switches.null_as_absent {
-            self.drop_nulls(members, view, pointer);
+    fn object(&mut self, members: &mut Map<String, Value>, view: &SchemaView<'a>, path: &Path<'_>) {
+        if self.switches.null_as_absent && members.values().any(Value::is_null) {
+            self.drop_nulls(members, view, path);
         }
         for (name, member) in members.iter_mut() {
-            self.value(member, &view.property(name), &join_pointer(pointer, name), depth + 1);
+            self.value(member, &view.property(name), &path.key(name));
         }
     }
 
-    fn drop_nulls(&mut self, members: &mut Map<String, Value>, view: &SchemaView<'a>, pointer: &str) {
-        let root = self.root;
-        let means_absence = |name: &str| {
-            !view.requires(name) && view.declared(name).into_iter().any(|schema| !allows_null(schema, root))
-        };
+    fn drop_nulls(&mut self, members: &mut Map<String, Value>, view: &SchemaView<'a>, path: &Path<'_>) {
+        let required = view.required();
+        if !self.branches.spend(required.len()) {
+            return;
+        }
         members.retain(|name, value| {
-            let is_absent = value.is_null() && means_absence(name);
+            let is_absent = value.is_null()
+                && !required.contains(name.as_str())
+                && view.declared(name).into_iter().any(|schema| !self.branches.accepts(schema, &Value::Null));
             if is_absent {
-                self.notes.push(format!("{}: null to absent", shown(&join_pointer(pointer, name))));
+                self.notes.add(&path.key(name), "null to absent");
             }
             !is_absent
         });
     }
 
     /// Corrects a value towards one branch, if no branch accepts it as it is and exactly one accepts it corrected.
-    fn choose(&mut self, value: &mut Value, branches: &'a [Value], pointer: &str, depth: usize) {
-        if !self.branches.spend(value, branches.len())
-            || branches.iter().any(|branch| self.branches.accepts(branch, value))
-        {
+    fn choose(&mut self, value: &mut Value, branches: &'a [Value], path: &Path<'_>) {
+        if branches.iter().any(|branch| self.branches.accepts(branch, value)) {
             return;
         }
-        let mut found: Option<(Value, Vec<String>)> = None;
+        let mut found: Option<(Value, Notes)> = None;
         for branch in branches {
-            let mut copy = value.clone();
-            let before = self.notes.len();
-            self.value(&mut copy, &[branch], pointer, depth + 1);
-            let notes = self.notes.split_off(before);
-            if notes.is_empty() || !self.branches.accepts(branch, &copy) {
+            let Some(mut copy) = self.branches.copy(value) else { return };
+            let (lines, changes) = (self.notes.lines.len(), self.notes.changes);
+            self.value(&mut copy, &[branch], path);
+            let notes = self.notes.split_off(lines, changes);
+            if notes.changes == 0 || !self.branches.accepts(branch, &copy) {
                 continue;
             }
             if found.is_some() {
@@ -144,14 +209,14 @@ impl<'a> Coercer<'a> {
             }
             found = Some((copy, notes));
         }
-        if let Some((better, notes)) = found {
+        if let Some((better, notes)) = found.filter(|_| self.branches.steps > 0) {
             *value = better;
             self.notes.extend(notes);
         }
     }
 
     /// Returns the value that a string spells, where a string is not expected, and the name of its type.
-    fn read_text(&self, text: &str, types: TypeSet, pointer: &str) -> Option<(Value, &'static str)> {
+    fn read_text(&self, text: &str, types: TypeSet, path: &Path<'_>) -> Option<(Value, &'static str)> {
         if types.has(TypeSet::STRING) {
             return None;
         }
@@ -172,70 +237,49 @@ impl<'a> Coercer<'a> {
         if self.switches.text_as_json && (types.has(TypeSet::ARRAY) || types.has(TypeSet::OBJECT)) {
             let value = structure(text)?;
             let (wanted, kind) = if value.is_array() { (TypeSet::ARRAY, "array") } else { (TypeSet::OBJECT, "object") };
-            let fits = depth(&value) + pointer.matches('/').count() < VALUE_DEPTH;
+            let fits = depth(&value) + path.depth() < VALUE_DEPTH;
             return (fits && types.has(wanted)).then_some((value, kind));
         }
         None
     }
 }
 
-/// Returns a pointer as the notes show it.
-fn shown(pointer: &str) -> String {
-    if pointer.is_empty() { "arguments".to_owned() } else { truncate(pointer, 200) }
+/// The trial of values against branches, in a limited number of steps.
+pub(crate) struct BranchTrials<'a> {
+    pub(crate) compiled: &'a CompiledSchema,
+    /// The steps that are left.
+    pub(crate) steps: usize,
 }
 
-/// The number of values that may be validated against branches. Nested choices multiply; ordinary arguments need far
-/// fewer.
-const BRANCH_BUDGET: usize = 100_000;
-
-/// The compiled branches of `anyOf` and `oneOf`, and the budget for trying them.
-pub(crate) struct BranchValidators<'a> {
-    root: &'a Value,
-    /// By the address of the branch in the schema, which does not move while it is borrowed.
-    compiled: HashMap<usize, Option<jsonschema::Validator>>,
-    budget: usize,
-}
-
-impl<'a> BranchValidators<'a> {
-    pub(crate) fn new(root: &'a Value) -> Self {
-        Self { root, compiled: HashMap::new(), budget: BRANCH_BUDGET }
-    }
-
-    /// Spends the cost of validating a value against some branches. Returns false if the budget is exceeded.
-    pub(crate) fn spend(&mut self, value: &Value, branches: usize) -> bool {
-        let cost = size(value).saturating_mul(branches);
-        let left = self.budget.checked_sub(cost);
-        self.budget = left.unwrap_or(0);
+impl<'a> BranchTrials<'a> {
+    /// Takes some steps. Returns false if they are not left.
+    pub(crate) fn spend(&mut self, steps: usize) -> bool {
+        let left = self.steps.checked_sub(steps);
+        self.steps = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// Returns true if a branch accepts the value.
+    /// Returns true if a branch accepts the value. Without enough steps, no branch does.
     pub(crate) fn accepts(&mut self, branch: &'a Value, value: &Value) -> bool {
-        let root = self.root;
-        let compiled =
-            self.compiled.entry(std::ptr::from_ref(branch).addr()).or_insert_with(|| compile_branch(branch, root));
-        compiled.as_ref().is_some_and(|compiled| compiled.is_valid(value))
+        let mut evaluation = Evaluation::with_steps(self.compiled, self.steps);
+        let verdict = evaluation.accepts_by(branch, value);
+        self.steps = evaluation.steps();
+        verdict.unwrap_or(false)
     }
-}
 
-/// Compiles a subschema by itself, with the draft and the definitions of its root.
-pub(crate) fn compile_branch(branch: &Value, root: &Value) -> Option<jsonschema::Validator> {
-    let mut schema = Map::new();
-    for keyword in ["$schema", "$defs", "definitions"] {
-        if let Some(value) = root.get(keyword) {
-            schema.insert(keyword.to_owned(), value.clone());
-        }
+    /// Copies a value, if there are enough steps.
+    pub(crate) fn copy(&mut self, value: &Value) -> Option<Value> {
+        self.spend_size(value).then(|| value.clone())
     }
-    schema.insert("allOf".to_owned(), Value::Array(vec![branch.clone()]));
-    compile(&Value::Object(schema)).ok()
-}
 
-/// Returns the number of values in a value.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Value::Object(members) => 1 + members.values().map(size).sum::<usize>(),
-        _ => 1,
+    fn spend_size(&mut self, value: &Value) -> bool {
+        let inside = match value {
+            Value::Array(items) => items.iter().all(|item| self.spend_size(item)),
+            Value::Object(members) => members.values().all(|member| self.spend_size(member)),
+            Value::String(text) => self.spend(text.len() / 64),
+            _ => true,
+        };
+        inside && self.spend(1)
     }
 }
 

@@ -1,14 +1,19 @@
 //! The defaults of a schema, filled in where a value leaves them out.
 
-use crate::arguments::coerce::{BranchValidators, compile_branch};
+use crate::arguments::coerce::BranchTrials;
 use crate::arguments::problem::describe_value;
-use crate::arguments::view::{SchemaView, TypeSet};
+use crate::arguments::view::SchemaView;
+use crate::schema::compiled::CompiledSchema;
+use crate::schema::evaluation::Evaluation;
+use crate::schema::type_set::TypeSet;
 use crate::schema::walk;
 use crate::schema::walk::join_pointer;
 use serde_json::{Map, Value};
 
 /// The depth to which defaults are filled in.
 const DEPTH: usize = 32;
+/// The number of steps that trying branches may take.
+const STEPS: usize = 200_000;
 /// The number of defaults that are filled in.
 const DEFAULTS: usize = 10_000;
 /// The number of defaults inside one another that are filled in. Without a limit, a recursive schema would have no end.
@@ -16,13 +21,14 @@ const NESTED_DEFAULTS: u8 = 4;
 
 /// Fills in the defaults of absent properties, also in objects that are defaults themselves. Of several branches, those of
 /// the one that the value matches are filled in; none are if that is not clear.
-pub(crate) fn fill(value: &mut Value, root: &Value) {
-    fill_by(value, root, root);
+pub(crate) fn fill(value: &mut Value, schema: &CompiledSchema) {
+    fill_by(value, schema.root(), schema);
 }
 
-/// Fills in the defaults of a subschema of `root`.
-fn fill_by(value: &mut Value, schema: &Value, root: &Value) {
-    let mut filler = DefaultFiller { root, left: DEFAULTS, nested: 0, branches: BranchValidators::new(root) };
+/// Fills in the defaults of a subschema.
+fn fill_by(value: &mut Value, schema: &Value, compiled: &CompiledSchema) {
+    let branches = BranchTrials { compiled, steps: STEPS };
+    let mut filler = DefaultFiller { root: compiled.root(), left: DEFAULTS, nested: 0, branches };
     filler.value(value, &[schema], DEPTH);
 }
 
@@ -32,7 +38,7 @@ struct DefaultFiller<'a> {
     left: usize,
     /// The number of defaults around the current value.
     nested: u8,
-    branches: BranchValidators<'a>,
+    branches: BranchTrials<'a>,
 }
 
 impl<'a> DefaultFiller<'a> {
@@ -80,15 +86,12 @@ impl<'a> DefaultFiller<'a> {
     /// Fills in the defaults of the branch that the value matches.
     fn choose(&mut self, value: &mut Value, branches: &'a [Value], depth: usize) {
         let possible = branches.iter().filter(|branch| may_match(value, branch, self.root)).collect::<Vec<_>>();
-        if !self.branches.spend(value, possible.len()) {
-            return;
-        }
         if let [only] = possible.as_slice() {
             return self.value(value, &[only], depth);
         }
         let mut found = None;
         for branch in possible {
-            let mut filled = value.clone();
+            let Some(mut filled) = self.branches.copy(value) else { return };
             self.value(&mut filled, &[branch], depth);
             if self.branches.accepts(branch, &filled) && found.replace(filled).is_some() {
                 // Two branches match, so it is not clear which one was meant.
@@ -113,11 +116,12 @@ fn may_match(value: &Value, branch: &Value, root: &Value) -> bool {
 
 /// Returns true if an object has another tag than the branch, or lacks a required property without a default.
 fn contradicts(members: &Map<String, Value>, view: &SchemaView<'_>, root: &Value) -> bool {
+    let required = view.required();
     view.names().into_iter().any(|name| {
         let declared = SchemaView::of(&view.declared(name), root);
         match members.get(name) {
             Some(member) => declared.find("const").is_some_and(|tag| tag != member),
-            None => view.requires(name) && declared.find("default").is_none(),
+            None => required.contains(name) && declared.find("default").is_none(),
         }
     })
 }
@@ -139,13 +143,13 @@ fn may_accept_object(schema: &Value, root: &Value, depth: usize) -> bool {
 
 /// Returns one line for each default that its own schema refuses.
 #[cfg_attr(not(feature = "agents"), allow(dead_code))]
-pub(crate) fn wrong_defaults(root: &Value) -> Vec<String> {
+pub(crate) fn wrong_defaults(compiled: &CompiledSchema) -> Vec<String> {
     let mut wrong = Vec::new();
-    for_each_schema(root, "", &mut |pointer, schema| {
+    for_each_schema(compiled.root(), "", &mut |pointer, schema| {
         let Some(default) = schema.get("default") else { return };
         let mut filled = default.clone();
-        fill_by(&mut filled, schema, root);
-        let accepts = |value: &Value| compile_branch(schema, root).is_some_and(|schema| schema.is_valid(value));
+        fill_by(&mut filled, schema, compiled);
+        let accepts = |value: &Value| Evaluation::new(compiled).accepts_by(schema, value).unwrap_or(false);
         if !accepts(default) && !accepts(&filled) {
             wrong.push(format!("`{pointer}` has the default {}, which is not accepted there", describe_value(default)));
         }

@@ -1,6 +1,5 @@
 //! The rules by which arguments of a tool are equal. Equal arguments have one canonical text, and one hash.
 
-use crate::arguments::coerce::compile_branch;
 use crate::json::canonical::canonical_exact;
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
@@ -8,7 +7,9 @@ use crate::json::number::{ParsedNumber, exact_float, unheld};
 use crate::json::value;
 use crate::json::value::RoundedNumbers;
 use crate::schema::build::CanonicalSchema;
-use crate::schema::nullable::{NullMeaning, allows_null, is_null_only};
+use crate::schema::compiled::CompiledSchema;
+use crate::schema::evaluation::Evaluation;
+use crate::schema::nullable::{NullMeaning, is_null_only};
 use crate::schema::parameter::Parameter;
 use crate::schema::walk;
 use foldhash::fast::{FoldHasher, RandomState};
@@ -64,12 +65,12 @@ impl EqualityRules {
 
     /// Returns the rules of a schema given at run time, which may hold a default that it would not accept.
     pub(crate) fn of_schema(schema: &Value) -> Self {
-        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let Ok(compiled) = CompiledSchema::new(schema) else { return Self { parameters: Vec::new() } };
+        let properties = compiled.root().get("properties").and_then(Value::as_object).into_iter().flatten();
         let rule = |(name, property): (&String, &Value)| {
-            let default = property.get("default")?.clone();
-            let is_accepted = compile_branch(property, schema)?.is_valid(&default);
-            let is_accepted = is_accepted && (!default.is_null() || allows_null(property, schema));
-            is_accepted.then(|| EqualityRule::new(name, &[], false, Some(default)))
+            let default = property.get("default")?;
+            let is_accepted = Evaluation::new(&compiled).accepts_by(property, default).unwrap_or(false);
+            is_accepted.then(|| EqualityRule::new(name, &[], false, Some(default.clone())))
         };
         Self { parameters: properties.filter_map(rule).collect() }
     }

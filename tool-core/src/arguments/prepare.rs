@@ -1,10 +1,11 @@
 //! The slow path of a call: arguments that did not decode are parsed, corrected and validated, or all their problems are
 //! reported.
 
-use crate::arguments::coerce::{Coercions, coerce};
+use crate::arguments::coerce::{Coercions, Notes, coerce};
 use crate::arguments::problem::{Problem, describe_value};
 use crate::arguments::validate::validate;
 use crate::json::canonical::ordered_exact;
+use crate::json::pointer::Path;
 use crate::json::value;
 use crate::json::value::{RoundedNumbers, SyntaxError};
 use crate::schema::validator::Validator;
@@ -36,7 +37,9 @@ pub(crate) fn prepare(
     let mut problems = std::mem::take(&mut arguments.problems);
     // Arguments that are accepted as they are stay as they are.
     if !validator.is_valid(&arguments.value) {
-        arguments.coerced.extend(coerce(&mut arguments.value, validator.schema(), switches));
+        if let Ok(compiled) = validator.compiled() {
+            coerce(&mut arguments.value, compiled, switches, &mut arguments.notes);
+        }
         problems.extend(validate(validator, &arguments.value));
     }
     if !problems.is_empty() {
@@ -46,7 +49,7 @@ pub(crate) fn prepare(
     }
     let confirm_duplicate = validator.confirms_duplicates().then(|| take_confirmation(&mut arguments.value)).flatten();
     let text = ordered_exact(&arguments.value, &arguments.rounded);
-    Ok(PreparedArguments { text, coerced: arguments.coerced, confirm_duplicate })
+    Ok(PreparedArguments { text, coerced: arguments.notes.into_lines(), confirm_duplicate })
 }
 
 fn take_confirmation(value: &mut Value) -> Option<bool> {
@@ -68,8 +71,8 @@ fn too_long(bytes: usize, max_bytes: usize) -> Problem {
 /// Arguments that are an object.
 struct ParsedArguments {
     value: Value,
-    /// The corrections on the way, one line each.
-    coerced: Vec<String>,
+    /// The corrections on the way.
+    notes: Notes,
     /// One problem for each repeated key, because it is not known which of its values was meant.
     problems: Vec<Problem>,
     /// The integers that the value holds rounded.
@@ -80,13 +83,13 @@ impl ParsedArguments {
     /// Parses arguments as an object. Its properties are not checked.
     fn parse(text: &str, switches: Coercions) -> Result<Self, Vec<Problem>> {
         let mut arguments =
-            Self { value: Value::Null, coerced: Vec::new(), problems: Vec::new(), rounded: RoundedNumbers::None };
+            Self { value: Value::Null, notes: Notes::default(), problems: Vec::new(), rounded: RoundedNumbers::None };
         arguments.read(text).map_err(|error| vec![not_json(&error)])?;
         if switches.double_encoded
             && let Value::String(inner) = &arguments.value
         {
             let inner = inner.clone();
-            arguments.coerced.push("arguments: text to object".to_owned());
+            arguments.notes.add(&Path::ROOT, "text to object");
             // A string that is not JSON is reported as a string where an object is expected.
             if arguments.read(&inner).is_err() {
                 arguments.value = Value::String(inner);
@@ -94,7 +97,7 @@ impl ParsedArguments {
         }
         if switches.empty && arguments.value.is_null() {
             arguments.value = Value::Object(Map::new());
-            arguments.coerced.push("arguments: empty to object".to_owned());
+            arguments.notes.add(&Path::ROOT, "empty to object");
         }
         if !arguments.value.is_object() {
             let problem = Problem::new("", "a JSON object", describe_value(&arguments.value));

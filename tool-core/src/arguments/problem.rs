@@ -1,8 +1,11 @@
 //! The problems of arguments, and the words in which a model reads of them.
 
+use crate::json::pointer::cut_pointer;
+use crate::json::writer::JsonWriter;
 use crate::schema::constraints::ASSERTED_FORMATS;
 use crate::schema::walk;
 use crate::text::truncate;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::fmt::Write as _;
@@ -26,7 +29,8 @@ pub struct Problem {
 
 impl Problem {
     pub(crate) fn new(pointer: impl Into<String>, expected: impl Into<String>, got: impl Into<String>) -> Self {
-        Self { pointer: pointer.into(), expected: expected.into(), got: got.into(), hint: None }
+        let pointer = cut_pointer(&pointer.into());
+        Self { pointer, expected: cut(expected.into()), got: cut(got.into()), hint: None }
     }
 
     /// Reports an absent required property.
@@ -50,7 +54,7 @@ impl Problem {
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(cut(hint.into()));
         self
     }
 
@@ -71,6 +75,13 @@ impl Problem {
 
 const MISSING: &str = "nothing";
 
+/// The number of characters in each text of a problem.
+const MAX_TEXT: usize = 2_000;
+
+fn cut(text: String) -> String {
+    if text.len() <= MAX_TEXT { text } else { truncate(&text, MAX_TEXT) }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pointer.as_str() {
@@ -83,7 +94,9 @@ impl fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 /// The number of problems that an answer lists.
-const LISTED: usize = 20;
+pub(crate) const LISTED: usize = 20;
+/// The number of problems that are looked for. An answer counts those that it does not list.
+pub(crate) const MAX_PROBLEMS: usize = 100;
 
 /// Returns the answer to a model: the problems, and an example of valid arguments if one is known.
 pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) -> String {
@@ -92,9 +105,11 @@ pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) 
         let place = if problem.pointer.is_empty() { "arguments" } else { &problem.pointer };
         let _ = write!(text, "\n- {place}: {}", problem.text());
     }
-    if let Some(more) = problems.len().checked_sub(LISTED).filter(|more| *more > 0) {
-        let _ = write!(text, "\nand {more} more");
-    }
+    let _ = match problems.len().saturating_sub(LISTED) {
+        0 => Ok(()),
+        more if problems.len() >= MAX_PROBLEMS => write!(text, "\nand at least {more} more"),
+        more => write!(text, "\nand {more} more"),
+    };
     if let Some(example) = example {
         let _ = write!(text, "\nexample of valid arguments: {example}");
     }
@@ -136,7 +151,10 @@ const SHOWN: usize = 60;
 
 /// Returns the JSON of a value, shortened.
 pub(crate) fn describe_value(value: &Value) -> String {
-    truncate(&value.to_string(), SHOWN)
+    // The writer ends once enough is there. A character has at most four bytes.
+    let mut writer = JsonWriter::new(4 * (SHOWN + 1));
+    let _ = value.serialize(&mut writer);
+    truncate(&writer.into_text(), SHOWN)
 }
 
 /// Returns the values that a schema accepts, with an article: "an integer from 5 to 480".
@@ -154,27 +172,31 @@ fn describe(schema: &Value, root: &Value, depth: usize) -> String {
         return describe_choice(values);
     }
     if map.contains_key("type") {
-        return join_alternatives(walk::type_names(map).map(|kind| of_type(map, kind, root, depth)));
+        let kinds: Vec<_> = walk::type_names(map).collect();
+        return join_alternatives(&kinds, |kind| of_type(map, kind, root, depth));
     }
     if let Some(target) = walk::referenced(map, root) {
         return describe(target, root, depth);
     }
     let branches = ["anyOf", "oneOf"].iter().find_map(|keyword| map.get(*keyword)?.as_array());
     match branches {
-        Some(branches) => join_alternatives(branches.iter().map(|branch| describe(branch, root, depth))),
+        Some(branches) => join_alternatives(branches, |branch| describe(branch, root, depth)),
         None => "a value".to_owned(),
     }
 }
 
-/// Joins distinct descriptions by "or". Of more than four, the rest is only counted.
-pub(crate) fn join_alternatives(words: impl Iterator<Item = String>) -> String {
+/// The number of alternatives that are described.
+const DESCRIBED: usize = 32;
+
+/// Joins the distinct descriptions of alternatives by "or". Of more than four, the rest is only counted.
+pub(crate) fn join_alternatives<T>(alternatives: &[T], describe: impl Fn(&T) -> String) -> String {
     let mut distinct: Vec<String> = Vec::new();
-    for word in words {
+    for word in alternatives.iter().take(DESCRIBED).map(describe) {
         if !distinct.contains(&word) {
             distinct.push(word);
         }
     }
-    let hidden = distinct.len().saturating_sub(4);
+    let hidden = distinct.len().saturating_sub(4) + alternatives.len().saturating_sub(DESCRIBED);
     distinct.truncate(4);
     if hidden > 0 {
         distinct.push(format!("one of {hidden} more forms"));
@@ -214,7 +236,7 @@ fn of_type(map: &Map<String, Value>, kind: &str, root: &Value, depth: usize) -> 
 fn object(map: &Map<String, Value>) -> String {
     let required = map.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let names: Vec<String> =
-        required.iter().take(5).filter_map(Value::as_str).map(|name| format!("`{name}`")).collect();
+        required.iter().take(5).filter_map(Value::as_str).map(|name| format!("`{}`", truncate(name, SHOWN))).collect();
     if names.is_empty() { "an object".to_owned() } else { format!("an object with {}", names.join(", ")) }
 }
 

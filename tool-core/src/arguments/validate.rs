@@ -1,15 +1,18 @@
 //! Validation by the schema, with its errors worded for a model.
 
 use crate::arguments::problem::{
-    Problem, count_noun, describe_choice, describe_format, describe_schema, describe_value, join_alternatives, nearest,
+    MAX_PROBLEMS, Problem, count_noun, describe_choice, describe_format, describe_schema, describe_value,
+    join_alternatives, nearest,
 };
 use crate::arguments::view::{accepts_property, property_names};
+use crate::json::pointer::Path;
+use crate::schema::branches::Shape;
+use crate::schema::compiled::{Choice, CompiledSchema, Keyword, NodeId, Properties};
+use crate::schema::evaluation::{Evaluation, STEPS, TooCostly};
 use crate::schema::parameter::ResolvedParameter;
 use crate::schema::validator::Validator;
-use crate::schema::walk::join_pointer;
 use crate::text::truncate;
-use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind as Kind;
+use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 
 /// Returns all problems of the arguments, sorted by place.
@@ -17,171 +20,360 @@ pub(crate) fn validate(validator: &Validator, value: &Value) -> Vec<Problem> {
     validate_as(ValidationSubject::Arguments, validator, value)
 }
 
-/// Returns all problems of a value, with as much of its content as the subject may show.
+/// Returns the problems of a value, with as much of its content as the subject may show.
 pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, value: &Value) -> Vec<Problem> {
     let compiled = match validator.compiled() {
         Ok(compiled) => compiled,
         Err(reason) => return vec![Problem::new("", "", format!("{} does not compile: {reason}", subject.schema()))],
     };
-    if compiled.is_valid(value) {
-        return Vec::new();
-    }
-    let mut reporter = ProblemReporter { root: validator.schema(), subject, problems: Vec::new() };
-    for error in compiled.iter_errors(value) {
-        reporter.error(&error);
-    }
-    reporter.problems.sort();
-    reporter.problems.dedup();
-    reporter.problems
+    let mut evaluation = Evaluation::new(compiled);
+    let mut problems = match evaluation.accepts_by(compiled.root(), value) {
+        Ok(true) => return Vec::new(),
+        Ok(false) => {
+            let schemas = compiled.schemas();
+            let mut reporter = ProblemReporter { compiled, schemas, subject, evaluation, problems: Vec::new() };
+            let is_complete = reporter.value(compiled.root(), value, &Path::ROOT).is_ok();
+            // Problems that were found before the steps ran out are true, and enough for an answer.
+            if is_complete || !reporter.problems.is_empty() { reporter.problems } else { vec![too_costly(subject)] }
+        }
+        Err(TooCostly) => vec![too_costly(subject)],
+    };
+    problems.sort();
+    problems.dedup();
+    problems
+}
+
+fn too_costly(subject: ValidationSubject) -> Problem {
+    let expected = format!("a value that {} can be checked against in {STEPS} steps", subject.schema());
+    Problem::new("", expected, "one that needs more").hint("send fewer or simpler values at once")
 }
 
 /// Returns the problem with a top-level name that the schema does not accept.
 pub(crate) fn unknown_name(subject: ValidationSubject, schema: &Value, name: &str) -> Option<Problem> {
-    let reporter = ProblemReporter { root: schema, subject, problems: Vec::new() };
-    (!accepts_property(schema, name)).then(|| reporter.unknown(schema, "", name))
+    (!accepts_property(schema, name)).then(|| unknown(subject, schema, schema, &Path::ROOT, name))
 }
 
-struct ProblemReporter<'a> {
-    root: &'a Value,
+fn unknown(subject: ValidationSubject, root: &Value, schema: &Value, at: &Path<'_>, name: &str) -> Problem {
+    let noun = if at.depth() == 0 { subject.noun() } else { "property" };
+    let hint = hint_for(name, &property_names(schema, root));
+    Problem::new(at.key(&truncate(name, 60)).pointer(), "", format!("unknown {noun}")).hint(hint)
+}
+
+/// Looks for the problems of a value that its schema does not accept.
+struct ProblemReporter<'v> {
+    compiled: &'v CompiledSchema,
+    schemas: FxHashMap<NodeId, &'v Value>,
     subject: ValidationSubject,
+    evaluation: Evaluation<'v>,
     problems: Vec<Problem>,
 }
 
-impl<'a> ProblemReporter<'a> {
-    fn error(&mut self, error: &ValidationError<'_>) {
-        let at = error.instance_path().as_str();
-        match error.kind() {
-            Kind::Required { property } => {
-                self.missing(self.schema_of(error), at, property.as_str().unwrap_or_default());
+type Reported = Result<(), TooCostly>;
+
+impl<'v> ProblemReporter<'v> {
+    /// Reports the problems of a value with a schema, if there are any.
+    fn value(&mut self, schema: &'v Value, value: &'v Value, path: &Path<'_>) -> Reported {
+        self.compiled.id(schema).map_or(Ok(()), |id| self.node(id, value, path))
+    }
+
+    fn node(&mut self, id: NodeId, value: &'v Value, path: &Path<'_>) -> Reported {
+        if self.problems.len() >= MAX_PROBLEMS || self.evaluation.accepts(id, value)? {
+            return Ok(());
+        }
+        let compiled = self.compiled;
+        for keyword in &compiled.node(id).keywords {
+            if !self.evaluation.satisfies(id, keyword, value)? {
+                self.keyword(id, keyword, value, path)?;
             }
-            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-                let schema = self.schema_of(error);
-                let unknown = unexpected.iter().map(|name| self.unknown(schema, at, name)).collect::<Vec<_>>();
-                self.problems.extend(unknown);
+        }
+        Ok(())
+    }
+
+    fn schema(&self, id: NodeId) -> &'v Value {
+        self.schemas.get(&id).copied().unwrap_or(&Value::Bool(true))
+    }
+
+    fn root(&self) -> &'v Value {
+        self.compiled.root()
+    }
+
+    fn push(&mut self, path: &Path<'_>, expected: impl Into<String>, got: impl Into<String>) {
+        self.problems.push(Problem::new(path.pointer(), expected, got));
+    }
+
+    /// Reports a keyword that the value does not satisfy.
+    fn keyword(&mut self, id: NodeId, keyword: &'v Keyword, value: &'v Value, path: &Path<'_>) -> Reported {
+        match keyword {
+            Keyword::Required(names) => self.missing_names(id, names, value, path),
+            Keyword::DependentRequired(all) => {
+                for (_, names) in all.iter().filter(|(name, _)| value.get(name).is_some()) {
+                    self.missing_names(id, names, value, path);
+                }
             }
-            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.choice(error, context),
-            Kind::Enum { options } => {
-                let values = options.as_array().map(Vec::as_slice).unwrap_or_default();
-                let problem = Problem::new(at, describe_choice(values), self.subject.value(error.instance()));
-                // The nearest value would reveal much of a secret.
-                let given = error.instance().as_str().filter(|_| self.subject != ValidationSubject::Secrets);
-                let near = given.and_then(|text| nearest(text, values.iter().filter_map(Value::as_str)));
-                self.problems.push(match near {
-                    Some(near) => problem.hint(format!("did you mean \"{near}\"?")),
-                    None => problem,
-                });
+            Keyword::Enum(_) => self.not_listed(id, value, path),
+            Keyword::Not(other) => self.refused(self.schema(*other), value, path),
+            Keyword::AnyOf(choice) => self.choice(choice, value, path)?,
+            Keyword::OneOf(choice) => {
+                let accepted = self.accepted(choice, value)?;
+                if accepted == 0 {
+                    self.choice(choice, value, path)?;
+                } else {
+                    let got = format!("{}, which fits several", self.subject.value(value));
+                    self.push(path, "a value of exactly one form", got);
+                }
             }
-            Kind::PropertyNames { error: inner } => {
-                let name = inner.instance().as_str().unwrap_or_default();
-                let got = format!("the name {} is not allowed", describe_value(inner.instance()));
-                self.problems.push(Problem::new(join_pointer(at, name), "", got));
+            Keyword::Reference(_) | Keyword::AllOf(_) | Keyword::DependentSchemas(_) => {
+                for id in keyword.at_the_same_value() {
+                    self.node(id, value, path)?;
+                }
             }
-            Kind::Not { schema } => self.refused(error, schema),
-            kind => {
-                let (expected, got) = self.expectation(error, kind);
-                self.problems.push(Problem::new(at, expected, got));
+            Keyword::If { condition, then, otherwise } => {
+                let next = if self.evaluation.accepts(*condition, value)? { then } else { otherwise };
+                next.map_or(Ok(()), |id| self.node(id, value, path))?;
             }
+            Keyword::Items { .. } | Keyword::UnevaluatedItems(_) => self.items(id, keyword, value, path)?,
+            Keyword::Properties(_) | Keyword::PropertyNames(_) | Keyword::UnevaluatedProperties(_) => {
+                self.properties(id, keyword, value, path)?;
+            }
+            keyword => {
+                let (expected, got) = self.expectation(self.schema(id), keyword, value);
+                self.push(path, expected, got);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the expected and the actual value for a keyword without subschemas.
+    fn expectation(&self, schema: &Value, keyword: &Keyword, value: &Value) -> (String, String) {
+        let shown = self.subject.value(value);
+        let characters = |limit| self.subject.counted(value, "character", limit);
+        let items = |limit| self.subject.counted(value, "item", limit);
+        let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str).unwrap_or_default();
+        match keyword {
+            Keyword::Type(_) => (describe_schema(schema, self.root()), shown),
+            Keyword::Minimum(limit) => (format!("a number of at least {limit}"), shown),
+            Keyword::Maximum(limit) => (format!("a number of at most {limit}"), shown),
+            Keyword::ExclusiveMinimum(limit) => (format!("a number above {limit}"), shown),
+            Keyword::ExclusiveMaximum(limit) => (format!("a number below {limit}"), shown),
+            Keyword::MinLength(limit) => (format!("at least {}", count_noun(*limit, "character")), characters(*limit)),
+            Keyword::MaxLength(limit) => (format!("at most {}", count_noun(*limit, "character")), characters(*limit)),
+            Keyword::MinItems(limit) => (format!("at least {}", count_noun(*limit, "item")), items(*limit)),
+            Keyword::MaxItems(limit) => (format!("at most {}", count_noun(*limit, "item")), items(*limit)),
+            Keyword::MinProperties(limit) => (format!("at least {}", count_noun(*limit, "property")), shown),
+            Keyword::MaxProperties(limit) => (format!("at most {}", count_noun(*limit, "property")), shown),
+            Keyword::UniqueItems => ("unique items".to_owned(), shown),
+            Keyword::Contains { .. } => ("an array with an item that `contains` asks for".to_owned(), shown),
+            Keyword::Const(constant) => (describe_value(constant), shown),
+            Keyword::Leaf("format", _) => (describe_format(text("format")), shown),
+            Keyword::Leaf("pattern", _) => (format!("a string that matches `{}`", text("pattern")), shown),
+            Keyword::Leaf(keyword, _) => {
+                (format!("a multiple of {}", schema.get(*keyword).unwrap_or(&Value::Null)), shown)
+            }
+            _ => ("no value here".to_owned(), shown),
         }
     }
 
-    /// Returns the expected and the actual value for an error of one keyword at one place.
-    fn expectation(&self, error: &ValidationError<'_>, kind: &Kind) -> (String, String) {
-        let instance = error.instance();
-        let value = self.subject.value(instance);
-        let characters = |limit| self.subject.counted(instance, "character", limit);
-        let items = |limit| self.subject.counted(instance, "item", limit);
-        match kind {
-            Kind::Type { .. } => (describe_schema(self.schema_of(error), self.root), value),
-            Kind::Minimum { limit } => (format!("a number of at least {limit}"), value),
-            Kind::Maximum { limit } => (format!("a number of at most {limit}"), value),
-            Kind::ExclusiveMinimum { limit } => (format!("a number above {limit}"), value),
-            Kind::ExclusiveMaximum { limit } => (format!("a number below {limit}"), value),
-            Kind::MultipleOf { multiple_of } => (format!("a multiple of {multiple_of}"), value),
-            Kind::MinLength { limit } => (format!("at least {}", count_noun(*limit, "character")), characters(*limit)),
-            Kind::MaxLength { limit } => (format!("at most {}", count_noun(*limit, "character")), characters(*limit)),
-            Kind::MinItems { limit } => (format!("at least {}", count_noun(*limit, "item")), items(*limit)),
-            Kind::MaxItems { limit } => (format!("at most {}", count_noun(*limit, "item")), items(*limit)),
-            Kind::MinProperties { limit } => (format!("at least {}", count_noun(*limit, "property")), value),
-            Kind::MaxProperties { limit } => (format!("at most {}", count_noun(*limit, "property")), value),
-            Kind::AdditionalItems { limit } => {
-                let limit = u64::try_from(*limit).unwrap_or(u64::MAX);
-                (format!("at most {}", count_noun(limit, "item")), items(limit))
+    fn items(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value, path: &Path<'_>) -> Reported {
+        let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        let ids: Vec<Option<NodeId>> = match keyword {
+            Keyword::Items { first, rest } => {
+                let ids = first.iter().map(|id| Some(*id)).chain(std::iter::repeat(*rest));
+                ids.take(items.len()).collect()
             }
-            Kind::UnevaluatedItems { .. } => ("no further items".to_owned(), value),
-            Kind::UniqueItems => ("unique items".to_owned(), value),
-            Kind::Contains => ("an array with an item that `contains` asks for".to_owned(), value),
-            Kind::Constant { expected_value } => (describe_value(expected_value), value),
-            Kind::Format { format } => (describe_format(format), value),
-            Kind::Pattern { pattern } => (format!("a string that matches `{pattern}`"), value),
-            Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
-                ("a string short enough for its pattern".to_owned(), value)
+            Keyword::UnevaluatedItems(rest) => {
+                let evaluated = self.evaluation.evaluated(id, value, items.len())?;
+                evaluated.into_iter().map(|evaluated| (!evaluated).then_some(*rest)).collect()
             }
-            Kind::FalseSchema => ("no value here".to_owned(), value),
-            Kind::OneOfMultipleValid { .. } => {
-                ("a value of exactly one form".to_owned(), format!("{value}, which fits several"))
+            _ => Vec::new(),
+        };
+        // Of an array that is too long, the length is the problem.
+        let surplus = ids.iter().position(|id| id.is_some_and(|id| *self.schema(id) == Value::Bool(false)));
+        if let Some(limit) = surplus {
+            let limit = count(limit);
+            self.push(
+                path,
+                format!("at most {}", count_noun(limit, "item")),
+                self.subject.counted(value, "item", limit),
+            );
+        }
+        for (position, (item, id)) in items.iter().zip(ids).enumerate() {
+            if let Some(id) = id.filter(|id| *self.schema(*id) != Value::Bool(false)) {
+                self.node(id, item, &path.index(position))?;
             }
-            other => (format!("a value that satisfies `{}`", other.keyword()), value),
+        }
+        Ok(())
+    }
+
+    fn properties(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value, path: &Path<'_>) -> Reported {
+        let Some(members) = value.as_object() else { return Ok(()) };
+        let evaluated = match keyword {
+            Keyword::UnevaluatedProperties(_) => self.evaluation.evaluated(id, value, members.len())?,
+            _ => Vec::new(),
+        };
+        for (position, (name, member)) in members.iter().enumerate() {
+            if self.problems.len() >= MAX_PROBLEMS {
+                break;
+            }
+            let ids = match keyword {
+                Keyword::Properties(properties) => self.evaluation.of_property(properties, name)?,
+                Keyword::UnevaluatedProperties(rest) if evaluated.get(position) == Some(&false) => vec![*rest],
+                Keyword::PropertyNames(id) if !self.evaluation.accepts_name(*id, name)? => {
+                    let got = format!("the name {} is not allowed", describe_value(&name.as_str().into()));
+                    self.push(&path.key(name), "", got);
+                    continue;
+                }
+                _ => continue,
+            };
+            let is_rest = !matches!(keyword, Keyword::Properties(all) if all.named.contains_key(name));
+            for inner in ids {
+                if is_rest && *self.schema(inner) == Value::Bool(false) {
+                    let problem = unknown(self.subject, self.root(), self.schema(id), path, name);
+                    self.problems.push(problem);
+                } else {
+                    self.node(inner, member, &path.key(name))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn not_listed(&mut self, id: NodeId, value: &Value, path: &Path<'_>) {
+        let values = self.schema(id).get("enum").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let problem = Problem::new(path.pointer(), describe_choice(values), self.subject.value(value));
+        // The nearest value would reveal much of a secret.
+        let given = value.as_str().filter(|_| self.subject != ValidationSubject::Secrets);
+        let near = given.and_then(|text| nearest(text, values.iter().filter_map(Value::as_str)));
+        self.problems.push(match near {
+            Some(near) => problem.hint(format!("did you mean \"{near}\"?")),
+            None => problem,
+        });
+    }
+
+    fn missing_names(&mut self, id: NodeId, names: &[String], value: &Value, path: &Path<'_>) {
+        let schema = self.schema(id);
+        for name in names.iter().filter(|name| value.get(name.as_str()).is_none()).take(MAX_PROBLEMS) {
+            self.missing(schema, path, name);
         }
     }
 
-    /// Returns the schema with the keyword that failed.
-    fn schema_of(&self, error: &ValidationError<'_>) -> &'a Value {
-        let path = error.schema_path().as_str();
-        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        self.root.pointer(parent).unwrap_or(&Value::Bool(true))
-    }
-
-    fn missing(&mut self, schema: &'a Value, at: &str, name: &str) {
-        let property = schema.pointer("/properties").or_else(|| self.root.pointer("/properties"));
+    fn missing(&mut self, schema: &Value, path: &Path<'_>, name: &str) {
+        let property = schema.pointer("/properties").or_else(|| self.root().pointer("/properties"));
         let property = property.and_then(|all| all.get(name)).unwrap_or(&Value::Bool(true));
-        let mut expected = describe_schema(property, self.root);
+        let mut expected = describe_schema(property, self.root());
         if let Some(text) = property.get("description").and_then(Value::as_str) {
             let first = text.lines().next().unwrap_or_default();
             expected = format!("{expected} (\"{}\")", truncate(first, 80));
         }
-        self.problems.push(Problem::missing(join_pointer(at, name), expected));
-    }
-
-    fn unknown(&self, schema: &Value, at: &str, name: &str) -> Problem {
-        let noun = if at.is_empty() { self.subject.noun() } else { "property" };
-        let hint = hint_for(name, &property_names(schema, self.root));
-        Problem::new(join_pointer(at, &truncate(name, 60)), "", format!("unknown {noun}")).hint(hint)
+        self.problems.push(Problem::missing(path.key(name).pointer(), expected));
     }
 
     /// Reports a failed `not`. In a tool's own schema that is two names of one parameter given together.
-    fn refused(&mut self, error: &ValidationError<'_>, schema: &Value) {
-        let at = error.instance_path().as_str();
+    fn refused(&mut self, schema: &Value, value: &Value, path: &Path<'_>) {
         let names = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         if let [Value::String(first), Value::String(second)] = names {
             let got = format!("given together with `{first}`, which is the same parameter");
-            self.problems.push(Problem::new(join_pointer(at, second), "", got).hint("send one of them"));
+            self.problems.push(Problem::new(path.key(second).pointer(), "", got).hint("send one of them"));
         } else {
-            let expected = format!("anything but {}", describe_schema(schema, self.root));
-            self.problems.push(Problem::new(at, expected, self.subject.value(error.instance())));
+            let expected = format!("anything but {}", describe_schema(schema, self.root()));
+            self.push(path, expected, self.subject.value(value));
         }
     }
 
+    fn accepted(&mut self, choice: &Choice, value: &'v Value) -> Result<usize, TooCostly> {
+        let mut accepted = 0;
+        for id in &choice.branches {
+            accepted += usize::from(self.evaluation.accepts(*id, value)?);
+        }
+        Ok(accepted)
+    }
+
     /// Reports a failed choice by the branch that was probably meant, or else by the alternatives.
-    fn choice(&mut self, error: &ValidationError<'_>, branches: &BranchErrors) {
-        let at = error.instance_path().as_str();
-        let schemas = self.root.pointer(error.schema_path().as_str()).and_then(Value::as_array);
-        let schemas = schemas.map(Vec::as_slice).unwrap_or_default();
-        if let Some(name) = first_required_name(schemas) {
-            self.missing(&Value::Null, at, name);
-            return;
+    fn choice(&mut self, choice: &'v Choice, value: &'v Value, path: &Path<'_>) -> Reported {
+        self.evaluation.charge(4 * choice.branches.len())?;
+        let schemas: Vec<&Value> = choice.branches.iter().map(|id| self.schema(*id)).collect();
+        if let Some(name) = first_required_name(&schemas) {
+            self.missing(&Value::Null, path, name);
+            return Ok(());
         }
-        if let Some(problem) = wrong_tag(self.subject, at, branches).or_else(|| missing_tag(at, schemas, branches)) {
+        let compiled = self.compiled;
+        let shapes: Vec<_> = choice.branches.iter().map(|id| Shape::of(*id, &|id| compiled.node(id))).collect();
+        if let Some(problem) = self.wrong_tag(&shapes, value, path) {
             self.problems.push(problem);
-            return;
+            return Ok(());
         }
-        let meant: Vec<_> =
-            branches.iter().filter(|errors| !errors.iter().any(|error| rules_out_branch(at, error))).collect();
+        let mut meant = Vec::new();
+        for (id, shape) in choice.branches.iter().zip(&shapes) {
+            if shape.fits(value) && self.fits(*id, value)? {
+                meant.push(*id);
+            }
+        }
         if let [only] = meant.as_slice() {
-            only.iter().for_each(|error| self.error(error));
-            return;
+            return self.node(*only, value, path);
         }
-        let expected = join_alternatives(schemas.iter().map(|schema| describe_schema(schema, self.root)));
-        self.problems.push(Problem::new(at, expected, self.subject.value(error.instance())));
+        let expected = join_alternatives(&schemas, |schema| describe_schema(schema, self.root()));
+        self.push(path, expected, self.subject.value(value));
+        Ok(())
+    }
+
+    /// Reports a tag that all branches have and that is missing, or has no branch.
+    fn wrong_tag(&self, shapes: &[Shape], value: &Value, path: &Path<'_>) -> Option<Problem> {
+        let members = value.as_object()?;
+        let (name, _) = shapes
+            .first()?
+            .tags()
+            .find(|(name, _)| shapes.iter().all(|shape| shape.tags().any(|(other, _)| other == name)))?;
+        let tags = shapes.iter().flat_map(|shape| shape.tags().filter(|(other, _)| other == name));
+        let tags: Vec<Value> = tags.flat_map(|(_, values)| values.iter().map(|value| value.as_str().into())).collect();
+        let place = path.key(name).pointer();
+        match members.get(name) {
+            None => Some(Problem::missing(place, describe_choice(&tags))),
+            Some(given) if tags.contains(given) => None,
+            Some(given) => Some(Problem::new(place, describe_choice(&tags), self.subject.value(given))),
+        }
+    }
+
+    /// Returns false for a branch that is certainly not the one that was meant: the value has another type, an unknown
+    /// property or another constant.
+    fn fits(&mut self, id: NodeId, value: &'v Value) -> Result<bool, TooCostly> {
+        let compiled = self.compiled;
+        for keyword in &compiled.node(id).keywords {
+            let fits = match keyword {
+                Keyword::Reference(id) => self.fits(*id, value)?,
+                Keyword::AllOf(all) => {
+                    let mut fits = true;
+                    for id in all {
+                        fits = fits && self.fits(*id, value)?;
+                    }
+                    fits
+                }
+                Keyword::Type(_) | Keyword::Enum(_) | Keyword::Const(_) | Keyword::Required(_) => {
+                    self.evaluation.satisfies(id, keyword, value)?
+                }
+                Keyword::Properties(properties) => self.fits_properties(properties, value)?,
+                _ => true,
+            };
+            self.evaluation.charge(1)?;
+            if !fits {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn fits_properties(&mut self, properties: &Properties, value: &'v Value) -> Result<bool, TooCostly> {
+        let compiled = self.compiled;
+        for (name, member) in value.as_object().into_iter().flatten() {
+            for id in self.evaluation.of_property(properties, name)? {
+                for keyword in &compiled.node(id).keywords {
+                    let is_unknown = matches!(keyword, Keyword::Never) && !properties.named.contains_key(name);
+                    let is_constant = matches!(keyword, Keyword::Const(_));
+                    if is_unknown || is_constant && !self.evaluation.satisfies(id, keyword, member)? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -197,70 +389,15 @@ fn hint_for(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// The errors of each branch of a choice.
-type BranchErrors = [Vec<ValidationError<'static>>];
-
 /// Returns the name of a required parameter with aliases: `anyOf: [{required: [name]}, {required: [alias]}]`.
-fn first_required_name(schemas: &[Value]) -> Option<&str> {
-    let single = |schema: &'_ Value| {
+fn first_required_name<'v>(schemas: &[&'v Value]) -> Option<&'v str> {
+    let single = |schema: &&Value| {
         let map = schema.as_object()?;
         let list = map.get("required")?.as_array()?;
         (map.len() == 1 && list.len() == 1).then_some(())
     };
     schemas.iter().try_for_each(single)?;
     schemas.first()?.pointer("/required/0")?.as_str()
-}
-
-/// Reports a wrong tag: all branches have a constant for the same property, and the value has another one.
-fn wrong_tag(subject: ValidationSubject, at: &str, branches: &BranchErrors) -> Option<Problem> {
-    let tag = |errors: &Vec<ValidationError<'static>>| {
-        errors.iter().find_map(|error| match error.kind() {
-            Kind::Constant { expected_value } if is_child(at, error.instance_path().as_str()) => Some((
-                error.instance_path().as_str().to_owned(),
-                expected_value.as_ref().clone(),
-                subject.value(error.instance()),
-            )),
-            _ => None,
-        })
-    };
-    let tags = branches.iter().map(tag).collect::<Option<Vec<_>>>()?;
-    let (place, _, got) = tags.first()?;
-    let values: Vec<Value> =
-        tags.iter().filter(|(other, ..)| other == place).map(|(_, value, _)| value.clone()).collect();
-    (values.len() == tags.len()).then(|| Problem::new(place, describe_choice(&values), got))
-}
-
-/// Reports a missing tag: all branches have a constant for the same property, and the value lacks the property.
-fn missing_tag(at: &str, schemas: &[Value], branches: &BranchErrors) -> Option<Problem> {
-    let constants = schemas.first()?.get("properties")?.as_object()?;
-    for name in constants.keys() {
-        let constant = |schema: &Value| schema.get("properties")?.get(name)?.get("const").cloned();
-        let is_missing = |errors: &Vec<ValidationError<'static>>| {
-            errors.iter().any(|error| matches!(error.kind(), Kind::Required { property } if property == name))
-        };
-        if let Some(values) = schemas.iter().map(constant).collect::<Option<Vec<_>>>()
-            && branches.iter().all(is_missing)
-        {
-            return Some(Problem::missing(join_pointer(at, name), describe_choice(&values)));
-        }
-    }
-    None
-}
-
-/// Returns true for an error by which the branch is certainly not the one that was meant.
-fn rules_out_branch(at: &str, error: &ValidationError<'_>) -> bool {
-    let place = error.instance_path().as_str();
-    match error.kind() {
-        Kind::Type { .. } | Kind::Enum { .. } | Kind::Required { .. } | Kind::AdditionalProperties { .. } => {
-            place == at
-        }
-        Kind::Constant { .. } => place == at || is_child(at, place),
-        _ => false,
-    }
-}
-
-fn is_child(at: &str, place: &str) -> bool {
-    place.strip_prefix(at).and_then(|rest| rest.strip_prefix('/')).is_some_and(|rest| !rest.contains('/'))
 }
 
 /// The kind of value that is validated. It decides how much of the value a problem may show.

@@ -1,58 +1,15 @@
 //! The keywords of a schema that apply to one value: its own, those behind `$ref`, and those in `allOf`.
 
 use crate::schema::nullable::is_null_only;
+use crate::schema::type_set::TypeSet;
 use crate::schema::walk;
+use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 
-/// A set of JSON types.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TypeSet(u8);
+/// The number of schemas that a view holds. The view only guides corrections and messages, so it may miss the others.
+const MAX_PARTS: usize = 64;
 
-impl TypeSet {
-    pub(crate) const BOOLEAN: Self = Self(1);
-    pub(crate) const INTEGER: Self = Self(2);
-    /// A number that need not be an integer.
-    pub(crate) const FRACTION: Self = Self(4);
-    pub(crate) const STRING: Self = Self(8);
-    pub(crate) const ARRAY: Self = Self(16);
-    pub(crate) const OBJECT: Self = Self(32);
-    const NULL: Self = Self(64);
-    const ALL: Self = Self(127);
-
-    pub(crate) fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    fn named(name: &str) -> Self {
-        match name {
-            "boolean" => Self::BOOLEAN,
-            "integer" => Self::INTEGER,
-            "number" => Self(Self::INTEGER.0 | Self::FRACTION.0),
-            "string" => Self::STRING,
-            "array" => Self::ARRAY,
-            "object" => Self::OBJECT,
-            "null" => Self::NULL,
-            _ => Self::ALL,
-        }
-    }
-
-    fn of(value: &Value) -> Self {
-        match value {
-            Value::Null => Self::NULL,
-            Value::Bool(_) => Self::BOOLEAN,
-            Value::Number(_) => Self::named("number"),
-            Value::String(_) => Self::STRING,
-            Value::Array(_) => Self::ARRAY,
-            Value::Object(_) => Self::OBJECT,
-        }
-    }
-
-    fn any(types: impl Iterator<Item = Self>) -> Self {
-        types.fold(Self(0), |all, next| Self(all.0 | next.0))
-    }
-}
-
-/// The schemas that a value has to satisfy, all of them.
+/// The schemas that a value has to satisfy.
 pub(crate) struct SchemaView<'a> {
     /// The schemas, the nearest first.
     pub(crate) parts: Vec<&'a Map<String, Value>>,
@@ -69,7 +26,7 @@ impl<'a> SchemaView<'a> {
 
     fn add(&mut self, schema: &'a Value, root: &'a Value) {
         let Some(map) = schema.as_object() else { return };
-        if self.parts.iter().any(|part| std::ptr::eq(*part, map)) {
+        if self.parts.len() == MAX_PARTS || self.parts.iter().any(|part| std::ptr::eq(*part, map)) {
             return;
         }
         self.parts.push(map);
@@ -96,36 +53,32 @@ impl<'a> SchemaView<'a> {
 
     /// Returns the types that the schemas allow. Their choices are not considered.
     pub(crate) fn types(&self) -> TypeSet {
-        let mut left = TypeSet::ALL.0;
+        let mut left = TypeSet::ALL;
         for part in &self.parts {
             if part.contains_key("type") {
-                left &= TypeSet::any(walk::type_names(part).map(TypeSet::named)).0;
+                left = left.and(TypeSet::of_schema(part));
             }
             if let Some(values) = part.get("enum").and_then(Value::as_array) {
-                left &= TypeSet::any(values.iter().map(TypeSet::of)).0;
+                left = left.and(TypeSet::of_values(values));
             }
             if let Some(value) = part.get("const") {
-                left &= TypeSet::of(value).0;
+                left = left.and(TypeSet::of_values(std::slice::from_ref(value)));
             }
         }
-        TypeSet(left)
+        left
     }
 
-    /// Returns true if the property is required.
-    pub(crate) fn requires(&self, name: &str) -> bool {
+    /// Returns the names of the required properties.
+    pub(crate) fn required(&self) -> FxHashSet<&'a str> {
         let lists = self.parts.iter().filter_map(|part| part.get("required")?.as_array());
-        lists.flatten().any(|required| required == name)
+        lists.flatten().filter_map(Value::as_str).collect()
     }
 
     /// Returns the names of the declared properties, each once.
     pub(crate) fn names(&self) -> Vec<&'a str> {
-        let mut names = Vec::new();
-        for name in self.parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys) {
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
-        }
-        names
+        let mut known = FxHashSet::default();
+        let names = self.parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys);
+        names.map(String::as_str).filter(|name| known.insert(*name)).collect()
     }
 
     /// Returns the value of a keyword in the first schema that has it.
@@ -150,6 +103,11 @@ impl<'a> SchemaView<'a> {
             first.and_then(|first| first.get(position)).or_else(|| part.get("items"))
         };
         self.parts.iter().filter_map(of_part).collect()
+    }
+
+    /// Returns the number of items that have schemas by their position.
+    pub(crate) fn prefix(&self) -> usize {
+        self.parts.iter().filter_map(|part| Some(part.get("prefixItems")?.as_array()?.len())).max().unwrap_or(0)
     }
 
     /// Returns the branches of each `anyOf` and `oneOf`.
@@ -177,15 +135,12 @@ fn property_in<'a>(part: &'a Map<String, Value>, name: &str) -> Option<&'a Value
 
 /// Returns the property names that a schema declares, also in its branches.
 pub(crate) fn property_names<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a str> {
-    let mut known = Vec::new();
+    let (mut names, mut known) = (Vec::new(), FxHashSet::default());
     visit_in_place(schema, root, 8, &mut |map| {
-        for name in map.get("properties").and_then(Value::as_object).into_iter().flat_map(|all| all.keys()) {
-            if !known.contains(&name.as_str()) {
-                known.push(name);
-            }
-        }
+        let declared = map.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        names.extend(declared.map(String::as_str).filter(|name| known.insert(*name)));
     });
-    known
+    names
 }
 
 /// Returns true if a schema accepts a property of that name explicitly. JSON Schema accepts any property that no keyword
@@ -203,19 +158,32 @@ pub(crate) fn accepts_property(schema: &Value, name: &str) -> bool {
     taken
 }
 
-/// Calls `visit` with each schema that applies to the same value.
+/// Calls `visit` once with each schema that applies to the same value, down to a depth.
 pub(crate) fn visit_in_place<'a>(
     schema: &'a Value,
     root: &'a Value,
     depth: usize,
     visit: &mut dyn FnMut(&'a Map<String, Value>),
 ) {
+    visit_once(schema, root, depth, &mut FxHashSet::default(), visit);
+}
+
+fn visit_once<'a>(
+    schema: &'a Value,
+    root: &'a Value,
+    depth: usize,
+    visited: &mut FxHashSet<usize>,
+    visit: &mut dyn FnMut(&'a Map<String, Value>),
+) {
     let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
+    if !visited.insert(std::ptr::from_ref(map).addr()) {
+        return;
+    }
     visit(map);
     let branches = ["allOf", "anyOf", "oneOf"].into_iter().flat_map(|keyword| walk::branches(map, keyword));
     let conditions = ["if", "then", "else"].into_iter().filter_map(|keyword| map.get(keyword));
     let dependent = map.get("dependentSchemas").and_then(Value::as_object).into_iter().flat_map(Map::values);
     for schema in walk::referenced(map, root).into_iter().chain(branches).chain(conditions).chain(dependent) {
-        visit_in_place(schema, root, depth, visit);
+        visit_once(schema, root, depth, visited, visit);
     }
 }

@@ -46,6 +46,11 @@ impl<'p> Path<'p> {
         Self { before: Some(self), step: Step::Index(index), length: self.length + 1 }
     }
 
+    /// Returns the number of steps.
+    pub(crate) fn depth(&self) -> usize {
+        self.length
+    }
+
     /// Returns the pointer, cut for display. It is empty for the whole value.
     pub(crate) fn pointer(&self) -> String {
         let mut steps = Vec::with_capacity(self.length);
@@ -59,13 +64,11 @@ impl<'p> Path<'p> {
             if text.len() > MAX_BYTES {
                 break;
             }
-            match step {
+            text += &match step {
                 // A longer key is cut in any case.
-                Step::Key(key) => {
-                    text += &pointer_token(key.get(..key.floor_char_boundary(2 * MAX_BYTES)).unwrap_or(key));
-                }
-                Step::Index(index) => text += &pointer_token(&index.to_string()),
-            }
+                Step::Key(key) => pointer_token(key.get(..key.floor_char_boundary(2 * MAX_BYTES)).unwrap_or(key)),
+                Step::Index(index) => pointer_token(&index.to_string()),
+            };
         }
         cut_pointer(&text)
     }

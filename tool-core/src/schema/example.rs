@@ -1,7 +1,8 @@
 //! The smallest instance of a schema, which shows a model valid arguments.
 
 use crate::json::number::{exact, whole};
-use crate::schema::validator::compile;
+use crate::schema::compiled::CompiledSchema;
+use crate::schema::evaluation::is_valid;
 use crate::schema::walk;
 use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind};
 use serde_json::{Map, Number, Value};
@@ -176,8 +177,8 @@ fn number(map: &Map<String, Value>) -> Value {
     let bound = |keyword: &str| map.get(keyword).and_then(Value::as_number);
     let (above, below) = (bound("exclusiveMinimum"), bound("exclusiveMaximum"));
     let (low, high) = (bound("minimum"), bound("maximum"));
-    let validator = compile(&map.clone().into()).ok();
-    let fits = |number: &Value| validator.as_ref().is_some_and(|validator| validator.is_valid(number));
+    let compiled = CompiledSchema::new(&map.clone().into()).ok();
+    let fits = |number: &Value| compiled.as_ref().is_some_and(|compiled| is_valid(compiled, number));
     let next = |bound: Option<&Number>, step: i8| match exact(bound?) {
         Some(number) => Some(whole(number.saturating_add(step.into()))),
         None => Some(if step > 0 { bound?.as_f64()?.ceil() } else { bound?.as_f64()?.floor() }.into()),

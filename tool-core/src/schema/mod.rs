@@ -3,15 +3,21 @@
 //! The schema of a tool ([`ToolDefinition::parameters`](crate::ToolDefinition::parameters)) is what the tool accepts:
 //! it is published to models, and enforced. It is of draft 2020-12.
 
+pub(crate) mod branches;
 pub(crate) mod build;
+pub(crate) mod compiled;
 pub(crate) mod constraints;
 pub(crate) mod drafts;
+pub(crate) mod evaluation;
 pub(crate) mod example;
+pub(crate) mod leaf;
 pub(crate) mod normalize;
 pub(crate) mod nullable;
 pub(crate) mod parameter;
 pub(crate) mod probe;
+pub(crate) mod references;
 pub(crate) mod timestamp;
+pub(crate) mod type_set;
 pub(crate) mod validator;
 pub(crate) mod walk;
 

@@ -1,6 +1,7 @@
 //! The meaning of `null` for a schema.
 
 use crate::schema::walk;
+use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 /// The meaning of `null` for a parameter.
@@ -72,28 +73,48 @@ pub(crate) fn is_null_only(schema: &Value) -> bool {
 
 /// Returns true if the schema accepts `null`.
 pub(crate) fn allows_null(schema: &Value, root: &Value) -> bool {
-    allows(schema, root, 0)
+    NullWalk { root, answers: FxHashMap::default() }.allows(schema, 0)
 }
 
-fn allows(schema: &Value, root: &Value, depth: usize) -> bool {
-    let map = match schema {
-        Value::Bool(answer) => return *answer,
-        Value::Object(map) => map,
-        _ => return true,
-    };
-    // A chain of references without any assertion refuses nothing.
-    if depth > 64 {
-        return true;
+struct NullWalk<'a> {
+    root: &'a Value,
+    /// The answers by the addresses of the schemas. Many references may lead to one schema.
+    answers: FxHashMap<usize, bool>,
+}
+
+impl<'a> NullWalk<'a> {
+    fn allows(&mut self, schema: &'a Value, depth: usize) -> bool {
+        let map = match schema {
+            Value::Bool(answer) => return *answer,
+            Value::Object(map) => map,
+            _ => return true,
+        };
+        let address = std::ptr::from_ref(schema).addr();
+        if let Some(answer) = self.answers.get(&address) {
+            return *answer;
+        }
+        // A chain of references without any assertion refuses nothing.
+        if depth > 64 {
+            return true;
+        }
+        self.answers.insert(address, true);
+        let answer = self.keywords_allow(map, depth + 1);
+        self.answers.insert(address, answer);
+        answer
     }
-    let deeper = |schema: &Value| allows(schema, root, depth + 1);
-    let each = |keyword: &str| map.get(keyword).and_then(Value::as_array);
-    let by_type = !map.contains_key("type") || walk::type_names(map).any(|name| name == "null");
-    by_type
-        && each("enum").is_none_or(|values| values.contains(&Value::Null))
-        && map.get("const").is_none_or(Value::is_null)
-        && walk::referenced(map, root).is_none_or(deeper)
-        && each("allOf").is_none_or(|all| all.iter().all(deeper))
-        && each("anyOf").is_none_or(|any| any.iter().any(deeper))
-        && each("oneOf").is_none_or(|one| one.iter().filter(|branch| deeper(branch)).count() == 1)
-        && map.get("not").is_none_or(|not| !deeper(not))
+
+    fn keywords_allow(&mut self, map: &'a Map<String, Value>, depth: usize) -> bool {
+        let each = |keyword: &str| map.get(keyword).and_then(Value::as_array);
+        let by_type = !map.contains_key("type") || walk::type_names(map).any(|name| name == "null");
+        let root = self.root;
+        let mut deeper = |schema: &'a Value| self.allows(schema, depth);
+        by_type
+            && each("enum").is_none_or(|values| values.contains(&Value::Null))
+            && map.get("const").is_none_or(Value::is_null)
+            && walk::referenced(map, root).is_none_or(&mut deeper)
+            && each("allOf").is_none_or(|all| all.iter().all(&mut deeper))
+            && each("anyOf").is_none_or(|any| any.iter().any(&mut deeper))
+            && each("oneOf").is_none_or(|one| one.iter().filter(|branch| deeper(branch)).count() == 1)
+            && map.get("not").is_none_or(|not| !deeper(not))
+    }
 }

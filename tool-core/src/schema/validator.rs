@@ -1,10 +1,11 @@
 //! The compiled form of a schema, and which schemas need one.
 
+use crate::schema::compiled::CompiledSchema;
 use crate::schema::constraints::{ASSERTED_FORMATS, are_bounds_of_type, is_number_format};
+use crate::schema::evaluation::is_valid;
 use crate::schema::normalize::{PROVEN, choice_of_strings, definition_name};
 use crate::schema::nullable::is_null_only;
 use crate::schema::walk;
-use jsonschema::{Draft, PatternOptions};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -34,7 +35,7 @@ pub(crate) struct Validator {
     /// True for a schema without parameters that refuses unknown ones nevertheless.
     closed: bool,
     confirms_duplicates: bool,
-    compiled: OnceLock<Result<jsonschema::Validator, String>>,
+    compiled: OnceLock<Result<CompiledSchema, String>>,
 }
 
 impl Validator {
@@ -68,29 +69,15 @@ impl Validator {
 
     /// Returns true if the value is accepted. A schema that does not compile accepts nothing.
     pub(crate) fn is_valid(&self, value: &Value) -> bool {
-        self.compiled().is_ok_and(|compiled| compiled.is_valid(value))
+        self.compiled().is_ok_and(|compiled| is_valid(compiled, value))
     }
 
     /// Returns the compiled form, or the reason why the schema does not compile.
-    pub(crate) fn compiled(&self) -> Result<&jsonschema::Validator, &str> {
+    pub(crate) fn compiled(&self) -> Result<&CompiledSchema, &str> {
         let closed = || json!({"type": "object", "properties": {}, "additionalProperties": false});
-        let compile = || if self.closed { compile(&closed()) } else { compile(&self.schema) };
+        let compile = || if self.closed { CompiledSchema::new(&closed()) } else { CompiledSchema::new(&self.schema) };
         self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
     }
-}
-
-/// Compiles a schema whose references stay inside it. It is of draft 2020-12, unless it names another.
-pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
-    let options = || if schema.get("$schema").is_some() { options() } else { options().with_draft(Draft::Draft202012) };
-    // Patterns run in linear time if the `regex` crate knows all of their constructs.
-    let linear = options().with_pattern_options(PatternOptions::regex()).build(schema);
-    linear.or_else(|_| options().build(schema)).map_err(|error| error.to_string())
-}
-
-fn options<'a>() -> jsonschema::ValidationOptions<'a> {
-    let options = jsonschema::options().should_validate_formats(true).offline();
-    debug_assert!(ANNOTATED_FORMATS.iter().all(|name| !ASSERTED_FORMATS.contains(name)));
-    ANNOTATED_FORMATS.iter().fold(options, |options, name| options.with_format(*name, |_: &str| true))
 }
 
 /// Returns true if decoding into the Rust types may accept what one of their schemas refuses. Most types refuse it

@@ -292,7 +292,7 @@ impl<'a> ResponseBuilder<'a> {
     #[cold]
     pub(crate) fn refuse(self, problems: &[Problem]) -> ToolResponse {
         let mut response = self.fail(validation_error(self.tool, problems));
-        response.optional_meta().problems = problems.to_vec();
+        response.optional_meta().problems = problems.iter().take(problem::LISTED).cloned().collect();
         response
     }
 

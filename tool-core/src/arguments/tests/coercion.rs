@@ -1,8 +1,8 @@
 //! The lossless coercions, and nothing else.
 #![expect(clippy::needless_pass_by_value, reason = "literals read better without a `&`")]
 
-use crate::arguments::coerce::{Coercions, coerce};
-use crate::arguments::tests::coerced;
+use crate::arguments::coerce::Coercions;
+use crate::arguments::tests::{coerce_with, coerced};
 use serde_json::{Value, json};
 
 fn one(schema: Value) -> Value {
@@ -147,7 +147,7 @@ fn each_coercion_has_a_switch() {
     let sent = json!({"n": "1", "b": "true", "a": "[]", "o": null});
     let with = |switches| {
         let mut value = sent.clone();
-        coerce(&mut value, &schema, switches).len()
+        coerce_with(&mut value, &schema, switches).len()
     };
     assert_eq!(with(Coercions::ALL), 4);
     assert_eq!(with(Coercions { text_as_scalar: false, ..Coercions::ALL }), 2);

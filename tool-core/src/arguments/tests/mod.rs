@@ -10,17 +10,27 @@ pub(crate) mod spelling;
 #[cfg(test)]
 mod equality;
 
-use crate::arguments::coerce::{Coercions, coerce};
+use crate::arguments::coerce::{Coercions, Notes, coerce};
 use crate::arguments::prepare::{PreparedArguments, prepare};
 use crate::arguments::problem::Problem;
 use crate::arguments::validate::validate;
+use crate::schema::compiled::CompiledSchema;
 use crate::schema::validator::Validator;
 use serde_json::{Value, json};
 
 /// The value after coercion, and what was done.
 fn coerced(mut value: Value, schema: &Value) -> (Value, Vec<String>) {
-    let notes = coerce(&mut value, schema, Coercions::ALL);
+    let notes = coerce_with(&mut value, schema, Coercions::ALL);
     (value, notes)
+}
+
+/// Corrects the value and returns what was done. A schema that cannot be checked guides no correction.
+fn coerce_with(value: &mut Value, schema: &Value, switches: Coercions) -> Vec<String> {
+    let mut notes = Notes::default();
+    if let Ok(compiled) = CompiledSchema::new(schema) {
+        coerce(value, &compiled, switches, &mut notes);
+    }
+    notes.into_lines()
 }
 
 /// The problems of the value, as the model reads them.

@@ -2,6 +2,7 @@
 
 pub(crate) mod differential;
 pub(crate) mod drafts;
+pub(crate) mod evaluation;
 pub(crate) mod example;
 pub(crate) mod golden;
 pub(crate) mod nulls;

@@ -37,7 +37,9 @@ impl FormSchema {
         let mut known = given.clone();
         let mut problems = self.drop_unknown(&mut known, unknown, &[])?;
         let mut filled = known.clone();
-        fill(&mut filled, self.validator.schema());
+        if let Ok(compiled) = self.validator.compiled() {
+            fill(&mut filled, compiled);
+        }
         let found = self.validate(&filled);
         if !found.is_empty() {
             if self.validator.is_valid(&known) {
@@ -67,12 +69,16 @@ impl FormSchema {
     pub(crate) fn problems(&self) -> Vec<String> {
         let schema = self.validator.schema();
         let name = self.subject.schema();
-        if let Err(reason) = self.validator.compiled() {
-            return vec![format!("{name} does not compile: {reason}")];
-        }
+        let compiled = match self.validator.compiled() {
+            Ok(compiled) => compiled,
+            Err(reason) => return vec![format!("{name} does not compile: {reason}")],
+        };
         let shape = format!("{name} is not one of an object; use a struct, or `()` where there is nothing to set");
         let shape = (!may_be_object(schema)).then_some(shape);
-        shape.into_iter().chain(wrong_defaults(schema).into_iter().map(|wrong| format!("in {name}, {wrong}"))).collect()
+        shape
+            .into_iter()
+            .chain(wrong_defaults(compiled).into_iter().map(|wrong| format!("in {name}, {wrong}")))
+            .collect()
     }
 
     fn validate(&self, value: &Value) -> Vec<Problem> {

@@ -1,0 +1,438 @@
+//! A schema compiled into nodes: its keywords by their meaning, its references resolved, its patterns ready.
+//!
+//! A schema is refused if its checking could not be bounded: if it leads back to itself at one value, is nested too
+//! deep, or has patterns that are too large.
+
+use crate::json::canonical::canonical;
+use crate::schema::branches::BranchIndex;
+use crate::schema::constraints::ASSERTED_FORMATS;
+use crate::schema::drafts::to_draft_2020_12;
+use crate::schema::leaf::{LeafCheck, LeafChecks};
+use crate::schema::references::References;
+use crate::schema::type_set::TypeSet;
+use crate::schema::walk;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Map, Number, Value};
+use std::sync::Arc;
+
+/// The number of schemas that may apply to one value by leading to one another.
+const MAX_DEPTH_AT_ONE_VALUE: usize = 100;
+
+/// The place of a node in its schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct NodeId(u32);
+
+/// A schema that is ready to check values.
+pub(crate) struct CompiledSchema {
+    /// The schema as one of draft 2020-12. It does not move: the nodes are found by the addresses in it.
+    root: Arc<Value>,
+    nodes: Vec<Node>,
+    ids: FxHashMap<usize, NodeId>,
+}
+
+/// One subschema.
+pub(crate) struct Node {
+    /// The keywords that refuse values. Those that depend on the others come last.
+    pub(crate) keywords: Vec<Keyword>,
+    /// The steps that checking one value takes, without its members.
+    pub(crate) cost: usize,
+    /// True if several subschemas lead here, so that one value may be checked more than once.
+    pub(crate) is_shared: bool,
+}
+
+/// A keyword, or several that work together.
+pub(crate) enum Keyword {
+    /// The schema `false`.
+    Never,
+    Type(TypeSet),
+    Enum(OneOfValues),
+    Const(Value),
+    Minimum(Number),
+    Maximum(Number),
+    ExclusiveMinimum(Number),
+    ExclusiveMaximum(Number),
+    /// `pattern`, `format` and `multipleOf`.
+    Leaf(&'static str, Arc<LeafCheck>),
+    MinLength(u64),
+    MaxLength(u64),
+    MinItems(u64),
+    MaxItems(u64),
+    UniqueItems,
+    MinProperties(u64),
+    MaxProperties(u64),
+    Required(Vec<String>),
+    DependentRequired(Vec<(String, Vec<String>)>),
+    /// `prefixItems` and `items`.
+    Items {
+        first: Vec<NodeId>,
+        rest: Option<NodeId>,
+    },
+    Contains {
+        item: NodeId,
+        min: u64,
+        max: u64,
+    },
+    /// `properties`, `patternProperties` and `additionalProperties`.
+    Properties(Properties),
+    PropertyNames(NodeId),
+    Reference(NodeId),
+    AllOf(Vec<NodeId>),
+    AnyOf(Choice),
+    OneOf(Choice),
+    Not(NodeId),
+    If {
+        condition: NodeId,
+        then: Option<NodeId>,
+        otherwise: Option<NodeId>,
+    },
+    DependentSchemas(Vec<(String, NodeId)>),
+    UnevaluatedItems(NodeId),
+    UnevaluatedProperties(NodeId),
+}
+
+/// The values of an `enum`.
+pub(crate) struct OneOfValues {
+    pub(crate) strings: FxHashSet<String>,
+    pub(crate) others: Vec<Value>,
+}
+
+pub(crate) struct Properties {
+    pub(crate) named: FxHashMap<String, NodeId>,
+    pub(crate) patterns: Vec<(Arc<LeafCheck>, NodeId)>,
+    pub(crate) rest: Option<NodeId>,
+}
+
+/// The branches of `anyOf` or `oneOf`.
+pub(crate) struct Choice {
+    pub(crate) branches: Vec<NodeId>,
+    /// Finds the few branches that a value may match, where there are many.
+    pub(crate) index: Option<BranchIndex>,
+}
+
+impl CompiledSchema {
+    /// Compiles a schema of any draft. Returns every reason why it cannot be checked.
+    pub(crate) fn new(schema: &Value) -> Result<Self, String> {
+        jsonschema::meta::validate(schema).map_err(|error| error.to_string())?;
+        let root = Arc::new(to_draft_2020_12(schema));
+        let mut compiler = Compiler::new(References::of(&root));
+        compiler.node(&root, &root);
+        while let Some((schema, resource)) = compiler.queue.pop() {
+            compiler.compile(schema, resource);
+        }
+        let Compiler { mut nodes, ids, mut problems, leaves, .. } = compiler;
+        problems.extend(leaves.problem());
+        problems.extend(unbounded(&nodes));
+        if !problems.is_empty() {
+            problems.dedup();
+            return Err(problems.join("; "));
+        }
+        add_indexes(&mut nodes);
+        Ok(Self { root, nodes, ids })
+    }
+
+    /// Returns the schema as one of draft 2020-12.
+    pub(crate) fn root(&self) -> &Value {
+        &self.root
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        at(&self.nodes, id)
+    }
+
+    /// Returns the node of a subschema of [`root`](Self::root). A subschema that nothing leads to has none.
+    pub(crate) fn id(&self, schema: &Value) -> Option<NodeId> {
+        self.ids.get(&address(schema)).copied()
+    }
+
+    /// Returns the subschemas by their nodes.
+    pub(crate) fn schemas(&self) -> FxHashMap<NodeId, &Value> {
+        let mut schemas = FxHashMap::default();
+        let mut left = vec![self.root()];
+        while let Some(value) = left.pop() {
+            schemas.extend(self.id(value).map(|id| (id, value)));
+            match value {
+                Value::Array(items) => left.extend(items),
+                Value::Object(members) => left.extend(members.values()),
+                _ => {}
+            }
+        }
+        schemas
+    }
+}
+
+fn at(nodes: &[Node], id: NodeId) -> &Node {
+    static EMPTY: Node = Node { keywords: Vec::new(), cost: 0, is_shared: false };
+    nodes.get(id.0 as usize).unwrap_or(&EMPTY)
+}
+
+fn address(schema: &Value) -> usize {
+    std::ptr::from_ref(schema).addr()
+}
+
+struct Compiler<'a> {
+    references: References<'a>,
+    nodes: Vec<Node>,
+    ids: FxHashMap<usize, NodeId>,
+    /// The subschemas that have a node without keywords yet, with the resources that their references start from.
+    queue: Vec<(&'a Value, &'a Value)>,
+    leaves: LeafChecks,
+    problems: Vec<String>,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(references: References<'a>) -> Self {
+        let (nodes, ids) = (Vec::new(), FxHashMap::default());
+        Self { references, nodes, ids, queue: Vec::new(), leaves: LeafChecks::default(), problems: Vec::new() }
+    }
+
+    /// Returns the node of a subschema, which is compiled later if it is new.
+    fn node(&mut self, schema: &'a Value, resource: &'a Value) -> NodeId {
+        if let Some(id) = self.ids.get(&address(schema)) {
+            if let Some(node) = self.nodes.get_mut(id.0 as usize) {
+                node.is_shared = true;
+            }
+            return *id;
+        }
+        let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.ids.insert(address(schema), id);
+        self.nodes.push(Node { keywords: Vec::new(), cost: 1, is_shared: false });
+        self.queue.push((schema, resource));
+        id
+    }
+
+    fn compile(&mut self, schema: &'a Value, resource: &'a Value) {
+        let keywords = match schema {
+            Value::Bool(false) => vec![Keyword::Never],
+            Value::Object(map) => {
+                let resource = if map.contains_key("$id") { schema } else { resource };
+                let mut keywords = self.assertions(map);
+                keywords.extend(self.of_members(map, resource));
+                keywords.extend(self.at_the_same_value(map, resource));
+                keywords
+            }
+            _ => Vec::new(),
+        };
+        let node = self.ids.get(&address(schema)).and_then(|id| self.nodes.get_mut(id.0 as usize));
+        if let Some(node) = node {
+            node.cost = 1 + keywords.iter().map(Keyword::cost).sum::<usize>();
+            node.keywords = keywords;
+        }
+    }
+
+    /// Compiles the keywords without subschemas.
+    fn assertions(&mut self, map: &'a Map<String, Value>) -> Vec<Keyword> {
+        let mut keywords = Vec::new();
+        for (name, value) in map {
+            let count = count(value);
+            let number = value.as_number().cloned();
+            keywords.extend(match name.as_str() {
+                "type" => Some(Keyword::Type(TypeSet::of_schema(map))),
+                "enum" => value.as_array().map(|values| Keyword::Enum(OneOfValues::new(values))),
+                "const" => Some(Keyword::Const(value.clone())),
+                "minimum" => number.map(Keyword::Minimum),
+                "maximum" => number.map(Keyword::Maximum),
+                "exclusiveMinimum" => number.map(Keyword::ExclusiveMinimum),
+                "exclusiveMaximum" => number.map(Keyword::ExclusiveMaximum),
+                "minLength" => count.map(Keyword::MinLength),
+                "maxLength" => count.map(Keyword::MaxLength),
+                "minItems" => count.map(Keyword::MinItems),
+                "maxItems" => count.map(Keyword::MaxItems),
+                "minProperties" => count.map(Keyword::MinProperties),
+                "maxProperties" => count.map(Keyword::MaxProperties),
+                "uniqueItems" => (*value == true).then_some(Keyword::UniqueItems),
+                "required" => value.as_array().map(|names| Keyword::Required(texts(names))),
+                "dependentRequired" => value.as_object().map(|all| {
+                    let names = |value: &Value| value.as_array().map(|names| texts(names)).unwrap_or_default();
+                    Keyword::DependentRequired(all.iter().map(|(name, value)| (name.clone(), names(value))).collect())
+                }),
+                "pattern" => self.leaf("pattern", value),
+                "multipleOf" => self.leaf("multipleOf", value),
+                "format" if value.as_str().is_some_and(|name| ASSERTED_FORMATS.contains(&name)) => {
+                    self.leaf("format", value)
+                }
+                _ => None,
+            });
+        }
+        keywords
+    }
+
+    fn leaf(&mut self, keyword: &'static str, value: &Value) -> Option<Keyword> {
+        match self.leaves.get(keyword, value) {
+            Ok(check) => Some(Keyword::Leaf(keyword, check)),
+            Err(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    /// Compiles the keywords for items and properties.
+    fn of_members(&mut self, map: &'a Map<String, Value>, resource: &'a Value) -> Vec<Keyword> {
+        let mut keywords = Vec::new();
+        let first = self.list(map, "prefixItems", resource);
+        let rest = self.one(map, "items", resource);
+        if !first.is_empty() || rest.is_some() {
+            keywords.push(Keyword::Items { first, rest });
+        }
+        if let Some(item) = self.one(map, "contains", resource) {
+            let bound = |keyword: &str| map.get(keyword).and_then(count);
+            let (min, max) = (bound("minContains").unwrap_or(1), bound("maxContains").unwrap_or(u64::MAX));
+            keywords.push(Keyword::Contains { item, min, max });
+        }
+        let named = self.named(map, "properties", resource).into_iter().collect::<FxHashMap<_, _>>();
+        let rest = self.one(map, "additionalProperties", resource);
+        let mut patterns = Vec::new();
+        for (pattern, id) in self.named(map, "patternProperties", resource) {
+            match self.leaves.get("pattern", &pattern.into()) {
+                Ok(check) => patterns.push((check, id)),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+        if !named.is_empty() || rest.is_some() || !patterns.is_empty() {
+            keywords.push(Keyword::Properties(Properties { named, patterns, rest }));
+        }
+        keywords.extend(self.one(map, "propertyNames", resource).map(Keyword::PropertyNames));
+        keywords
+    }
+
+    /// Compiles the keywords whose subschemas check the same value.
+    fn at_the_same_value(&mut self, map: &'a Map<String, Value>, resource: &'a Value) -> Vec<Keyword> {
+        let mut keywords = Vec::new();
+        for keyword in ["$ref", "$dynamicRef"] {
+            let Some(reference) = map.get(keyword).and_then(Value::as_str) else { continue };
+            let is_ambiguous = keyword == "$dynamicRef" && self.references.is_ambiguous(reference);
+            match self.references.resolve(reference, resource).filter(|_| !is_ambiguous) {
+                Some((target, resource)) => keywords.push(Keyword::Reference(self.node(target, resource))),
+                None => self
+                    .problems
+                    .push(format!("the reference `{}` has no single target in the schema", reference.escape_debug())),
+            }
+        }
+        let all = self.list(map, "allOf", resource);
+        keywords.extend((!all.is_empty()).then_some(Keyword::AllOf(all)));
+        for (keyword, choice) in [("anyOf", Keyword::AnyOf as fn(Choice) -> Keyword), ("oneOf", Keyword::OneOf)] {
+            if map.contains_key(keyword) {
+                keywords.push(choice(Choice { branches: self.list(map, keyword, resource), index: None }));
+            }
+        }
+        keywords.extend(self.one(map, "not", resource).map(Keyword::Not));
+        if let Some(condition) = self.one(map, "if", resource) {
+            let (then, otherwise) = (self.one(map, "then", resource), self.one(map, "else", resource));
+            keywords.push(Keyword::If { condition, then, otherwise });
+        }
+        let dependent = self.named(map, "dependentSchemas", resource);
+        keywords.extend((!dependent.is_empty()).then_some(Keyword::DependentSchemas(dependent)));
+        keywords.extend(self.one(map, "unevaluatedItems", resource).map(Keyword::UnevaluatedItems));
+        keywords.extend(self.one(map, "unevaluatedProperties", resource).map(Keyword::UnevaluatedProperties));
+        keywords
+    }
+
+    fn one(&mut self, map: &'a Map<String, Value>, keyword: &str, resource: &'a Value) -> Option<NodeId> {
+        map.get(keyword).filter(|schema| walk::is_schema(schema)).map(|schema| self.node(schema, resource))
+    }
+
+    fn list(&mut self, map: &'a Map<String, Value>, keyword: &str, resource: &'a Value) -> Vec<NodeId> {
+        walk::branches(map, keyword).map(|schema| self.node(schema, resource)).collect()
+    }
+
+    fn named(&mut self, map: &'a Map<String, Value>, keyword: &str, resource: &'a Value) -> Vec<(String, NodeId)> {
+        let named = map.get(keyword).and_then(Value::as_object).into_iter().flatten();
+        named.map(|(name, schema)| (name.clone(), self.node(schema, resource))).collect()
+    }
+}
+
+impl OneOfValues {
+    fn new(values: &[Value]) -> Self {
+        let (strings, others): (Vec<&Value>, Vec<&Value>) = values.iter().partition(|value| value.is_string());
+        let strings = strings.into_iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        Self { strings, others: others.into_iter().cloned().collect() }
+    }
+}
+
+impl Keyword {
+    /// Returns the steps that the keyword itself takes for one value.
+    fn cost(&self) -> usize {
+        match self {
+            Self::Enum(values) => 1 + values.others.iter().map(|value| canonical(value).len() / 8 + 1).sum::<usize>(),
+            Self::Const(value) => 1 + canonical(value).len() / 8,
+            Self::Required(names) => 1 + names.len(),
+            Self::DependentRequired(all) => 1 + all.iter().map(|(_, names)| 1 + names.len()).sum::<usize>(),
+            Self::DependentSchemas(all) => 1 + all.len(),
+            _ => 1,
+        }
+    }
+
+    /// Returns the nodes that check the same value.
+    pub(crate) fn at_the_same_value(&self) -> Vec<NodeId> {
+        match self {
+            Self::Reference(id) | Self::Not(id) => vec![*id],
+            Self::AllOf(all) => all.clone(),
+            Self::AnyOf(choice) | Self::OneOf(choice) => choice.branches.clone(),
+            Self::If { condition, then, otherwise } => {
+                std::iter::once(*condition).chain(*then).chain(*otherwise).collect()
+            }
+            Self::DependentSchemas(all) => all.iter().map(|(_, id)| *id).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Returns the reason why the nodes may lead to one another without an end, or too often, at one value.
+fn unbounded(nodes: &[Node]) -> Option<String> {
+    let targets = |node: &Node| node.keywords.iter().flat_map(Keyword::at_the_same_value).collect::<Vec<_>>();
+    let mut sources = vec![0_usize; nodes.len()];
+    nodes.iter().flat_map(targets).for_each(|id| sources.get_mut(id.0 as usize).into_iter().for_each(|n| *n += 1));
+    let mut depths = vec![0_usize; nodes.len()];
+    let mut ready: Vec<usize> = (0..nodes.len()).filter(|at| sources.get(*at) == Some(&0)).collect();
+    let mut finished = 0;
+    while let Some(at) = ready.pop() {
+        finished += 1;
+        let depth = depths.get(at).map_or(0, |depth| depth + 1);
+        for target in nodes.get(at).map(targets).unwrap_or_default() {
+            let target = target.0 as usize;
+            let (Some(left), Some(deepest)) = (sources.get_mut(target), depths.get_mut(target)) else { continue };
+            (*left, *deepest) = (*left - 1, depth.max(*deepest));
+            if *left == 0 {
+                ready.push(target);
+            }
+        }
+    }
+    if finished < nodes.len() {
+        return Some("it leads back to itself at one value without an end".to_owned());
+    }
+    let deepest = depths.into_iter().max().unwrap_or(0);
+    (deepest > MAX_DEPTH_AT_ONE_VALUE).then(|| {
+        format!("{deepest} schemas lead to one another at one value, expected at most {MAX_DEPTH_AT_ONE_VALUE}")
+    })
+}
+
+/// Adds an index to each choice of many branches.
+fn add_indexes(nodes: &mut [Node]) {
+    /// The number of branches that are tried one after the other.
+    const FEW: usize = 8;
+    let mut indexes = Vec::new();
+    for (at, node) in nodes.iter().enumerate() {
+        for (position, keyword) in node.keywords.iter().enumerate() {
+            if let Keyword::AnyOf(choice) | Keyword::OneOf(choice) = keyword
+                && choice.branches.len() > FEW
+            {
+                indexes.push((at, position, BranchIndex::new(&choice.branches, &|id| self::at(nodes, id))));
+            }
+        }
+    }
+    for (at, position, index) in indexes {
+        let keyword = nodes.get_mut(at).and_then(|node| node.keywords.get_mut(position));
+        if let Some(Keyword::AnyOf(choice) | Keyword::OneOf(choice)) = keyword {
+            choice.index = Some(index);
+        }
+    }
+}
+
+fn count(value: &Value) -> Option<u64> {
+    let whole = crate::json::number::exact(value.as_number()?)?;
+    u64::try_from(whole).ok()
+}
+
+fn texts(values: &[Value]) -> Vec<String> {
+    values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,350 @@
+//! Checking a value by a compiled schema, in a limited number of steps.
+//!
+//! Each verdict on a subschema that several others lead to is remembered, so that a value is checked against it once,
+//! however many ways there are.
+
+use crate::json::canonical::canonical;
+use crate::json::number::compare;
+use crate::schema::compiled::{Choice, CompiledSchema, Keyword, NodeId, Properties};
+use crate::schema::type_set::TypeSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Number, Value};
+use std::cmp::Ordering;
+
+/// The number of steps that checking one value may take.
+pub(crate) const STEPS: usize = 3_000_000;
+/// The steps that remembering a verdict counts as. It bounds the memory.
+const STEPS_OF_A_VERDICT: usize = 6;
+/// The number of subschemas that may be under way at once. It bounds the stack.
+const DEPTH: usize = 1_000;
+
+/// Checking the value takes more steps than it may.
+#[derive(Debug)]
+pub(crate) struct TooCostly;
+
+type Verdict = Result<bool, TooCostly>;
+
+/// Returns true if a schema accepts a value. A value that takes too many steps is not accepted.
+pub(crate) fn is_valid(schema: &CompiledSchema, value: &Value) -> bool {
+    Evaluation::new(schema).accepts_by(schema.root(), value).unwrap_or(false)
+}
+
+/// The check of one value and its members. Values do not change while it is in use.
+pub(crate) struct Evaluation<'v> {
+    schema: &'v CompiledSchema,
+    steps: usize,
+    depth: usize,
+    verdicts: FxHashMap<(NodeId, usize), bool>,
+}
+
+impl<'v> Evaluation<'v> {
+    pub(crate) fn new(schema: &'v CompiledSchema) -> Self {
+        Self::with_steps(schema, STEPS)
+    }
+
+    pub(crate) fn with_steps(schema: &'v CompiledSchema, steps: usize) -> Self {
+        Self { schema, steps, depth: 0, verdicts: FxHashMap::default() }
+    }
+
+    /// Returns the number of steps that are left.
+    pub(crate) fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// Takes some steps, or fails if they are not left.
+    pub(crate) fn charge(&mut self, steps: usize) -> Result<(), TooCostly> {
+        let left = self.steps.checked_sub(steps);
+        self.steps = left.unwrap_or(0);
+        left.map(|_| ()).ok_or(TooCostly)
+    }
+
+    /// Returns true if a subschema of the root accepts the value.
+    pub(crate) fn accepts_by(&mut self, schema: &Value, value: &'v Value) -> Verdict {
+        self.schema.id(schema).map_or(Ok(true), |id| self.accepts(id, value))
+    }
+
+    /// Returns true if the schema of a node accepts the value.
+    pub(crate) fn accepts(&mut self, id: NodeId, value: &'v Value) -> Verdict {
+        let node = self.schema.node(id);
+        self.charge(node.cost)?;
+        let key = (id, std::ptr::from_ref(value).addr());
+        if node.is_shared
+            && let Some(verdict) = self.verdicts.get(&key)
+        {
+            return Ok(*verdict);
+        }
+        self.depth = Some(self.depth + 1).filter(|depth| *depth <= DEPTH).ok_or(TooCostly)?;
+        let mut verdict = true;
+        for keyword in &node.keywords {
+            if !self.satisfies(id, keyword, value)? {
+                verdict = false;
+                break;
+            }
+        }
+        self.depth -= 1;
+        if node.is_shared {
+            self.charge(STEPS_OF_A_VERDICT)?;
+            self.verdicts.insert(key, verdict);
+        }
+        Ok(verdict)
+    }
+
+    /// Returns true if the value satisfies one keyword of a node.
+    pub(crate) fn satisfies(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value) -> Verdict {
+        match keyword {
+            Keyword::Reference(id) => self.accepts(*id, value),
+            Keyword::AllOf(all) => self.all(all.iter().map(|id| (*id, value))),
+            Keyword::AnyOf(choice) => Ok(self.accepting(choice, value, 1)? > 0),
+            Keyword::OneOf(choice) => Ok(self.accepting(choice, value, 2)? == 1),
+            Keyword::Not(id) => self.accepts(*id, value).map(|accepts| !accepts),
+            Keyword::If { condition, then, otherwise } => {
+                let next = if self.accepts(*condition, value)? { then } else { otherwise };
+                next.map_or(Ok(true), |id| self.accepts(id, value))
+            }
+            Keyword::DependentSchemas(all) => {
+                let applies = |(name, _): &&(String, NodeId)| value.get(name).is_some();
+                self.all(all.iter().filter(applies).map(|(_, id)| (*id, value)))
+            }
+            Keyword::Items { .. } | Keyword::Contains { .. } | Keyword::UniqueItems | Keyword::UnevaluatedItems(_) => {
+                value.as_array().map_or(Ok(true), |items| self.items(id, keyword, value, items))
+            }
+            Keyword::Properties(_) | Keyword::PropertyNames(_) | Keyword::UnevaluatedProperties(_) => {
+                self.properties(id, keyword, value)
+            }
+            Keyword::Leaf(_, check) => {
+                self.charge(check.cost(value.as_str().map_or(0, str::len)))?;
+                Ok(check.accepts(value))
+            }
+            Keyword::MinLength(_) | Keyword::MaxLength(_) => {
+                self.charge(value.as_str().map_or(0, str::len) / 64)?;
+                Ok(satisfies_alone(keyword, value))
+            }
+            keyword => Ok(satisfies_alone(keyword, value)),
+        }
+    }
+
+    fn all(&mut self, mut checks: impl Iterator<Item = (NodeId, &'v Value)>) -> Verdict {
+        checks.try_fold(true, |verdict, (id, value)| Ok(verdict && self.accepts(id, value)?))
+    }
+
+    /// Counts the branches that accept the value, up to a number.
+    fn accepting(&mut self, choice: &Choice, value: &'v Value, most: usize) -> Result<usize, TooCostly> {
+        let candidates = choice.index.as_ref().map(|index| index.candidates(value));
+        if let (Some(_), Value::Object(members)) = (&candidates, value) {
+            self.charge(members.len())?;
+        }
+        let mut found = 0;
+        for id in candidates.as_ref().unwrap_or(&choice.branches) {
+            found += usize::from(self.accepts(*id, value)?);
+            if found == most {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn items(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value, items: &'v [Value]) -> Verdict {
+        self.charge(items.len())?;
+        match keyword {
+            Keyword::Items { first, rest } => {
+                let ids = first.iter().map(|id| Some(*id)).chain(std::iter::repeat(*rest));
+                self.all(items.iter().zip(ids).filter_map(|(item, id)| Some((id?, item))))
+            }
+            Keyword::Contains { item: id, min, max } => {
+                let mut found = 0;
+                for item in items {
+                    found += u64::from(self.accepts(*id, item)?);
+                }
+                Ok((*min..=*max).contains(&found))
+            }
+            Keyword::UniqueItems => {
+                let mut texts = FxHashSet::default();
+                for item in items {
+                    let text = canonical(item);
+                    self.charge(text.len() / 4)?;
+                    if !texts.insert(text) {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Keyword::UnevaluatedItems(rest) => {
+                let evaluated = self.evaluated(id, value, items.len())?;
+                let left = items.iter().zip(evaluated).filter(|(_, evaluated)| !evaluated);
+                self.all(left.map(|(item, _)| (*rest, item)))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    fn properties(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value) -> Verdict {
+        let Some(members) = value.as_object() else { return Ok(true) };
+        self.charge(members.len())?;
+        match keyword {
+            Keyword::Properties(properties) => {
+                for (name, member) in members {
+                    for id in self.of_property(properties, name)? {
+                        if !self.accepts(id, member)? {
+                            return Ok(false);
+                        }
+                    }
+                }
+                Ok(true)
+            }
+            Keyword::PropertyNames(id) => {
+                for name in members.keys() {
+                    if !self.accepts_name(*id, name)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Keyword::UnevaluatedProperties(rest) => {
+                let evaluated = self.evaluated(id, value, members.len())?;
+                let left = members.values().zip(evaluated).filter(|(_, evaluated)| !evaluated);
+                self.all(left.map(|(member, _)| (*rest, member)))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Returns true if the schema of a node accepts a property's name.
+    pub(crate) fn accepts_name(&mut self, id: NodeId, name: &str) -> Verdict {
+        // The verdicts on a name end with it, because another name may get its address.
+        let name = Value::String(name.to_owned());
+        let mut evaluation = Evaluation::with_steps(self.schema, self.steps);
+        let verdict = evaluation.accepts(id, &name);
+        self.steps = evaluation.steps;
+        verdict
+    }
+
+    /// Returns the nodes that a property has to satisfy.
+    pub(crate) fn of_property(&mut self, properties: &Properties, name: &str) -> Result<Vec<NodeId>, TooCostly> {
+        let mut ids: Vec<_> = properties.named.get(name).copied().into_iter().collect();
+        if !properties.patterns.is_empty() {
+            let text = Value::String(name.to_owned());
+            for (pattern, id) in &properties.patterns {
+                self.charge(pattern.cost(name.len()))?;
+                ids.extend(pattern.accepts(&text).then_some(*id));
+            }
+        }
+        if ids.is_empty() {
+            ids.extend(properties.rest);
+        }
+        Ok(ids)
+    }
+
+    /// Returns which members of a value the keywords of a node have evaluated, beside its own `unevaluated` ones.
+    pub(crate) fn evaluated(&mut self, id: NodeId, value: &'v Value, members: usize) -> Result<Vec<bool>, TooCostly> {
+        let mut marks = vec![false; members];
+        let mut visited = FxHashSet::default();
+        let mut left = vec![id];
+        while let Some(at) = left.pop() {
+            for keyword in &self.schema.node(at).keywords {
+                self.charge(1)?;
+                let is_own = at == id;
+                self.mark(keyword, is_own, value, &mut marks)?;
+                for next in self.applied(keyword, value)? {
+                    if visited.insert(next) && self.accepts(next, value)? {
+                        left.push(next);
+                    }
+                }
+            }
+        }
+        Ok(marks)
+    }
+
+    /// Marks the members that a keyword evaluates itself.
+    fn mark(&mut self, keyword: &Keyword, is_own: bool, value: &'v Value, marks: &mut [bool]) -> Result<(), TooCostly> {
+        match (keyword, value) {
+            (Keyword::Items { first, rest }, Value::Array(_)) => {
+                let count = if rest.is_some() { marks.len() } else { first.len() };
+                marks.iter_mut().take(count).for_each(|mark| *mark = true);
+            }
+            (Keyword::Contains { item: id, .. }, Value::Array(items)) => {
+                for (mark, item) in marks.iter_mut().zip(items) {
+                    *mark |= self.accepts(*id, item)?;
+                }
+            }
+            (Keyword::Properties(properties), Value::Object(members)) => {
+                for (mark, name) in marks.iter_mut().zip(members.keys()) {
+                    *mark |= !self.of_property(properties, name)?.is_empty();
+                }
+            }
+            (Keyword::UnevaluatedItems(_), Value::Array(_)) | (Keyword::UnevaluatedProperties(_), Value::Object(_))
+                if !is_own =>
+            {
+                marks.fill(true);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the nodes that a keyword applies to the same value, whether they accept it or not.
+    fn applied(&mut self, keyword: &Keyword, value: &'v Value) -> Result<Vec<NodeId>, TooCostly> {
+        Ok(match keyword {
+            Keyword::Not(_) => Vec::new(),
+            Keyword::If { condition, then, otherwise } => {
+                let holds = self.accepts(*condition, value)?;
+                std::iter::once(*condition).chain(if holds { *then } else { *otherwise }).collect()
+            }
+            Keyword::DependentSchemas(all) => {
+                all.iter().filter(|(name, _)| value.get(name).is_some()).map(|(_, id)| *id).collect()
+            }
+            keyword => keyword.at_the_same_value(),
+        })
+    }
+}
+
+/// Returns true if a value satisfies a keyword without subschemas.
+fn satisfies_alone(keyword: &Keyword, value: &Value) -> bool {
+    let bounded = |limit: &Number, allowed: &[Ordering]| {
+        value.as_number().is_none_or(|number| allowed.contains(&compare(number, limit)))
+    };
+    let characters = || value.as_str().map(crate::text::characters);
+    let items = || value.as_array().map(Vec::len);
+    let members = || value.as_object().map(serde_json::Map::len);
+    let at_least = |found: Option<usize>, limit: u64| found.is_none_or(|found| found as u64 >= limit);
+    let at_most = |found: Option<usize>, limit: u64| found.is_none_or(|found| found as u64 <= limit);
+    let has = |name: &String| value.as_object().is_none_or(|members| members.contains_key(name));
+    match keyword {
+        Keyword::Never => false,
+        Keyword::Type(types) => types.has(TypeSet::of(value)),
+        Keyword::Enum(values) => match value {
+            Value::String(text) => values.strings.contains(text),
+            value => values.others.iter().any(|other| equal(other, value)),
+        },
+        Keyword::Const(constant) => equal(constant, value),
+        Keyword::Minimum(limit) => bounded(limit, &[Ordering::Greater, Ordering::Equal]),
+        Keyword::Maximum(limit) => bounded(limit, &[Ordering::Less, Ordering::Equal]),
+        Keyword::ExclusiveMinimum(limit) => bounded(limit, &[Ordering::Greater]),
+        Keyword::ExclusiveMaximum(limit) => bounded(limit, &[Ordering::Less]),
+        Keyword::MinLength(limit) => at_least(characters(), *limit),
+        Keyword::MaxLength(limit) => at_most(characters(), *limit),
+        Keyword::MinItems(limit) => at_least(items(), *limit),
+        Keyword::MaxItems(limit) => at_most(items(), *limit),
+        Keyword::MinProperties(limit) => at_least(members(), *limit),
+        Keyword::MaxProperties(limit) => at_most(members(), *limit),
+        Keyword::Required(names) => names.iter().all(has),
+        Keyword::DependentRequired(all) => {
+            all.iter().filter(|(name, _)| value.get(name).is_some()).all(|(_, names)| names.iter().all(has))
+        }
+        _ => true,
+    }
+}
+
+/// Returns true if two values are equal as JSON: numbers by their value, objects in any order.
+fn equal(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => compare(left, right) == Ordering::Equal,
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let same = |(name, left): (&String, &Value)| right.get(name).is_some_and(|right| equal(left, right));
+            left.len() == right.len() && left.iter().all(same)
+        }
+        (left, right) => left == right,
+    }
+}
