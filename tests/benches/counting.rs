@@ -79,12 +79,12 @@ pub(crate) fn bytes() -> i64 {
     BYTES.get()
 }
 
-/// The most bytes that this thread has while a work runs, besides those that it has before.
-pub(crate) fn peak(work: impl FnOnce()) -> i64 {
+/// The most bytes that a work holds at once, above those before it.
+pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> (T, i64) {
     let before = bytes();
     PEAK.set(before);
-    work();
-    PEAK.get() - before
+    let value = work();
+    (value, PEAK.get() - before)
 }
 
 /// The sizes of what a work allocates, in order, the first ones.

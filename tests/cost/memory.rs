@@ -31,7 +31,7 @@ pub(crate) fn check() -> usize {
     ];
     let mut missed = 0;
     for (provider, what, event) in cases {
-        let taken = counting::peak(|| {
+        let ((), taken) = counting::peak(|| {
             let mut protocol = protocol(provider);
             black_box(protocol.push(event.as_bytes()));
             black_box(protocol.finish());

@@ -54,7 +54,7 @@ const DEPTH: usize = 256;
 const VALUE_DEPTH: usize = 128;
 /// The number of steps that correcting a value may take: schemas looked at, and values copied or checked for a branch.
 /// Nothing is corrected after it.
-const STEPS: usize = 200_000;
+const STEPS: usize = 100_000;
 /// The number of corrections that an answer lists.
 const MAX_NOTES: usize = 20;
 

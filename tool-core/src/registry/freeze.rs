@@ -1,6 +1,7 @@
 //! Freezing: flattens a list of tools, validates each one, and reports every problem.
 
 use crate::call::error::ErrorList;
+use crate::schema::compiled::CompiledSchema;
 use crate::text::Name;
 use crate::tool::definition::{SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name};
 use crate::tool::{FunctionTool, ProviderTool, Tool, Toolset};
@@ -123,14 +124,33 @@ fn check_schema(schema: &Value) -> Option<String> {
     Some(format!("the parameters schema is not a valid JSON Schema: {}: {error}", error.instance_path()))
 }
 
-/// Compiles the schemas that the meta-schema cannot fully check: a pattern may be no regular expression, and a reference
-/// may have no target. Generated schemas have neither, unless a type writes its own.
+/// The maximum size of a schema as JSON, in bytes.
+const SCHEMA_BYTES: usize = 1 << 20;
+
+/// Compiles the schemas that the meta-schema cannot fully check: a pattern may be no regular expression, a reference may
+/// have no target, and checking a value may have no bound. Generated schemas without references have none of these,
+/// unless a type writes its own.
 fn check_compiled(tool: &ToolDefinition) -> Option<String> {
     let compiled = &tool.compiled;
-    if compiled.raw || compiled.schema.text.contains("\"pattern") {
-        let error = compiled.validator().compiled().err();
-        if let Some(error) = error {
-            return Some(format!("the parameters schema does not compile: {error}"));
+    let text = &compiled.schema.text;
+    if text.len() > SCHEMA_BYTES {
+        return Some(format!("the parameters schema has {} bytes, expected at most {SCHEMA_BYTES}", text.len()));
+    }
+    let uncompilable = |error: &str| Some(format!("the parameters schema does not compile: {error}"));
+    if compiled.raw {
+        if let Err(error) = compiled.validator().compiled() {
+            return uncompilable(error);
+        }
+    } else if ["\"pattern", "\"$ref"].iter().any(|keyword| text.contains(keyword)) {
+        let schema = match CompiledSchema::new(&compiled.schema.value) {
+            Ok(schema) => schema,
+            Err(error) => return uncompilable(&error),
+        };
+        if let Some(name) = schema.repeated_choice() {
+            return Some(format!(
+                "an untagged enum contains itself under `{name}` in two variants, so decoding it takes exponential time; \
+                 give it a tag, or name the fields differently"
+            ));
         }
     }
     let error = compiled.output_validator().filter(|_| compiled.raw)?.compiled().err()?;

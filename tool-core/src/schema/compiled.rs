@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// The number of schemas that may apply to one value by leading to one another.
 const MAX_DEPTH_AT_ONE_VALUE: usize = 100;
 
+/// The number of references that lead from a branch to its properties.
+const MEMBER_DEPTH: usize = 8;
+
 /// The place of a node in its schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeId(u32);
@@ -142,6 +145,58 @@ impl CompiledSchema {
     /// Returns the node of a subschema of [`root`](Self::root). A subschema that nothing leads to has none.
     pub(crate) fn id(&self, schema: &Value) -> Option<NodeId> {
         self.ids.get(&address(schema)).copied()
+    }
+
+    /// Returns the name of a property under which two branches of one `anyOf` contain it again. A type with such variants
+    /// and no tag is decoded once for each variant at each level, which is exponential in the depth of the arguments.
+    pub(crate) fn repeated_choice(&self) -> Option<&str> {
+        let choices = self.nodes.iter().enumerate().flat_map(|(at, node)| {
+            node.keywords.iter().filter_map(move |keyword| match keyword {
+                Keyword::AnyOf(choice) => Some((at, choice)),
+                _ => None,
+            })
+        });
+        choices.into_iter().find_map(|(at, choice)| {
+            let mut labels = FxHashSet::default();
+            choice.branches.iter().find_map(|branch| {
+                let own: FxHashMap<_, _> = self.members(*branch, MEMBER_DEPTH).into_iter().collect();
+                let back = own.into_iter().filter(|(_, child)| self.leads_to(*child, at));
+                back.map(|(label, _)| label).find(|label| !labels.insert(*label))
+            })
+        })
+    }
+
+    /// Returns the subschemas of the properties and the items of a node, by name.
+    fn members<'s>(&'s self, id: NodeId, depth: usize) -> Vec<(&'s str, NodeId)> {
+        let Some(depth) = depth.checked_sub(1) else { return Vec::new() };
+        let of_keyword = |keyword: &'s Keyword| -> Vec<(&'s str, NodeId)> {
+            match keyword {
+                Keyword::Properties(Properties { named, rest, .. }) => {
+                    let named = named.iter().map(|(name, id)| (name.as_str(), *id));
+                    named.chain(rest.map(|id| ("*", id))).collect()
+                }
+                Keyword::Items { first, rest } => first.iter().copied().chain(*rest).map(|id| ("[]", id)).collect(),
+                Keyword::Reference(id) => self.members(*id, depth),
+                Keyword::AllOf(all) => all.iter().flat_map(|id| self.members(*id, depth)).collect(),
+                _ => Vec::new(),
+            }
+        };
+        self.node(id).keywords.iter().flat_map(of_keyword).collect()
+    }
+
+    /// Returns true if a node is inside another one, at any depth.
+    fn leads_to(&self, from: NodeId, to: usize) -> bool {
+        let (mut visited, mut left) = (FxHashSet::default(), vec![from]);
+        while let Some(id) = left.pop() {
+            if id.0 as usize == to {
+                return true;
+            }
+            if visited.insert(id) {
+                left.extend(self.members(id, 1).into_iter().map(|(_, id)| id));
+                left.extend(self.node(id).keywords.iter().flat_map(Keyword::at_the_same_value));
+            }
+        }
+        false
     }
 
     /// Returns the subschemas by their nodes.

@@ -9,39 +9,100 @@ use serde_json::{Map, Number, Value};
 
 /// The depth at which a type that contains itself is given up.
 const DEPTH: usize = 24;
+/// The number of values and schemas that are looked at before an example is given up.
+const STEPS: usize = 20_000;
 /// The number of bytes at which a text is given up or cut.
 const LENGTH: usize = 4_096;
 
 /// Returns a value with the required properties only. It is best effort: patterns and rules between properties may refuse
 /// it.
 pub(crate) fn minimal_example(schema: &Value, root: &Value) -> Value {
-    build(schema, root, DEPTH).unwrap_or(Value::Null)
+    ExampleBuilder { root, steps: STEPS }.build(schema, DEPTH).unwrap_or(Value::Null)
 }
 
-/// Returns `None` for a schema that refuses everything or contains itself without end.
-fn build(schema: &Value, root: &Value, depth: usize) -> Option<Value> {
-    let map = match schema {
-        Value::Object(map) => map,
-        Value::Bool(false) => return None,
-        _ => return Some("value".into()),
-    };
-    let depth = depth.checked_sub(1)?;
-    if let Some(value) = given_value(map) {
-        return Some(value);
+struct ExampleBuilder<'a> {
+    root: &'a Value,
+    /// The steps that are left. References may lead to one schema in very many ways.
+    steps: usize,
+}
+
+impl ExampleBuilder<'_> {
+    /// Returns `None` for a schema that refuses everything, contains itself without end or takes too many steps.
+    fn build(&mut self, schema: &Value, depth: usize) -> Option<Value> {
+        let map = match schema {
+            Value::Object(map) => map,
+            Value::Bool(false) => return None,
+            _ => return Some("value".into()),
+        };
+        let depth = depth.checked_sub(1)?;
+        self.spend(schema)?;
+        if let Some(value) = given_value(map) {
+            return Some(value);
+        }
+        for keyword in ["$ref", "allOf"] {
+            if let Some(value) = map.get(keyword) {
+                let merged = merged(map, keyword, parts(value, self.root));
+                return self.build(&Value::Object(merged), depth);
+            }
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(branches) = map.get(keyword).and_then(Value::as_array) {
+                let mut try_branch =
+                    |branch: &Value| self.build(&Value::Object(merged(map, keyword, vec![branch.clone()])), depth);
+                return branches.iter().find_map(&mut try_branch);
+            }
+        }
+        self.by_type(map, depth)
     }
-    for keyword in ["$ref", "allOf"] {
-        if let Some(value) = map.get(keyword) {
-            return build(&Value::Object(merged(map, keyword, parts(value, root))), root, depth);
+
+    /// Takes the steps that copying a schema takes.
+    fn spend(&mut self, schema: &Value) -> Option<()> {
+        self.steps = self.steps.checked_sub(1)?;
+        match schema {
+            Value::Array(items) => items.iter().try_for_each(|item| self.spend(item)),
+            Value::Object(members) => {
+                let mut inside = members.iter().filter(|(keyword, _)| *keyword != "$defs");
+                inside.try_for_each(|(_, member)| self.spend(member))
+            }
+            _ => Some(()),
         }
     }
-    for keyword in ["anyOf", "oneOf"] {
-        if let Some(branches) = map.get(keyword).and_then(Value::as_array) {
-            let try_branch =
-                |branch: &Value| build(&Value::Object(merged(map, keyword, vec![branch.clone()])), root, depth);
-            return branches.iter().find_map(try_branch);
+
+    fn by_type(&mut self, map: &Map<String, Value>, depth: usize) -> Option<Value> {
+        match type_of(map) {
+            "object" => self.object(map, depth),
+            "array" => self.array(map, depth),
+            "string" => Some(text(map).into()),
+            "integer" | "number" => Some(number(map)),
+            "boolean" => Some(true.into()),
+            "null" => Some(Value::Null),
+            _ => Some("value".into()),
         }
     }
-    by_type(map, root, depth)
+
+    fn object(&mut self, map: &Map<String, Value>, depth: usize) -> Option<Value> {
+        let mut object = Map::new();
+        for name in map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+            let declared = map.get("properties").and_then(|all| all.get(name));
+            let schema = declared.or_else(|| map.get("additionalProperties")).unwrap_or(&Value::Bool(true));
+            object.insert(name.to_owned(), self.build(schema, depth)?);
+        }
+        Some(object.into())
+    }
+
+    fn array(&mut self, map: &Map<String, Value>, depth: usize) -> Option<Value> {
+        let wanted = usize::try_from(map.get("minItems").and_then(Value::as_u64).unwrap_or(0)).ok()?.min(64);
+        let first = map.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut items = Vec::with_capacity(wanted);
+        for position in 0..wanted {
+            let schema = first.get(position).or_else(|| map.get("items")).unwrap_or(&Value::Bool(true));
+            items.push(self.build(schema, depth)?);
+        }
+        if map.get("uniqueItems").and_then(Value::as_bool) == Some(true) {
+            items.iter_mut().enumerate().for_each(|(position, item)| differ(item, position));
+        }
+        Some(items.into())
+    }
 }
 
 /// Returns a value that the schema itself gives.
@@ -82,18 +143,6 @@ fn merged(map: &Map<String, Value>, keyword: &str, parts: Vec<Value>) -> Map<Str
     all
 }
 
-fn by_type(map: &Map<String, Value>, root: &Value, depth: usize) -> Option<Value> {
-    match type_of(map) {
-        "object" => object(map, root, depth),
-        "array" => array(map, root, depth),
-        "string" => Some(text(map).into()),
-        "integer" | "number" => Some(number(map)),
-        "boolean" => Some(true.into()),
-        "null" => Some(Value::Null),
-        _ => Some("value".into()),
-    }
-}
-
 fn type_of(map: &Map<String, Value>) -> &str {
     match map.get("type") {
         Some(_) => walk::type_names(map).find(|name| *name != "null").unwrap_or("null"),
@@ -103,29 +152,6 @@ fn type_of(map: &Map<String, Value>) -> &str {
         _ if map.contains_key("format") || map.contains_key("pattern") => "string",
         _ => "",
     }
-}
-
-fn object(map: &Map<String, Value>, root: &Value, depth: usize) -> Option<Value> {
-    let mut object = Map::new();
-    for name in map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-        let schema = map.get("properties").and_then(|all| all.get(name)).or_else(|| map.get("additionalProperties"));
-        object.insert(name.to_owned(), build(schema.unwrap_or(&Value::Bool(true)), root, depth)?);
-    }
-    Some(object.into())
-}
-
-fn array(map: &Map<String, Value>, root: &Value, depth: usize) -> Option<Value> {
-    let wanted = usize::try_from(map.get("minItems").and_then(Value::as_u64).unwrap_or(0)).ok()?.min(64);
-    let first = map.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let mut items = Vec::with_capacity(wanted);
-    for position in 0..wanted {
-        let schema = first.get(position).or_else(|| map.get("items")).unwrap_or(&Value::Bool(true));
-        items.push(build(schema, root, depth)?);
-    }
-    if map.get("uniqueItems").and_then(Value::as_bool) == Some(true) {
-        items.iter_mut().enumerate().for_each(|(position, item)| differ(item, position));
-    }
-    Some(items.into())
 }
 
 /// Makes an item differ from the items before it, if that is easy.
