@@ -4,10 +4,11 @@ use crate::support::pause;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
+use tool_core::SessionId;
 use tool_core::session::SessionState;
 use tool_core::session::{
     Admission, AuditEntry, Journal, JournalEntry, JournalError, MemoryRecord, MemoryStore, OpenError, OpenRequest,
-    PendingCall, RecoveredCall, SessionRecord, SessionStore, Settlement, StateChange, StoreError, Verdict,
+    PendingCall, RecoveredCall, SessionCall, SessionRecord, SessionStore, Settlement, StateChange, StoreError, Verdict,
 };
 
 /// Alters a pending call, as an attacker with access to the store would.
@@ -97,6 +98,10 @@ impl SessionStore for LaterStore {
     async fn sessions(&self) -> Result<u64, StoreError> {
         self.inner.sessions().await
     }
+
+    async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
+        self.waits.around(self.inner.calls(id)).await
+    }
 }
 
 impl SessionRecord for LaterRecord {
@@ -106,6 +111,14 @@ impl SessionRecord for LaterRecord {
 
     async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
         self.does(self.inner.settle(settlement)).await
+    }
+
+    async fn keep_call(&self, call: &SessionCall) -> Result<(), StoreError> {
+        self.does(self.inner.keep_call(call)).await
+    }
+
+    async fn calls(&self) -> Result<Vec<SessionCall>, StoreError> {
+        self.does(self.inner.calls()).await
     }
 
     async fn next_turn(&self) -> Result<Option<u64>, StoreError> {

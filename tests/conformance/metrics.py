@@ -59,6 +59,7 @@ def same(text: str, document: dict) -> int:
     for tool, calls in document["calls"].items():
         label = f'tool="{tool}"'
         expected["tool_calls_total", label] = calls
+        expected["tool_slow_calls_total", label] = document["slowCalls"][tool]
         for kind, count in document["errors"][tool].items():
             expected["tool_errors_total", f'{label},type="{kind}"'] = count
         for name, figures, unit in [

@@ -2,14 +2,14 @@
 
 use tool_core::{ToolContext, toolset};
 
-struct NeedsHand;
+struct NeedsHand(u8);
 
 #[toolset(name = "needs_hand")]
 impl NeedsHand {
     /// Answer.
     #[tool]
     fn answer(&self) -> u8 {
-        5
+        self.0
     }
 }
 
@@ -25,6 +25,6 @@ fn discovery_names_a_toolset_without_a_constructor() {
 // L35
 #[test]
 fn undiscoverable_toolset_can_be_added() {
-    let tools = ToolContext::builder().with(NeedsHand).build().expect("sound");
+    let tools = ToolContext::builder().with(NeedsHand(5)).build().expect("sound");
     assert!(tools.has_tool("answer"));
 }

@@ -57,6 +57,28 @@ fn kind(response: &tool_core::ToolResponse) -> Option<ErrorKind> {
     response.error().map(|error| error.kind)
 }
 
+// R-L4, R-M5
+#[tokio::test]
+async fn two_processes_see_one_history_which_outlives_the_session() {
+    let Some(redis) = Redis::on_server() else { return };
+    let store = RedisStore::connect(&redis.url).await.expect("the server answers").prefix(&redis.prefix);
+    let reader = Runtime::builder(tools()).store(store).build().expect("a runtime");
+    let (one, _) = process(&redis.url, &redis.prefix, Policy::voice()).await;
+    let (two, _) = process(&redis.url, &redis.prefix, Policy::voice()).await;
+    for turn in 0..7 {
+        assert!(one.call(call("1", "look", &turn.to_string())).await.is_ok());
+        assert_eq!(kind(&two.call(call("2", "no_such_tool", "b")).await), Some(ErrorKind::NotFound));
+        one.next_turn().await;
+        two.refresh().await.expect("the server answers");
+    }
+    let history = two.history().await.expect("the server answers");
+    assert_eq!(history.iter().map(|turn| turn.turn).collect::<Vec<_>>(), [3, 4, 5, 6]);
+    let tools = history[0].calls.iter().map(|call| call.tool.as_str()).collect::<Vec<_>>();
+    assert_eq!((tools, history[0].calls[0].arguments.as_str()), (vec!["look", "unknown"], r#"{"what":"3"}"#));
+    one.end().await;
+    assert_eq!(reader.calls("s").await.expect("the server answers").len(), 14);
+}
+
 // R-B2
 #[tokio::test]
 async fn two_processes_spend_one_budget_and_see_one_state() {

@@ -152,7 +152,9 @@ impl SessionBuilder {
             version: Arc::clone(&tools.version),
             idle_timeout: policy.idle_timeout,
             max_sessions: policy.max_sessions,
-            history: policy.limits.history,
+            call_bytes: policy.call_history,
+            keep_calls_for: policy.keep_calls_for,
+            redaction: policy.redaction.clone(),
         };
         let record = self.runtime.store.open(&request, policy.store_deadline).await?;
         if let Some(open) = self.runtime.session(self.id.as_str()).filter(|session| session.is_open()) {
@@ -203,7 +205,9 @@ impl SessionBuilder {
         record: RecordHandle,
         recovered: Vec<RecoveredCall>,
     ) -> Arc<SessionInner> {
-        let permits = self.runtime.policy(self.context.mode).permits();
+        let policy = self.runtime.policy(self.context.mode);
+        let permits = policy.permits();
+        let local = || Arc::new(CallLog::new(policy.call_history, policy.redaction.clone(), &self.runtime.spare));
         let update_sink = self.update_sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
         let resources = self.tools.as_ref().and_then(ToolContext::resource);
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
@@ -212,6 +216,7 @@ impl SessionBuilder {
             SessionInner {
                 calls: TaskTracker::new(),
                 permits: Semaphore::new(permits as usize),
+                log: record.log().unwrap_or_else(local),
                 record,
                 runtime: Arc::clone(&self.runtime),
                 tools,
@@ -221,7 +226,6 @@ impl SessionBuilder {
                 id: SessionId::new(self.id.as_str()),
                 principal: self.principal.clone(),
                 base: RunContext::from_parts(Arc::new(context), Arc::new(CallContext::default())),
-                log: CallLog::default(),
                 context_usage: ContextUsage::new(self.prompt_tokens),
                 opened: Instant::now(),
                 ended: OnceLock::new(),

@@ -12,7 +12,7 @@ use crate::session::policy::Policy;
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
 use crate::session::store::StoreError;
 use crate::session::updates::CallUpdate;
-use crate::tool::{FunctionTool, ToolDefinition};
+use crate::tool::ToolDefinition;
 use futures_util::future::{BoxFuture, join_all};
 use std::convert::Infallible;
 use std::fmt;
@@ -196,18 +196,45 @@ impl Session {
         let session = &self.0;
         let (total_calls, total_errors) = session.log.counts();
         let ended = session.ended.get().copied().unwrap_or_else(Instant::now);
-        let calls = session.log.recent(|call| {
-            let tool = call.tool.and_then(|index| self.tools().function_tools().get(index));
-            SessionCall::new(tool.map(FunctionTool::name), call, &session.policy().redaction)
-        });
         SessionMetrics {
-            calls,
+            calls: session.log.recent(),
             total_calls,
             total_errors,
             turns: self.turn() + 1,
             duration: ended.saturating_duration_since(session.opened),
             context: self.context(),
         }
+    }
+
+    /// Returns the calls of the last turns from the store, oldest first: of the current turn, and of those before it up to
+    /// [`Policy::history`]. Turns without calls are left out.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+    /// # /// Say hello.
+    /// # #[tool]
+    /// # fn greet() -> &'static str {
+    /// #     "hello"
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = Runtime::builder(ToolContext::builder().with(greet).build()?).build()?;
+    /// # let session = runtime.session("s-1", Mode::Text).await?;
+    /// session.call(ToolCall::new("call_1", "greet", "{}")).await;
+    /// session.next_turn().await;
+    ///
+    /// let history = session.history().await?;
+    /// assert_eq!((history[0].turn, history[0].calls[0].tool.as_str()), (0, "greet"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn history(&self) -> Result<Vec<TurnHistory>, StoreError> {
+        let (first, mut calls) = (self.0.first_turn(), self.0.record.calls().await?);
+        calls.retain(|call| call.turn >= first);
+        // Stable, so that the calls of a turn stay in order.
+        calls.sort_by_key(|call| call.turn);
+        let turns = calls.chunk_by(|one, other| one.turn == other.turn);
+        Ok(turns.map(|calls| TurnHistory { turn: calls[0].turn, calls: calls.to_vec() }).collect())
     }
 
     /// Returns the tokens in the model's context window.
@@ -301,6 +328,16 @@ impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("id", &self.0.id).field("mode", &self.0.mode).finish_non_exhaustive()
     }
+}
+
+/// The calls of a turn.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TurnHistory {
+    /// The number of the turn, counted from 0.
+    pub turn: u64,
+    /// Its calls, in the order of their answers.
+    pub calls: Vec<SessionCall>,
 }
 
 /// A turn that has begun.

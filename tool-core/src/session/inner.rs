@@ -7,7 +7,7 @@ use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::hooks::{Hook, LayerStack};
 use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
-use crate::session::metrics::call_log::CallLog;
+use crate::session::metrics::call_log::{CallLog, SpareBytes};
 use crate::session::metrics::context::{ContextMetrics, ContextUsage};
 use crate::session::metrics::report::RuntimeMetrics;
 use crate::session::policy::Policy;
@@ -42,6 +42,8 @@ pub(crate) struct RuntimeInner {
     /// The threads of `blocking` tools.
     pub(crate) threads: ThreadPool,
     pub(crate) metrics: RuntimeMetrics,
+    /// The spare bytes of the lists of calls, of sessions that are not in memory.
+    pub(crate) spare: Arc<SpareBytes>,
 }
 
 impl RuntimeInner {
@@ -123,7 +125,8 @@ pub(crate) struct SessionInner {
     pub(crate) principal: Box<str>,
     /// The context from which the contexts of calls are made.
     pub(crate) base: RunContext,
-    pub(crate) log: CallLog,
+    /// The calls that this process has answered. Of a session in memory, the store's own list.
+    pub(crate) log: Arc<CallLog>,
     pub(crate) context_usage: ContextUsage,
     pub(crate) opened: Instant,
     pub(crate) ended: OnceLock<Instant>,
@@ -147,6 +150,12 @@ impl SessionInner {
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         self.runtime.policy(self.mode)
+    }
+
+    /// Returns the first turn of the history.
+    pub(crate) fn first_turn(&self) -> u64 {
+        let turns = u64::try_from(self.policy().limits.history).unwrap_or(u64::MAX);
+        (self.record.turn() + 1).saturating_sub(turns)
     }
 
     /// Returns the session's share of the blocking pool.

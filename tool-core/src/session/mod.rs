@@ -25,7 +25,7 @@ mod tests;
 pub use crate::session::agent_loop::Reply;
 pub use crate::session::approvals::PendingCall;
 pub use crate::session::builder::SessionBuilder;
-pub use crate::session::handle::{Session, Turn};
+pub use crate::session::handle::{Session, Turn, TurnHistory};
 pub use crate::session::hooks::{Hook, HookFuture, HookedCall, Next};
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::metrics::{

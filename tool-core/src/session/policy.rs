@@ -37,6 +37,7 @@ pub struct Policy {
     pub(crate) redaction: Redaction,
     pub(crate) context_window: u64,
     pub(crate) call_history: usize,
+    pub(crate) keep_calls_for: Duration,
 }
 
 /// The limits of a turn, which the session store enforces. `None` means no limit.
@@ -55,7 +56,7 @@ pub struct TurnLimits {
     pub repeated: Option<u32>,
     /// The number of empty results after which a tool is refused.
     pub empty: Option<u32>,
-    /// The turns whose history a session keeps.
+    /// The turns whose calls the history of a session shows.
     pub history: usize,
 }
 
@@ -130,7 +131,8 @@ impl Policy {
             max_tool_steps: 3,
             redaction: Redaction::new(),
             context_window: 1_000_000,
-            call_history: 1_024,
+            call_history: 16 * 1_024,
+            keep_calls_for: Duration::from_hours(1),
         }
     }
 
@@ -141,7 +143,8 @@ impl Policy {
         repeated_calls: Option<u32> => limits.repeated;
         /// Sets the number of empty results after which a turn may not call the tool again. Defaults to 2.
         max_empty_results: Option<u32> => limits.empty;
-        /// Sets the turns whose history a session keeps. Defaults to 5.
+        /// Sets the turns, with the current one, whose calls [`Session::history`](crate::Session::history) returns. Defaults
+        /// to 5.
         history: usize => limits.history;
         /// Sets the time after which the response of a retrieval carries a warning.
         warn_retrieval_after: Option<Duration> => warn_retrieval_after;
@@ -180,10 +183,15 @@ impl Policy {
         redaction: Redaction => redaction;
         /// Sets the tokens that the model's context can hold. The log warns at 0.9 of them. Defaults to 1,000,000.
         context_window: u64 => context_window;
-        /// Sets the bytes in which a session keeps its most recent calls and their arguments for
-        /// [`Session::metrics`](crate::Session::metrics). Arguments are kept unredacted and redacted when they are read; 0
-        /// keeps no calls. Defaults to 1,024.
+        /// Sets the bytes in which the store keeps a session's most recent calls and their arguments, for
+        /// [`Session::history`](crate::Session::history) and [`Session::metrics`](crate::Session::metrics). The store in
+        /// memory redacts arguments when they are read, other stores get them redacted. 0 keeps no calls. Defaults to 16 KiB,
+        /// which are some hundreds of short calls. In memory each session has 1 KiB of them, and all sessions share a MiB for
+        /// the rest.
         call_history: usize => call_history;
+        /// Sets the time after a session's end for which [`Runtime::calls`](crate::Runtime::calls) returns its calls. The
+        /// store in memory keeps those of 256 sessions at most. Defaults to an hour.
+        keep_calls_for: Duration => keep_calls_for;
     }
 
     /// Sets the calls of tools of a category that a turn may make.

@@ -7,6 +7,7 @@ use crate::session::builder::SessionBuilder;
 use crate::session::hooks::{CallService, Hook, LayerStack, WrapService};
 use crate::session::inner::{RuntimeInner, SessionInner, ThreadPool};
 use crate::session::journal::{DynJournal, Journal};
+use crate::session::metrics::call_log::SessionCall;
 use crate::session::metrics::report::{LoopMetrics, Metrics, RuntimeMetrics};
 use crate::session::pipeline::call;
 use crate::session::policy::Policy;
@@ -127,6 +128,7 @@ impl RuntimeBuilder {
             sessions: Mutex::default(),
             threads: ThreadPool::new(threads),
             metrics,
+            spare: Arc::default(),
         });
         Ok(Runtime(inner))
     }
@@ -205,6 +207,12 @@ impl Runtime {
         self.0.store.sessions().await
     }
 
+    /// Returns the calls that the store keeps of the session that is open under an id, or that was open last, oldest first
+    /// and redacted. Those of a session that has ended are kept for [`Policy::keep_calls_for`].
+    pub async fn calls(&self, id: impl Into<SessionId>) -> Result<Vec<SessionCall>, StoreError> {
+        self.0.store.calls(&id.into()).await
+    }
+
     /// Returns the measurements: calls, sizes, latencies, errors, context, loops. Tools of one name are measured together,
     /// also those that sessions bring themselves.
     pub fn metrics(&self) -> Metrics {
@@ -212,9 +220,8 @@ impl Runtime {
         let sessions = self.0.sessions.lock().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
         let mut loops = LoopMetrics::default();
         for session in sessions.iter().filter(|session| !session.calls.is_closed()) {
-            let history = u64::try_from(session.policy().limits.history).unwrap_or(u64::MAX);
             loops.active_sessions += 1;
-            loops.total_turns_tracked += (session.record.turn() + 1).min(history);
+            loops.total_turns_tracked += session.log.turns_since(session.first_turn());
         }
         self.0.metrics.report(&self.0.tools().context, loops)
     }

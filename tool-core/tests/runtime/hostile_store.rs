@@ -11,10 +11,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::session::{
     Admission, AuditEntry, History, MemoryRecord, MemoryStore, Message, Model, ModelRequest, ModelStep, OpenError,
-    OpenRequest, PendingCall, SessionRecord, SessionState, SessionStore, Settlement, StateChange, StoreError, Verdict,
+    OpenRequest, PendingCall, SessionCall, SessionRecord, SessionState, SessionStore, Settlement, StateChange,
+    StoreError, Verdict,
 };
 use tool_core::{
-    Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolCall, ToolError, ToolOutput, toolset,
+    Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, SessionId, ToolCall, ToolError, ToolOutput, toolset,
 };
 
 /// A store in memory with switchable faults.
@@ -57,6 +58,10 @@ impl SessionStore for Odd {
     async fn sessions(&self) -> Result<u64, StoreError> {
         self.inner.sessions().await
     }
+
+    async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
+        self.inner.calls(id).await
+    }
 }
 
 impl SessionRecord for OddRecord {
@@ -72,6 +77,15 @@ impl SessionRecord for OddRecord {
     async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
         assert!(settlement.tool != "bad_end" || !self.1.panics.load(Ordering::SeqCst), "on purpose");
         self.0.settle(settlement).await
+    }
+
+    async fn keep_call(&self, call: &SessionCall) -> Result<(), StoreError> {
+        assert!(call.tool != "bad_keep" || !self.1.panics.load(Ordering::SeqCst), "on purpose");
+        self.0.keep_call(call).await
+    }
+
+    async fn calls(&self) -> Result<Vec<SessionCall>, StoreError> {
+        self.0.calls().await
     }
 
     async fn next_turn(&self) -> Result<Option<u64>, StoreError> {

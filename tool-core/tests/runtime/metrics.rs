@@ -176,7 +176,7 @@ async fn metrics_document_has_its_documented_members() {
         "responseSizes": {}, "responseTokens": {}, "latency": {},
         "context": {"sessionInitTokens": 0, "systemPromptTokens": 0, "toolDeclTokens": 0, "peakTokens": 0},
         "loopDetection": {"activeSessions": 0, "totalTurnsTracked": 0},
-        "calls": {}, "errors": {},
+        "calls": {}, "slowCalls": {}, "errors": {},
     });
     assert_eq!(empty, nothing);
 
@@ -197,11 +197,16 @@ async fn sessions_and_remembered_turns_are_counted() {
     let runtime = runtime(tools![idle], free());
     let loops = || document(&runtime)["loopDetection"].clone();
     let (one, two) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Voice).await);
-    assert_eq!(loops(), json!({"activeSessions": 2, "totalTurnsTracked": 2}));
+    assert_eq!(loops(), json!({"activeSessions": 2, "totalTurnsTracked": 0}));
+    call(&two, "idle", json!({})).await;
     for _ in 0..9 {
+        call(&one, "idle", json!({})).await;
+        call(&one, "idle", json!({})).await;
         one.next_turn().await;
     }
-    // R-L4: the last five of each session.
+    // R-L4: the last five of each session, of which the current one of `one` has no calls.
+    assert_eq!(loops(), json!({"activeSessions": 2, "totalTurnsTracked": 5}));
+    call(&one, "idle", json!({})).await;
     assert_eq!(loops(), json!({"activeSessions": 2, "totalTurnsTracked": 6}));
     two.end().await;
     assert_eq!(loops(), json!({"activeSessions": 1, "totalTurnsTracked": 5}));

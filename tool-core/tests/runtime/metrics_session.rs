@@ -1,11 +1,13 @@
 //! The metrics of one session. R-M5
 
 use super::support::{call, open, runtime, text, tools};
+use super::support_log::logged;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tool_core::session::SessionMetrics;
 use tool_core::trace::Redaction;
-use tool_core::{Mode, Policy, RunContext, ToolCall, ToolError, tool};
+use tool_core::{ErrorKind, Mode, Policy, RunContext, ToolCall, ToolError, tool};
+use tracing::Level;
 
 /// Sign in.
 #[tool]
@@ -88,7 +90,7 @@ async fn policy_sets_redaction_and_kept_calls() {
 // R-M5, T1: arguments are redacted before they are cut
 #[tokio::test]
 async fn cut_arguments_contain_no_partial_secret() {
-    let session = text(tools![sign_in], open_policy()).await;
+    let session = text(tools![sign_in], open_policy().call_history(1_024)).await;
     for length in 150..260 {
         let arguments =
             json!({"user": "x".repeat(length), "password": "canary".repeat(20), "note": "canary?".repeat(100)});
@@ -101,6 +103,86 @@ async fn cut_arguments_contain_no_partial_secret() {
     }
     let metrics = session.metrics();
     assert!((1..8).contains(&metrics.calls.len()) && metrics.total_calls == 110, "{}", metrics.calls.len());
+}
+
+// R-L4
+#[tokio::test]
+async fn history_has_the_calls_of_the_last_five_turns() {
+    let runtime = runtime(tools![look], open_policy());
+    let (session, other) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
+    for turn in 0..9 {
+        for _ in 0..2 {
+            call(&session, "look", json!({"secret": turn})).await;
+        }
+        call(&session, "look", json!({})).await;
+        session.next_turn().await;
+    }
+    call(&session, "look", json!({"secret": 9})).await;
+    let history = session.history().await.expect("kept");
+    assert_eq!(history.iter().map(|turn| turn.turn).collect::<Vec<_>>(), [5, 6, 7, 8, 9]);
+    assert_eq!(history.iter().map(|turn| turn.calls.len()).collect::<Vec<_>>(), [3, 3, 3, 3, 1]);
+    let [first, .., refused] = history[0].calls.as_slice() else { panic!("three calls") };
+    assert_eq!((first.tool.as_str(), first.turn, first.arguments.as_str()), ("look", 5, r#"{"secret":"[redacted]"}"#));
+    assert!(first.ok && refused.error == Some(ErrorKind::Validation));
+    assert!(other.history().await.expect("kept").is_empty());
+    // The store keeps the history for later handles of the session.
+    drop(session);
+    let again = open(&runtime, "1", Mode::Text).await;
+    assert_eq!(again.history().await.expect("kept"), history);
+}
+
+// R-M5
+#[tokio::test(start_paused = true)]
+async fn calls_can_be_read_after_the_session() {
+    let runtime = runtime(tools![look], open_policy().keep_calls_for(Duration::from_mins(5)));
+    let session = open(&runtime, "1", Mode::Text).await;
+    for n in 0..300 {
+        call(&session, "look", json!({"secret": n})).await;
+    }
+    session.end().await;
+    drop(session);
+    let calls = runtime.calls("1").await.expect("kept");
+    assert_eq!(calls.len(), 300);
+    assert!(calls.iter().all(|call| call.ok && call.arguments == r#"{"secret":"[redacted]"}"#));
+    tokio::time::advance(Duration::from_mins(5)).await;
+    assert!(runtime.calls("1").await.expect("read").is_empty());
+    assert!(runtime.calls("never opened").await.expect("read").is_empty());
+}
+
+// R-M5: the store in memory keeps few of very many sessions.
+#[tokio::test]
+async fn calls_of_the_latest_ended_sessions_are_kept() {
+    let runtime = runtime(tools![look], open_policy());
+    for n in 0..1_000 {
+        let session = open(&runtime, &n.to_string(), Mode::Text).await;
+        call(&session, "look", json!({"secret": n})).await;
+        session.end().await;
+    }
+    let mut kept = Vec::new();
+    for n in 0..1_000 {
+        if !runtime.calls(n.to_string()).await.expect("read").is_empty() {
+            kept.push(n);
+        }
+    }
+    assert_eq!(kept, (744..1_000).collect::<Vec<_>>());
+}
+
+// R-B1
+#[test]
+fn slow_calls_are_counted_and_logged() {
+    let policy = open_policy().warn_after(Some(Duration::from_millis(20)));
+    let runtime = runtime(tools![sign_in, look], policy);
+    let lines = logged(Level::WARN, async {
+        let session = open(&runtime, "1", Mode::Text).await;
+        call(&session, "sign_in", json!({"user": "ann", "password": "canary"})).await;
+        call(&session, "look", json!({"secret": 7})).await;
+    });
+    let metrics = runtime.metrics();
+    assert_eq!((metrics.tools["sign_in"].slow_calls, metrics.tools["look"].slow_calls), (1, 0));
+    assert!(metrics.prometheus().contains(r#"tool_slow_calls_total{tool="sign_in"} 1"#));
+    let [line] = lines.as_slice() else { panic!("{lines:?}") };
+    assert!(line.message.starts_with("`sign_in` took 25 ms; in text a call should take at most 20 ms"), "{line:?}");
+    assert_eq!((line.level.as_str(), line.target.as_str()), ("WARN", "tool_core::metrics"));
 }
 
 // R-M5

@@ -4,7 +4,9 @@ use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Script, ScriptInvocation};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
-use tool_core::session::StoreError;
+use tool_core::serde::de::DeserializeOwned;
+use tool_core::serde_json;
+use tool_core::session::{SessionCall, StoreError};
 
 /// Longest time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -25,6 +27,7 @@ scripts! {
     OPEN = "session" "open";
     ADMIT = "session" "admit";
     SETTLE = "session" "settle";
+    KEEP_CALL = "session" "keep_call";
     NEXT_TURN = "session" "next_turn";
     MINT = "session" "mint";
     PENDING = "session" "pending";
@@ -104,13 +107,20 @@ fn describe(address: &str, error: &RedisError) -> StoreError {
 
 /// The keys of a session in the order in which the scripts take them. All have the same hash tag, so that a cluster keeps
 /// them on one server.
-pub(crate) struct SessionKeys(pub(crate) [String; 8]);
+pub(crate) struct SessionKeys(pub(crate) [String; 9]);
 
 impl SessionKeys {
     pub(crate) fn new(prefix: &str, id: &str) -> Self {
         let tag = format!("{{{}:{}}}", escaped(prefix), escaped(id).replace(':', "%3A"));
-        let parts = ["session", "turn", "state", "audit", "pending", "waiting", "young", "old"];
+        let parts = ["session", "turn", "state", "audit", "pending", "waiting", "young", "old", "calls"];
         Self(parts.map(|part| format!("{tag}:{part}")))
+    }
+
+    /// Reads the session's calls.
+    pub(crate) async fn calls(&self, connection: &Connection) -> Result<Vec<SessionCall>, StoreError> {
+        let [.., calls] = &self.0;
+        let (calls,): (Vec<String>,) = connection.pipeline(redis::pipe().lrange(calls, 0, -1)).await?;
+        calls.iter().map(|call| from_json(call)).collect()
     }
 
     /// Returns the key that exists as long as the session.
@@ -128,6 +138,11 @@ fn slots_key(prefix: &str) -> String {
 /// Escapes braces, which would end the hash tag early. The percent sign is escaped too, so that no two texts become equal.
 fn escaped(text: &str) -> String {
     text.replace('%', "%25").replace('{', "%7B").replace('}', "%7D")
+}
+
+/// Parses a value that the server holds. The error shows nothing of the text.
+pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|_| StoreError::new("the server holds an invalid value"))
 }
 
 /// Returns a time in milliseconds that a server accepts: at least one, and at most a hundred years.

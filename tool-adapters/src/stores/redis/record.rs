@@ -1,18 +1,17 @@
 //! One session in Redis. Each operation is a script, whose answers also update a local copy of the session's state.
 
 use crate::stores::redis::connection::{
-    ADMIT, CHANGE, Connection, END, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE, SessionKeys, SessionSlots, milliseconds,
-    slot_member,
+    ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE, SessionKeys, SessionSlots,
+    from_json, milliseconds, slot_member,
 };
 use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tool_core::serde::Serialize;
-use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
-    Admission, AuditEntry, BudgetLimit, Charge, PendingCall, Refusal, SessionRecord, SessionState, Settlement,
-    StateChange, StoreError, Verdict,
+    Admission, AuditEntry, BudgetLimit, Charge, OpenRequest, PendingCall, Refusal, SessionCall, SessionRecord,
+    SessionState, Settlement, StateChange, StoreError, Verdict,
 };
 use tool_core::{Category, serde_json};
 
@@ -36,6 +35,8 @@ pub struct RedisRecord {
     pub(crate) incarnation: String,
     /// The member of the session's slot.
     member: String,
+    /// The bytes that the session's calls may take.
+    call_bytes: usize,
     copy: Mutex<SessionCopy>,
 }
 
@@ -44,11 +45,11 @@ impl RedisRecord {
         connection: Arc<Connection>,
         slots: Arc<SessionSlots>,
         keys: SessionKeys,
-        id: &str,
+        request: &OpenRequest,
         incarnation: &str,
     ) -> Self {
-        let (incarnation, member) = (incarnation.to_owned(), slot_member(incarnation, id));
-        Self { connection, slots, keys, incarnation, member, copy: Mutex::default() }
+        let (incarnation, member) = (incarnation.to_owned(), slot_member(incarnation, request.id.as_str()));
+        Self { connection, slots, keys, incarnation, member, call_bytes: request.call_bytes, copy: Mutex::default() }
     }
 
     /// Updates the copy. Without an update the session no longer exists.
@@ -125,6 +126,14 @@ impl SessionRecord for RedisRecord {
             script.arg(to_json(entry)?);
         }
         self.run(&script).await.map(drop)
+    }
+
+    async fn keep_call(&self, call: &SessionCall) -> Result<(), StoreError> {
+        self.run(self.call(&KEEP_CALL).arg(to_json(call)?).arg(self.call_bytes)).await.map(drop)
+    }
+
+    async fn calls(&self) -> Result<Vec<SessionCall>, StoreError> {
+        self.keys.calls(&self.connection).await
     }
 
     async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
@@ -328,9 +337,4 @@ fn decode_state(fields: Vec<(String, String)>) -> Result<SessionState, StoreErro
 
 fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::with_source("failed to write a value as JSON", error))
-}
-
-/// Parses a value that the server holds. The error shows nothing of the text.
-fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|_| StoreError::new("the server holds an invalid value"))
 }

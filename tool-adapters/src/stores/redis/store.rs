@@ -4,15 +4,16 @@ use crate::stores::redis::connection::{Connection, OPEN, SessionKeys, SessionSlo
 use crate::stores::redis::record::{RedisRecord, SessionUpdate};
 use std::fmt;
 use std::sync::Arc;
-use tool_core::Mode;
-use tool_core::session::{OpenError, OpenRequest, SessionStore, StoreError};
+use tool_core::session::{OpenError, OpenRequest, SessionCall, SessionStore, StoreError};
+use tool_core::{Mode, SessionId};
 
 /// The default prefix of keys.
 const PREFIX: &str = "tools";
 
 /// Keeps sessions in Redis (7.0 or later), so that their limits hold across processes.
 ///
-/// Admitting a call takes one round trip, and settling it another. A session that is not used expires by the server's clock.
+/// Admitting a call takes one round trip, settling it another, and keeping it a third. A call is settled only where it has
+/// something to record. A session that is not used expires by the server's clock.
 /// While the server is down, each operation fails at once.
 ///
 /// ```no_run
@@ -54,11 +55,12 @@ impl RedisStore {
         let mut call = OPEN.key(&keys.0[..]);
         call.arg(incarnation).arg("").arg(0).arg(request.mode.as_str()).arg(&*request.version);
         call.arg(milliseconds(request.idle_timeout)).arg(u8::from(!incarnation.is_empty()));
+        call.arg(milliseconds(request.keep_calls_for));
         let (answer, update): (Vec<String>, Option<SessionUpdate>) = self.connection.script(&call).await?;
         match (answer.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), update) {
             (["joined" | "opened", incarnation], Some(update)) => {
                 let (connection, slots) = (Arc::clone(&self.connection), Arc::clone(&self.slots));
-                let record = RedisRecord::new(connection, slots, keys, request.id.as_str(), incarnation);
+                let record = RedisRecord::new(connection, slots, keys, request, incarnation);
                 record.apply(Some(update))?;
                 Ok(Some(Arc::new(record)))
             }
@@ -96,6 +98,10 @@ impl SessionStore for RedisStore {
 
     async fn sessions(&self) -> Result<u64, StoreError> {
         self.slots.taken(&self.connection).await
+    }
+
+    async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
+        SessionKeys::new(&self.slots.prefix, id.as_str()).calls(&self.connection).await
     }
 }
 

@@ -1,26 +1,60 @@
 //! The most recent calls of one session, kept in few bytes.
 
+use crate::call::envelope::milliseconds;
 use crate::call::{ErrorKind, ToolResponse};
+use crate::trace::Redaction;
 use parking_lot::Mutex;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// The name under which calls of unknown tools are counted together, so that invented names create no series.
+pub(crate) const UNKNOWN: &str = "unknown";
 
 /// The calls of one session: how many were answered, and the most recent ones.
 ///
 /// Every call is written here, so its arguments are copied as they came and redacted when they are read.
-#[derive(Default)]
-pub(crate) struct CallLog(Mutex<Log>);
+pub(crate) struct CallLog {
+    /// The most bytes that the entries take.
+    limit: usize,
+    redaction: Redaction,
+    spare: Arc<SpareBytes>,
+    log: Mutex<Log>,
+}
+
+/// The bytes that the logs of many sessions may take together, beyond the [`OWN_BYTES`] of each. So a long session keeps
+/// hundreds of calls, and very many sessions keep some each.
+pub(crate) struct SpareBytes(AtomicUsize);
+
+impl Default for SpareBytes {
+    fn default() -> Self {
+        Self(AtomicUsize::new(1 << 20))
+    }
+}
+
+impl SpareBytes {
+    fn take(&self, bytes: usize) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |spare| spare.checked_sub(bytes)).is_ok()
+    }
+}
 
 #[derive(Default)]
 struct Log {
     answered: u64,
     failed: u64,
-    /// One entry after another: a header of [`HEADER`] bytes, then the beginning of the arguments.
+    /// One entry after another: a header of [`HEADER`] bytes, the tool's name, and the beginning of the arguments.
     entries: Vec<u8>,
 }
 
 /// An answered call, as it is measured.
+#[derive(Clone, Copy)]
 pub(crate) struct AnsweredCall<'a> {
-    /// The tool's index among the session's tools; `None` for an unknown name.
-    pub(crate) tool: Option<usize>,
+    /// The tool's name, or [`UNKNOWN`].
+    pub(crate) tool: &'a str,
     pub(crate) turn: u64,
     /// The time from call to answer, at most 71 minutes.
     pub(crate) micros: u32,
@@ -28,14 +62,32 @@ pub(crate) struct AnsweredCall<'a> {
     pub(crate) arguments: &'a str,
     /// True if the log has kept only the beginning of the arguments.
     pub(crate) truncated: bool,
+    /// True if the call took longer than the policy's soft limit.
+    pub(crate) slow: bool,
 }
 
 impl<'a> AnsweredCall<'a> {
     /// Describes the call that `response` answers.
     #[inline]
-    pub(crate) fn new(tool: Option<usize>, turn: u64, response: &ToolResponse, arguments: &'a str) -> Self {
+    pub(crate) fn new(tool: &'a str, turn: u64, response: &ToolResponse, arguments: &'a str) -> Self {
         let micros = u32::try_from(response.meta().duration().as_micros()).unwrap_or(u32::MAX);
-        Self { tool, turn, micros, error: response.error().map(|error| error.kind), arguments, truncated: false }
+        let error = response.error().map(|error| error.kind);
+        Self { tool, turn, micros, error, arguments, truncated: false, slow: false }
+    }
+}
+
+impl<'a> AnsweredCall<'a> {
+    /// Returns the call with the beginning of its arguments that a log keeps.
+    pub(crate) fn shortened(&self) -> Self {
+        let arguments = &self.arguments[..self.arguments.floor_char_boundary(MAX_ARGUMENTS)];
+        Self { arguments, truncated: arguments.len() < self.arguments.len(), ..*self }
+    }
+
+    /// Describes a call that was redacted before.
+    pub(crate) fn of_kept(call: &'a SessionCall) -> Self {
+        let micros = u32::try_from(call.duration.as_micros()).unwrap_or(u32::MAX);
+        let SessionCall { tool, turn, arguments, error, .. } = call;
+        Self { tool, turn: *turn, micros, error: *error, arguments, truncated: false, slow: false }
     }
 }
 
@@ -44,106 +96,196 @@ const HEADER: usize = 16;
 const MAX_ARGUMENTS: usize = 256;
 /// The first size of the buffer.
 const INITIAL_CAPACITY: usize = 256;
+/// The bytes that each log may take.
+const OWN_BYTES: usize = 1_024;
 
 impl CallLog {
-    /// Adds a call to a log of at most `limit` bytes, in place of the oldest calls where it is full.
+    /// Creates a log of at most `limit` bytes.
+    pub(crate) fn new(limit: usize, redaction: Redaction, spare: &Arc<SpareBytes>) -> Self {
+        Self { limit, redaction, spare: Arc::clone(spare), log: Mutex::default() }
+    }
+
+    /// Adds a call, in place of the oldest calls where the log is full.
     #[inline]
-    pub(crate) fn add(&self, call: &AnsweredCall<'_>, limit: usize) {
-        let mut log = self.0.lock();
+    pub(crate) fn add(&self, call: &AnsweredCall<'_>) {
+        let limit = self.limit;
+        let mut log = self.log.lock();
         log.answered += 1;
         log.failed += u64::from(call.error.is_some());
-        let kept = MAX_ARGUMENTS.min(limit.saturating_sub(HEADER));
+        let kept = MAX_ARGUMENTS.min(limit.saturating_sub(HEADER + call.tool.len()));
         let text = &call.arguments[..call.arguments.floor_char_boundary(kept)];
-        let needed = HEADER + text.len();
+        let needed = HEADER + call.tool.len() + text.len();
         if needed > limit {
             return;
         }
         if log.entries.capacity() - log.entries.len() < needed {
-            log.make_room(needed, limit);
+            log.make_room(needed, limit, &self.spare);
         }
         log.entries.extend_from_slice(&header(call, text));
+        log.entries.extend_from_slice(call.tool.as_bytes());
         log.entries.extend_from_slice(text.as_bytes());
     }
 
     /// Returns the number of answered calls, and how many of them failed.
     pub(crate) fn counts(&self) -> (u64, u64) {
-        let log = self.0.lock();
+        let log = self.log.lock();
         (log.answered, log.failed)
     }
 
-    /// Converts the most recent calls, oldest first.
-    pub(crate) fn recent<T>(&self, convert: impl Fn(&AnsweredCall<'_>) -> T) -> Vec<T> {
-        // Copied, so that the conversion does not hold up calls.
-        let entries = self.0.lock().entries.clone();
-        let mut rest = entries.as_slice();
-        std::iter::from_fn(|| {
-            let (call, after) = read(rest)?;
-            rest = after;
-            Some(convert(&call))
-        })
-        .collect()
+    /// Returns the most recent calls, oldest first, redacted.
+    pub(crate) fn recent(&self) -> Vec<SessionCall> {
+        // Copied, so that redaction does not hold up calls.
+        let entries = self.log.lock().entries.clone();
+        calls_in(&entries).map(|call| SessionCall::new(&call, &self.redaction)).collect()
     }
+
+    /// Returns the number of turns from `first` on of which calls are kept.
+    pub(crate) fn turns_since(&self, first: u64) -> u64 {
+        let log = self.log.lock();
+        let turns = calls_in(&log.entries).map(|call| call.turn).filter(|turn| *turn >= first);
+        turns.collect::<BTreeSet<_>>().len() as u64
+    }
+}
+
+impl Drop for CallLog {
+    fn drop(&mut self) {
+        let taken = self.log.get_mut().entries.capacity().saturating_sub(OWN_BYTES);
+        self.spare.0.fetch_add(taken, Ordering::Relaxed);
+    }
+}
+
+fn calls_in(mut entries: &[u8]) -> impl Iterator<Item = AnsweredCall<'_>> {
+    std::iter::from_fn(move || {
+        let (call, rest) = read(entries)?;
+        entries = rest;
+        Some(call)
+    })
 }
 
 impl Log {
     /// Drops the oldest entries or enlarges the buffer, so that `needed` more bytes fit into `limit`.
     #[cold]
-    fn make_room(&mut self, needed: usize, limit: usize) {
+    fn make_room(&mut self, needed: usize, limit: usize, spare: &SpareBytes) {
+        let granted = self.entries.capacity().max(OWN_BYTES.min(limit));
+        let wanted = (self.entries.len() + needed).max(2 * self.entries.capacity()).max(INITIAL_CAPACITY).min(limit);
+        let limit = if wanted <= granted || spare.take(wanted - granted) { limit } else { granted };
         if self.entries.len() + needed > limit {
             // Half of the log at once, so that the rest is seldom moved.
             let free = needed.max(limit / 2);
             let mut dropped = 0;
             while limit.saturating_sub(self.entries.len() - dropped) < free
-                && let Some((_, _, rest)) = split_entry(&self.entries[dropped..])
+                && let Some((_, rest)) = read(&self.entries[dropped..])
             {
                 dropped = self.entries.len() - rest.len();
             }
             self.entries.drain(..dropped);
         }
-        let wanted = (self.entries.len() + needed).max(2 * self.entries.capacity()).max(INITIAL_CAPACITY);
         self.entries.reserve_exact(wanted.min(limit).saturating_sub(self.entries.len()));
     }
 }
 
-/// Encodes an entry's header: the length of the text (2 bytes), the error (1), the truncation (1), the tool (4), the
-/// turn (4) and the duration (4).
+/// Encodes an entry's header: the length of the text (2 bytes), the error (1), the truncation (1), the length of the name
+/// (4), the turn (4) and the duration (4).
 #[inline]
 fn header(call: &AnsweredCall<'_>, text: &str) -> [u8; HEADER] {
     let length = u16::try_from(text.len()).unwrap_or(0);
     let error = call.error.map_or(0, |kind| kind as u8 + 1);
     let truncated = u8::from(text.len() < call.arguments.len());
-    let tool = call.tool.and_then(|index| u32::try_from(index).ok()).unwrap_or(u32::MAX);
+    let name = u32::try_from(call.tool.len()).unwrap_or(0);
     let turn = u32::try_from(call.turn).unwrap_or(u32::MAX);
     let mut header = [0; HEADER];
     header[..2].copy_from_slice(&length.to_le_bytes());
     header[2..4].copy_from_slice(&[error, truncated]);
-    header[4..8].copy_from_slice(&tool.to_le_bytes());
+    header[4..8].copy_from_slice(&name.to_le_bytes());
     header[8..12].copy_from_slice(&turn.to_le_bytes());
     header[12..].copy_from_slice(&call.micros.to_le_bytes());
     header
 }
 
-/// Splits the first entry into its header and its text, and returns them with the entries after it.
-fn split_entry(entries: &[u8]) -> Option<(&[u8; HEADER], &[u8], &[u8])> {
-    let (header, rest) = entries.split_first_chunk()?;
-    let (text, rest) = rest.split_at_checked(u16::from_le_bytes([header[0], header[1]]).into())?;
-    Some((header, text, rest))
-}
-
 /// Decodes the first entry, and returns it with the entries after it.
 fn read(entries: &[u8]) -> Option<(AnsweredCall<'_>, &[u8])> {
-    let (header, text, rest) = split_entry(entries)?;
+    let (header, rest) = entries.split_first_chunk::<HEADER>()?;
     let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    let tool = number(4);
+    let (name, rest) = rest.split_at_checked(number(4) as usize)?;
+    let (text, rest) = rest.split_at_checked(u16::from_le_bytes([header[0], header[1]]).into())?;
     let call = AnsweredCall {
-        tool: (tool != u32::MAX).then_some(tool as usize),
+        tool: str::from_utf8(name).unwrap_or_default(),
         turn: number(8).into(),
         micros: number(12),
         error: ErrorKind::ALL.get(usize::from(header[2]).wrapping_sub(1)).copied(),
         arguments: str::from_utf8(text).unwrap_or_default(),
         truncated: header[3] != 0,
+        slow: false,
     };
     Some((call, rest))
+}
+
+/// An answered call of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionCall {
+    /// The tool's name, or `unknown` for a name that no tool has.
+    pub tool: String,
+    /// The turn in which the call was answered, counted from 0.
+    pub turn: u64,
+    /// The arguments as JSON text, redacted by the policy's [`Redaction`]. Arguments that are not JSON are described in a
+    /// JSON string. Of arguments that were too long to keep, a JSON string holds the beginning and `...`.
+    #[serde(serialize_with = "as_json", deserialize_with = "from_json")]
+    pub arguments: String,
+    /// The time from call to answer.
+    #[serde(rename = "durationMs", serialize_with = "as_milliseconds", deserialize_with = "from_milliseconds")]
+    pub duration: Duration,
+    /// True when the tool succeeded.
+    pub ok: bool,
+    /// The type of the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorKind>,
+}
+
+impl SessionCall {
+    /// Describes a call, redacted.
+    pub(crate) fn new(call: &AnsweredCall<'_>, redaction: &Redaction) -> Self {
+        let arguments = if call.truncated {
+            Redaction::quote(&redaction.json_prefix(call.arguments))
+        } else {
+            let redacted = redaction.json(call.arguments);
+            if is_json(&redacted) { redacted } else { Redaction::quote(&redacted) }
+        };
+        Self {
+            tool: call.tool.to_owned(),
+            turn: call.turn,
+            arguments,
+            duration: Duration::from_micros(call.micros.into()),
+            ok: call.error.is_none(),
+            error: call.error,
+        }
+    }
+}
+
+pub(crate) fn as_milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(milliseconds(*duration))
+}
+
+fn from_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let milliseconds = f64::deserialize(deserializer)?;
+    Duration::try_from_secs_f64(milliseconds / 1_000.0).map_err(D::Error::custom)
+}
+
+/// Writes the text as it is, with escapes that parsing to a value would lose.
+fn as_json<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(json) => json.serialize(serializer),
+        Err(_) => serializer.serialize_str(text),
+    }
+}
+
+fn from_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Box::<RawValue>::deserialize(deserializer)?.get().to_owned())
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
 #[cfg(test)]
@@ -153,41 +295,64 @@ mod tests {
 
     fn answered(number: u64, arguments: &str) -> AnsweredCall<'_> {
         let error = number.is_multiple_of(3).then_some(ErrorKind::ALL[usize::try_from(number).expect("small") % 17]);
-        let tool = (!number.is_multiple_of(5)).then_some(usize::try_from(number).expect("small"));
+        let tool = ["search", "get", UNKNOWN][usize::try_from(number).expect("small") % 3];
         let micros = u32::try_from(number).expect("small") * 7;
-        AnsweredCall { tool, turn: number / 4, micros, error, arguments, truncated: false }
+        AnsweredCall { tool, turn: number / 4, micros, error, arguments, truncated: false, slow: false }
+    }
+
+    fn log(limit: usize) -> CallLog {
+        CallLog::new(limit, Redaction::new(), &Arc::default())
     }
 
     proptest! {
         #[test]
-        fn keeps_recent_calls_within_the_limit(texts in prop::collection::vec(".{0,300}", 0..40), limit in prop_oneof![Just(0), HEADER + 48..2_000_usize]) {
-            let log = CallLog::default();
+        fn keeps_recent_calls_within_the_limit(texts in prop::collection::vec(".{0,300}", 0..40), limit in prop_oneof![Just(0), HEADER + 56..2_000_usize]) {
+            let log = log(limit);
             for (number, text) in texts.iter().enumerate() {
-                log.add(&answered(number as u64, text), limit);
-                prop_assert!(log.0.lock().entries.len() <= limit && log.0.lock().entries.capacity() <= limit);
+                log.add(&answered(number as u64, text));
+                prop_assert!(log.log.lock().entries.len() <= limit && log.log.lock().entries.capacity() <= limit);
             }
-            let kept = log.recent(|kept| {
-                ((kept.tool, kept.turn, kept.error), kept.micros, kept.arguments.to_owned(), kept.truncated)
-            });
+            let entries = log.log.lock().entries.clone();
+            let kept = calls_in(&entries).collect::<Vec<_>>();
             prop_assert_eq!(log.counts().0, texts.len() as u64);
             // The newest call always stays.
             prop_assert!(texts.is_empty() || limit == 0 || !kept.is_empty());
             let first = texts.len() - kept.len();
-            for (number, (kept, micros, arguments, truncated)) in (first..).zip(kept) {
+            for (number, kept) in (first..).zip(&kept) {
                 let call = answered(number as u64, &texts[number]);
-                prop_assert_eq!(kept, (call.tool, call.turn, call.error));
-                prop_assert_eq!(micros, call.micros);
-                prop_assert!(texts[number].starts_with(&arguments));
-                prop_assert_eq!(truncated, arguments.len() < texts[number].len());
+                prop_assert_eq!((kept.tool, kept.turn, kept.error), (call.tool, call.turn, call.error));
+                prop_assert_eq!(kept.micros, call.micros);
+                prop_assert!(texts[number].starts_with(kept.arguments));
+                prop_assert_eq!(kept.truncated, kept.arguments.len() < texts[number].len());
             }
         }
     }
 
     #[test]
-    fn keeps_dozens_of_short_calls() {
-        let log = CallLog::default();
-        (0..1_000).for_each(|number| log.add(&answered(number, r#"{"id":1234}"#), 1_024));
-        let kept = log.recent(|_| ()).len();
-        assert!((18..=38).contains(&kept), "{kept}");
+    fn many_logs_share_the_spare_bytes() {
+        let spare = Arc::<SpareBytes>::default();
+        let all = spare.0.load(Ordering::Relaxed);
+        let fill = |_| {
+            let log = CallLog::new(16 * 1024, Redaction::new(), &spare);
+            (0..1_000).for_each(|number| log.add(&answered(number, r#"{"id":1234}"#)));
+            log
+        };
+        let logs = (0..500).map(fill).collect::<Vec<_>>();
+        let bytes = logs.iter().map(|log| log.log.lock().entries.capacity()).sum::<usize>();
+        assert!(bytes <= all + logs.len() * OWN_BYTES, "{bytes}");
+        let kept = logs.iter().map(|log| log.recent().len()).collect::<Vec<_>>();
+        assert!(kept[..50].iter().all(|kept| *kept >= 200) && kept.iter().all(|kept| *kept >= 12), "{kept:?}");
+        drop(logs);
+        assert_eq!(spare.0.load(Ordering::Relaxed), all);
+    }
+
+    #[test]
+    fn keeps_hundreds_of_short_calls() {
+        let log = log(16 * 1024);
+        (0..1_000).for_each(|number| log.add(&answered(number, r#"{"id":1234}"#)));
+        let kept = log.recent();
+        assert!((200..=500).contains(&kept.len()), "{}", kept.len());
+        let text = serde_json::to_string(&kept).expect("serialises");
+        assert_eq!(serde_json::from_str::<Vec<SessionCall>>(&text).expect("parses"), kept);
     }
 }

@@ -15,6 +15,10 @@ impl Metrics {
         for (tool, figures) in &self.tools {
             text.sample("tool_calls_total", &[("tool", tool)], figures.calls);
         }
+        text.family("tool_slow_calls_total", "counter", "Calls that took longer than the policy's soft limit.");
+        for (tool, figures) in &self.tools {
+            text.sample("tool_slow_calls_total", &[("tool", tool)], figures.slow_calls);
+        }
         text.family("tool_errors_total", "counter", "Calls that were answered with an error, by error type.");
         for (tool, figures) in &self.tools {
             for (kind, count) in &figures.errors {

@@ -1,22 +1,16 @@
 //! The metrics of a runtime and of one session, as they are read.
 
-use crate::call::ErrorKind;
 use crate::call::envelope::milliseconds;
 use crate::registry::ToolContext;
-use crate::session::metrics::call_log::AnsweredCall;
+use crate::session::metrics::call_log::{SessionCall, UNKNOWN, as_milliseconds};
 use crate::session::metrics::context::ContextMetrics;
 use crate::session::metrics::tool_stats::{StatsByName, ToolMetrics, ToolStats};
-use crate::trace::Redaction;
 use parking_lot::Mutex;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The name under which calls of unknown tools are counted together, so that invented names create no series.
-const UNKNOWN: &str = "unknown";
 
 /// The measurements of a runtime. Serialises to the JSON document of `/metrics`; [`prometheus`](Self::prometheus)
 /// writes the same figures as text.
@@ -61,20 +55,21 @@ pub struct Metrics {
 pub struct LoopMetrics {
     /// The open sessions.
     pub active_sessions: u64,
-    /// The turns of these sessions whose history is kept.
+    /// The turns of these sessions whose calls are kept in their history.
     pub total_turns_tracked: u64,
 }
 
 /// Writes the JSON document of `/metrics`: each figure of all tools. Latencies are in milliseconds.
 impl Serialize for Metrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut document = serializer.serialize_struct("Metrics", 7)?;
+        let mut document = serializer.serialize_struct("Metrics", 8)?;
         document.serialize_field("responseSizes", &self.by_name(|tool| tool.sizes))?;
         document.serialize_field("responseTokens", &self.by_name(|tool| tool.tokens))?;
         document.serialize_field("latency", &self.by_name(|tool| tool.latency.map(milliseconds)))?;
         document.serialize_field("context", &self.context)?;
         document.serialize_field("loopDetection", &self.loops)?;
         document.serialize_field("calls", &self.by_name(|tool| tool.calls))?;
+        document.serialize_field("slowCalls", &self.by_name(|tool| tool.slow_calls))?;
         document.serialize_field("errors", &self.by_name(|tool| &tool.errors))?;
         document.end()
     }
@@ -165,7 +160,8 @@ impl RuntimeMetrics {
 #[non_exhaustive]
 pub struct SessionMetrics {
     /// The most recent calls, oldest first, as many as fit into
-    /// [`Policy::call_history`](crate::Policy::call_history).
+    /// [`Policy::call_history`](crate::Policy::call_history). [`Runtime::calls`](crate::Runtime::calls) also has those of
+    /// other processes.
     pub calls: Vec<SessionCall>,
     /// All answered calls, including those that are no longer kept.
     pub total_calls: u64,
@@ -178,63 +174,4 @@ pub struct SessionMetrics {
     pub duration: Duration,
     /// The context of the session's model.
     pub context: ContextMetrics,
-}
-
-/// An answered call of a session.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct SessionCall {
-    /// The tool's name, or `unknown` for a name that no tool has.
-    pub tool: String,
-    /// The turn in which the call was answered, counted from 0.
-    pub turn: u64,
-    /// The arguments as JSON text, redacted by the policy's [`Redaction`]. Arguments that are not JSON are described in a
-    /// JSON string. Of arguments that were too long to keep, a JSON string holds the beginning and `...`.
-    #[serde(serialize_with = "as_json")]
-    pub arguments: String,
-    /// The time from call to answer.
-    #[serde(rename = "durationMs", serialize_with = "as_milliseconds")]
-    pub duration: Duration,
-    /// True when the tool succeeded.
-    pub ok: bool,
-    /// The type of the error.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<&'static str>,
-}
-
-impl SessionCall {
-    /// Describes a call of the tool of that name, redacted.
-    pub(crate) fn new(tool: Option<&str>, call: &AnsweredCall<'_>, redaction: &Redaction) -> Self {
-        let arguments = if call.truncated {
-            Redaction::quote(&redaction.json_prefix(call.arguments))
-        } else {
-            let redacted = redaction.json(call.arguments);
-            if is_json(&redacted) { redacted } else { Redaction::quote(&redacted) }
-        };
-        Self {
-            tool: tool.unwrap_or(UNKNOWN).to_owned(),
-            turn: call.turn,
-            arguments,
-            duration: Duration::from_micros(call.micros.into()),
-            ok: call.error.is_none(),
-            error: call.error.map(ErrorKind::as_str),
-        }
-    }
-}
-
-fn as_milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(milliseconds(*duration))
-}
-
-/// Writes the text as it is, with escapes that parsing to a value would lose.
-fn as_json<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    match serde_json::from_str::<&RawValue>(text) {
-        Ok(json) => json.serialize(serializer),
-        Err(_) => serializer.serialize_str(text),
-    }
-}
-
-fn is_json(text: &str) -> bool {
-    serde_json::from_str::<&RawValue>(text).is_ok()
 }

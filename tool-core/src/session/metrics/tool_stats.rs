@@ -18,6 +18,7 @@ pub(crate) struct ToolStats(Mutex<Recorded>);
 #[derive(Clone, Default)]
 struct Recorded {
     calls: u64,
+    slow: u64,
     errors: [u64; ErrorKind::ALL.len()],
     micros: u64,
     characters: u64,
@@ -42,6 +43,8 @@ pub struct ToolMetrics {
     pub calls: u64,
     /// The calls that were answered with an error, by error type.
     pub errors: BTreeMap<&'static str, u64>,
+    /// The calls that took longer than the policy's soft limit.
+    pub slow_calls: u64,
     /// Result sizes in Unicode characters. An error counts as 0.
     pub sizes: Percentiles<u32>,
     /// The time from call to answer.
@@ -88,6 +91,7 @@ impl ToolStats {
     pub(crate) fn record(&self, call: &AnsweredCall<'_>, characters: u32) -> Option<u32> {
         let recorded = &mut *self.0.lock();
         recorded.calls += 1;
+        recorded.slow += u64::from(call.slow);
         recorded.micros += u64::from(call.micros);
         recorded.characters += u64::from(characters);
         if let Some(kind) = call.error {
@@ -103,7 +107,7 @@ impl ToolStats {
     /// Computes the metrics, or returns `None` for a tool that was never called.
     pub(crate) fn metrics(&self) -> Option<ToolMetrics> {
         // Copied, so that sorting does not hold up calls.
-        let Recorded { calls, errors, micros, characters, window, .. } = self.0.lock().clone();
+        let Recorded { calls, slow, errors, micros, characters, window, .. } = self.0.lock().clone();
         if calls == 0 {
             return None;
         }
@@ -114,6 +118,7 @@ impl ToolStats {
         let avg = sum as f64 / window.len() as f64;
         Some(ToolMetrics {
             calls,
+            slow_calls: slow,
             errors: errors.map(|(kind, count)| (kind.as_str(), count)).collect(),
             sizes: Percentiles::of(window.iter().map(|sample| sample.characters)),
             latency: Percentiles::of(window.iter().map(|sample| Duration::from_micros(sample.micros.into()))),
@@ -232,7 +237,7 @@ mod tests {
     }
 
     fn answer(micros: u32) -> AnsweredCall<'static> {
-        AnsweredCall { tool: None, turn: 0, micros, error: None, arguments: "", truncated: false }
+        AnsweredCall { tool: "", turn: 0, micros, error: None, arguments: "", truncated: false, slow: false }
     }
 
     #[test]

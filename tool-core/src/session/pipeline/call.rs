@@ -89,15 +89,19 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let _token = session.calls.token();
     // A token that was taken after the session closed does not let the call in.
     if session.calls.is_closed() {
-        return inactive(session, &call, began);
+        return Box::pin(inactive(session, &call, began)).await;
     }
     let epoch = session.running.epoch();
-    let Some((index, tool)) = session.find_tool(call.name()) else { return unknown(session, &call, began) };
+    let Some((index, tool)) = session.find_tool(call.name()) else {
+        return Box::pin(unknown(session, &call, began)).await;
+    };
     let (scope, own_ctx, owned_call);
     let (ctx, call) = if tool.definition().compiled.uses_context {
         scope = Arc::new(call_scope(session, tool, call, began));
         own_ctx = session.base.for_tool_in(&scope, &tool.definition().name);
-        let Some(call) = &scope.call else { return inactive(session, &ToolCall::new("", "", ""), began) };
+        let Some(call) = &scope.call else {
+            return Box::pin(inactive(session, &ToolCall::new("", "", ""), began)).await;
+        };
         (&own_ctx, call)
     } else {
         owned_call = call;
@@ -251,16 +255,17 @@ fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began
 
 /// Answers `SESSION_INACTIVE`.
 #[cold]
-fn inactive(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
-    record::count_without_tool(session, call, ToolResponse::refused(call, session_over(), began))
+async fn inactive(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
+    record::count_without_tool(session, call, ToolResponse::refused(call, session_over(), began)).await
 }
 
 /// Answers `NOT_FOUND`, with the available names and the nearest one.
 #[cold]
-fn unknown(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
+async fn unknown(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
     let ctx = session.current_context();
     let names = session.tools.context.visible_names(&ctx);
-    record::count_without_tool(session, call, unknown_tool(call.name(), Some(call.shared_id()), names, began))
+    let response = unknown_tool(call.name(), Some(call.shared_id()), names, began);
+    record::count_without_tool(session, call, response).await
 }
 
 impl SessionHandle for SessionInner {
@@ -306,7 +311,7 @@ pub(crate) fn run_step(
     calls.into_iter().enumerate().map(move |(index, step_call)| async move {
         let mut response = match step_call.call {
             admitted if index < limit => call(session, admitted).await,
-            call => beyond_step(session, &call, limit),
+            call => Box::pin(beyond_step(session, &call, limit)).await,
         };
         if !step_call.warnings.is_empty() {
             response.optional_meta().warnings.extend(step_call.warnings);
@@ -317,13 +322,13 @@ pub(crate) fn run_step(
 
 /// Answers a call of a step that has too many.
 #[cold]
-fn beyond_step(session: &SessionInner, call: &ToolCall, limit: usize) -> ToolResponse {
+async fn beyond_step(session: &SessionInner, call: &ToolCall, limit: usize) -> ToolResponse {
     let message = format!(
         "budget exceeded: the {limit} calls that one step may make are used, so nothing was done; make this call in the \
          next step"
     );
     let error = ToolError::new(ErrorKind::BudgetExceeded, message, false);
-    record::count_without_tool(session, call, ToolResponse::refused(call, error, Instant::now()))
+    record::count_without_tool(session, call, ToolResponse::refused(call, error, Instant::now())).await
 }
 
 /// Gives an id to calls without one, and keeps the first call of each id.

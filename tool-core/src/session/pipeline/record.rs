@@ -7,7 +7,7 @@ use crate::json::number::ParsedNumber;
 use crate::schema::timestamp::Timestamp;
 use crate::session::hooks::HookedCall;
 use crate::session::inner::SessionInner;
-use crate::session::metrics::call_log::AnsweredCall;
+use crate::session::metrics::call_log::{AnsweredCall, SessionCall, UNKNOWN};
 use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::cx::CallCx;
 use crate::session::state::{AuditEntry, StateChange};
@@ -23,7 +23,6 @@ pub(crate) const HOOK_GRACE: Duration = Duration::from_secs(1);
 
 /// Records a call that has reached the gate.
 pub(crate) async fn record(call: &CallCx<'_>, gate: &AdmissionGate<'_>, mut response: ToolResponse) -> ToolResponse {
-    warn_if_slow(call, &mut response);
     if let Some(turn) = gate.turn() {
         let empty = counts_as_empty(call, &response);
         if empty || (response.is_ok() && !response.intents().is_empty()) {
@@ -38,20 +37,35 @@ pub(crate) async fn record(call: &CallCx<'_>, gate: &AdmissionGate<'_>, mut resp
 /// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged.
 #[inline]
 pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, mut response: ToolResponse) -> ToolResponse {
-    count(call, turn, &response);
+    let kept = count(call, turn, &mut response);
+    if let Some(kept) = kept {
+        Box::pin(keep(call.session, &kept)).await;
+    }
     if !call.session.runtime.hooks.is_empty() {
         Box::pin(run_after_hooks(call, &hooked(call, turn), &mut response)).await;
     }
     response
 }
 
-/// Counts the response. Not inlined, as an `async` body would keep the intermediate values in its future.
+/// Keeps a call in a store outside of this process.
+async fn keep(session: &SessionInner, call: &SessionCall) {
+    // The call has run, so a panic of the store must not take its response away.
+    let kept = AssertUnwindSafe(async { session.record.keep_call(call).await }).catch_unwind().await;
+    if let Err(error) = kept.unwrap_or_else(|_| Err(StoreError::new("it panicked"))) {
+        tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call");
+    }
+}
+
+/// Counts the response, and returns the call if a store outside of this process has to keep it. Not inlined, as an `async`
+/// body would keep the intermediate values in its future.
 #[inline(never)]
-fn count(call: &CallCx<'_>, turn: Option<u64>, response: &ToolResponse) {
+fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> Option<Box<SessionCall>> {
     let session = call.session;
+    let slow = warn_if_slow(call, response);
     let turn = turn.unwrap_or_else(|| session.record.turn());
-    let answered = AnsweredCall::new(Some(call.index), turn, response, call.request.arguments());
-    session.log.add(&answered, call.policy().call_history);
+    let answered = AnsweredCall::new(call.tool.name(), turn, response, call.request.arguments());
+    let answered = AnsweredCall { slow, ..answered };
+    session.log.add(&answered);
     let characters = u32::try_from(response.meta().size_chars()).unwrap_or(u32::MAX);
     if let Some(stats) = session.tools.stats.get(call.index)
         && let Some(p95) = stats.record(&answered, characters)
@@ -67,37 +81,62 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &ToolResponse) {
             session.updates.push(call.request.id(), call.tool.name(), updates);
         }
     }
+    kept_call(session, &answered)
+}
+
+/// Returns a call, redacted, if a store outside of this process has to keep it.
+#[inline]
+fn kept_call(session: &SessionInner, call: &AnsweredCall<'_>) -> Option<Box<SessionCall>> {
+    let policy = session.policy();
+    (session.record.is_remote() && policy.call_history > 0)
+        .then(|| Box::new(SessionCall::new(&call.shortened(), &policy.redaction)))
 }
 
 /// Counts a response that no tool was asked for: of a session that is over, or to an unknown name.
-#[cold]
-pub(crate) fn count_without_tool(session: &SessionInner, call: &ToolCall, response: ToolResponse) -> ToolResponse {
-    let index = session.tools.find(call.name()).map(|(index, _)| index);
-    let answered = AnsweredCall::new(index, session.record.turn(), &response, call.arguments());
-    match index.and_then(|index| session.tools.stats.get(index)) {
+pub(crate) async fn count_without_tool(
+    session: &SessionInner,
+    call: &ToolCall,
+    response: ToolResponse,
+) -> ToolResponse {
+    let found = session.tools.find(call.name());
+    let name = found.map_or(UNKNOWN, |(_, tool)| tool.name());
+    let answered = AnsweredCall::new(name, session.record.turn(), &response, call.arguments());
+    match found.map(|(index, _)| index).and_then(|index| session.tools.stats.get(index)) {
         Some(stats) => stats.record(&answered, 0),
         None => session.runtime.metrics.unknown.record(&answered, 0),
     };
-    session.log.add(&answered, session.policy().call_history);
+    session.log.add(&answered);
+    if let Some(kept) = kept_call(session, &answered) {
+        keep(session, &kept).await;
+    }
     response
 }
 
+/// Adds a warning to the response of a call that took longer than the policy's soft limit, and returns true.
 #[inline]
-fn warn_if_slow(call: &CallCx<'_>, response: &mut ToolResponse) {
+fn warn_if_slow(call: &CallCx<'_>, response: &mut ToolResponse) -> bool {
     let (policy, taken) = (call.policy(), response.meta().duration());
     let exceeded = |limit: Option<Duration>| limit.filter(|limit| taken > *limit);
     let is_retrieval = call.definition().options.category == Category::Retrieval;
     let (kind, limit) = match (exceeded(policy.warn_retrieval_after), exceeded(policy.warn_after)) {
         (Some(limit), _) if is_retrieval => ("a retrieval", limit),
         (_, Some(limit)) => ("a call", limit),
-        _ => return,
+        _ => return false,
     };
-    let (tool, mode) = (call.tool.name(), call.session.mode.as_str());
+    add_slow_warning(call, response, kind, limit);
+    true
+}
+
+#[cold]
+fn add_slow_warning(call: &CallCx<'_>, response: &mut ToolResponse, kind: &str, limit: Duration) {
+    let (tool, mode, taken) = (call.tool.name(), call.session.mode.as_str(), response.meta().duration());
     let warning = format!(
         "`{tool}` took {} ms; in {mode} {kind} should take at most {} ms",
         taken.as_millis(),
         limit.as_millis()
     );
+    let session = call.session.id.as_str().escape_debug();
+    tracing::warn!(target: "tool_core::metrics", %session, call_id = %call.request.id().escape_debug(), "{warning}");
     response.optional_meta().warnings.push(warning);
 }
 

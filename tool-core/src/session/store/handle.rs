@@ -3,7 +3,8 @@
 #![allow(clippy::elidable_lifetime_names, clippy::needless_lifetimes)] // needed where an operation borrows its arguments
 
 use crate::session::approvals::PendingCall;
-use crate::session::state::{AuditEntry, SessionState, StateChange};
+use crate::session::metrics::call_log::{CallLog, SessionCall};
+use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
 use crate::session::store::memory::MemoryRecord;
 use crate::session::store::session_store::{
     Admission, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
@@ -26,6 +27,8 @@ pub(crate) trait DynStore: Send + Sync {
     fn open<'a>(&'a self, request: &'a OpenRequest, deadline: Duration) -> OpenFuture<'a>;
 
     fn sessions(&self) -> BoxFuture<'_, Result<u64, StoreError>>;
+
+    fn calls<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Vec<SessionCall>, StoreError>>;
 }
 
 impl<S: SessionStore> DynStore for S {
@@ -39,6 +42,10 @@ impl<S: SessionStore> DynStore for S {
 
     fn sessions(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(SessionStore::sessions(self))
+    }
+
+    fn calls<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Vec<SessionCall>, StoreError>> {
+        Box::pin(SessionStore::calls(self, id))
     }
 }
 
@@ -108,6 +115,8 @@ macro_rules! operations {
 operations! {
     admit(call: &'a Admission<'a>) -> Verdict;
     settle(settlement: &'a Settlement<'a>) -> ();
+    keep_call(call: &'a SessionCall) -> ();
+    calls() -> Vec<SessionCall>;
     next_turn() -> Option<u64>;
     mint(pending: &'a PendingCall, lifetime: Duration) -> ();
     pending(id: &'a str) -> Option<PendingCall>;
@@ -122,6 +131,17 @@ impl RecordHandle {
     #[inline]
     pub(crate) fn admit_now(&self, call: &Admission<'_>) -> Option<Verdict> {
         Some(self.memory.as_ref()?.admit_now(call))
+    }
+
+    /// Returns the list of calls of a session in memory, to which the runtime adds calls itself.
+    pub(crate) fn log(&self) -> Option<Arc<CallLog>> {
+        self.memory.as_ref().map(|record| Arc::clone(record.log()))
+    }
+
+    /// Returns true if the calls have to be kept by [`keep_call`](Self::keep_call).
+    #[inline]
+    pub(crate) fn is_remote(&self) -> bool {
+        self.memory.is_none()
     }
 
     /// Admits a call, however long the store takes.

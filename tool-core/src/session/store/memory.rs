@@ -2,7 +2,8 @@
 
 use crate::call::Mode;
 use crate::session::approvals::PendingCall;
-use crate::session::state::{AuditEntry, SessionState, StateChange};
+use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
+use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
 use crate::session::store::session_store::{
     Admission, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
@@ -29,14 +30,47 @@ pub struct MemoryStore {
 struct OpenSessions {
     records: HashMap<Arc<str>, Arc<MemoryRecord>>,
     last_sweep: Option<Instant>,
+    /// The calls of sessions that are over, in the order of their ends.
+    ended: VecDeque<EndedSession>,
+    spare: Arc<SpareBytes>,
 }
 
+/// The calls of a session that is over.
+struct EndedSession {
+    id: Arc<str>,
+    until: Instant,
+    log: Arc<CallLog>,
+}
+
+/// The sessions whose calls are kept after their end. Past this number, those of the first are dropped.
+const MAX_ENDED: usize = 256;
+
 impl OpenSessions {
+    /// Removes the sessions that are over, and keeps their calls for a while.
+    fn remove_expired(&mut self, now: Instant) {
+        let expired = self.records.extract_if(|_, record| !record.state.lock().is_open(now));
+        for record in expired.map(|(_, record)| record).collect::<Vec<_>>() {
+            self.keep_calls(&record, now);
+        }
+    }
+
+    fn keep_calls(&mut self, record: &MemoryRecord, now: Instant) {
+        self.ended.retain(|session| session.until > now && session.id != record.id);
+        if record.log.counts().0 == 0 || record.keep_calls_for.is_zero() {
+            return;
+        }
+        if self.ended.len() == MAX_ENDED {
+            self.ended.pop_front();
+        }
+        let until = time::after(now, record.keep_calls_for);
+        self.ended.push_back(EndedSession { id: Arc::clone(&record.id), until, log: Arc::clone(&record.log) });
+    }
+
     /// Removes expired sessions. Limited in frequency, as at the cap every refused caller would search all sessions.
     fn sweep(&mut self, now: Instant, idle_timeout: Duration) {
         let pause = (idle_timeout / 16).min(Duration::from_secs(1));
         if self.last_sweep.is_none_or(|last| now.saturating_duration_since(last) >= pause) {
-            self.records.retain(|_, record| record.state.lock().is_open(now));
+            self.remove_expired(now);
             self.last_sweep = Some(now);
         }
     }
@@ -67,16 +101,28 @@ impl SessionStore for MemoryStore {
                 return Err(OpenError::Full { limit: request.max_sessions });
             }
         }
-        let record = Arc::new(MemoryRecord::new(request, now, &self.sessions));
-        sessions.records.insert(request.id.shared(), Arc::clone(&record));
+        let record = Arc::new(MemoryRecord::new(request, now, &self.sessions, &sessions.spare));
+        if let Some(expired) = sessions.records.insert(request.id.shared(), Arc::clone(&record)) {
+            sessions.keep_calls(&expired, now);
+        }
         Ok(record)
     }
 
     async fn sessions(&self) -> Result<u64, StoreError> {
         let now = Instant::now();
         let mut sessions = self.sessions.lock();
-        sessions.records.retain(|_, record| record.state.lock().is_open(now));
+        sessions.remove_expired(now);
         Ok(sessions.records.len() as u64)
+    }
+
+    async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
+        let now = Instant::now();
+        let sessions = self.sessions.lock();
+        let open = sessions.records.get(id.as_str()).map(|record| Arc::clone(&record.log));
+        let is_kept = |session: &&EndedSession| *session.id == *id.as_str() && session.until > now;
+        let log = open.or_else(|| sessions.ended.iter().find(is_kept).map(|session| Arc::clone(&session.log)));
+        drop(sessions);
+        Ok(log.map_or_else(Vec::new, |log| log.recent()))
     }
 }
 
@@ -87,6 +133,8 @@ pub struct MemoryRecord {
     state: Mutex<RecordState>,
     mode: Mode,
     id: Arc<str>,
+    log: Arc<CallLog>,
+    keep_calls_for: Duration,
     /// The sessions among which the record is found while it is open.
     sessions: Weak<Mutex<OpenSessions>>,
 }
@@ -100,7 +148,6 @@ struct RecordState {
     state: Arc<SessionState>,
     /// Created on first use, as few sessions need it.
     retained: Option<Box<Retained>>,
-    history: usize,
 }
 
 #[derive(Default)]
@@ -113,7 +160,7 @@ struct Retained {
 const MAX_AUDIT: usize = 1000;
 
 impl MemoryRecord {
-    fn new(request: &OpenRequest, now: Instant, sessions: &Arc<Mutex<OpenSessions>>) -> Self {
+    fn new(request: &OpenRequest, now: Instant, sessions: &Arc<Mutex<OpenSessions>>, spare: &Arc<SpareBytes>) -> Self {
         let state = RecordState {
             over: false,
             last_used: now,
@@ -121,10 +168,20 @@ impl MemoryRecord {
             usage: TurnUsage::default(),
             state: Arc::default(),
             retained: None,
-            history: request.history,
         };
-        let (mode, id) = (request.mode, request.id.shared());
-        Self { state: Mutex::new(state), mode, id, sessions: Arc::downgrade(sessions) }
+        Self {
+            state: Mutex::new(state),
+            mode: request.mode,
+            id: request.id.shared(),
+            log: Arc::new(CallLog::new(request.call_bytes, request.redaction.clone(), spare)),
+            keep_calls_for: request.keep_calls_for,
+            sessions: Arc::downgrade(sessions),
+        }
+    }
+
+    /// Returns the list of calls.
+    pub(crate) fn log(&self) -> &Arc<CallLog> {
+        &self.log
     }
 
     /// Locks the session and marks it as used, or returns `None` if it is over.
@@ -143,9 +200,10 @@ impl MemoryRecord {
     /// store's lock first.
     fn remove(&self) {
         let Some(sessions) = self.sessions.upgrade() else { return };
-        let records = &mut sessions.lock().records;
-        if records.get(&self.id).is_some_and(|known| std::ptr::eq(&raw const **known, self)) {
-            records.remove(&self.id);
+        let mut sessions = sessions.lock();
+        if sessions.records.get(&self.id).is_some_and(|known| std::ptr::eq(&raw const **known, self)) {
+            sessions.records.remove(&self.id);
+            sessions.keep_calls(self, Instant::now());
         }
     }
 
@@ -221,10 +279,18 @@ impl SessionRecord for MemoryRecord {
         Ok(())
     }
 
+    async fn keep_call(&self, call: &SessionCall) -> Result<(), StoreError> {
+        self.log.add(&AnsweredCall::of_kept(call));
+        Ok(())
+    }
+
+    async fn calls(&self) -> Result<Vec<SessionCall>, StoreError> {
+        Ok(self.log.recent())
+    }
+
     async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
         let Some(mut state) = self.touch(Instant::now()) else { return Ok(None) };
-        let history = state.history;
-        let turn = state.usage.next_turn(history);
+        let turn = state.usage.next_turn();
         if *state.state != SessionState::default() {
             state.state = Arc::new(state.state.after_turn(self.mode));
         }

@@ -5,6 +5,7 @@ use crate::call::Mode;
 use crate::registry::RegistryErrors;
 use crate::session::approvals::PendingCall;
 use crate::session::journal::JournalError;
+use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::TurnLimits;
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
 use crate::text;
@@ -31,6 +32,10 @@ pub trait SessionStore: Send + Sync + 'static {
 
     /// Returns the number of open sessions.
     fn sessions(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
+    /// Returns the calls that are kept of the session that is open under an id, or that was open last, oldest first. Those
+    /// of a session that is over are kept for [`OpenRequest::keep_calls_for`].
+    fn calls(&self, id: &SessionId) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
 }
 
 impl<S: SessionStore> SessionStore for Arc<S> {
@@ -43,12 +48,16 @@ impl<S: SessionStore> SessionStore for Arc<S> {
     fn sessions(&self) -> impl Future<Output = Result<u64, StoreError>> + Send {
         S::sessions(self)
     }
+
+    fn calls(&self, id: &SessionId) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send {
+        S::calls(self, id)
+    }
 }
 
 /// One open session in a store.
 ///
 /// Once the session has ended or expired, [`admit`](Self::admit) returns [`Verdict::Inactive`] and no operation changes
-/// anything. Only the audit log still takes the entries of calls that were running.
+/// anything. Only the audit log and the list of calls still take the entries of calls that were running.
 ///
 /// The runtime drops an operation that takes longer than the policy's `store_deadline`. An operation that was never polled
 /// must have no effect.
@@ -58,6 +67,12 @@ pub trait SessionRecord: Send + Sync + 'static {
 
     /// Records the outcome of a call in one atomic step. Called only when there is something to record.
     fn settle(&self, settlement: &Settlement<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Keeps an answered call, in place of the oldest ones if all of them take more than [`OpenRequest::call_bytes`].
+    fn keep_call(&self, call: &SessionCall) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Returns the calls that are kept, oldest first.
+    fn calls(&self) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
 
     /// Ends the turn and resets its counters. Returns the number of the next turn, or `None` if the session is over.
     fn next_turn(&self) -> impl Future<Output = Result<Option<u64>, StoreError>> + Send;
@@ -104,8 +119,12 @@ pub struct OpenRequest {
     pub idle_timeout: Duration,
     /// The number of open sessions at which no more are opened.
     pub max_sessions: u64,
-    /// The turns whose history the session keeps.
-    pub history: usize,
+    /// The bytes that the session's calls may take.
+    pub call_bytes: usize,
+    /// The time for which they can be read after the session's end.
+    pub keep_calls_for: Duration,
+    /// The rules by which a store that keeps arguments as they came redacts them when they are read.
+    pub redaction: Redaction,
 }
 
 /// A session that could not be opened.

@@ -4,10 +4,9 @@ use crate::arguments::fingerprint::Fingerprint;
 use crate::session::store::session_store::{Admission, BudgetLimit, Charge, Refusal, Settlement};
 use crate::text::Name;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 use std::iter;
 
-/// The usage of the current turn, and the number of calls of earlier turns.
+/// The usage of the current turn.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct TurnUsage {
@@ -17,8 +16,6 @@ pub(crate) struct TurnUsage {
     /// The tool that was called first. It is inline, as most turns call one tool.
     first: Option<ToolUsage>,
     rest: Vec<ToolUsage>,
-    /// The calls of the last turns.
-    history: VecDeque<u32>,
 }
 
 /// The usage of one tool. It is kept from turn to turn, as a session calls the same tools again.
@@ -77,12 +74,8 @@ impl TurnUsage {
         }
     }
 
-    /// Begins the next turn, and returns its number. Keeps the history of the last `history` turns.
-    pub(crate) fn next_turn(&mut self, history: usize) -> u64 {
-        self.history.push_back(self.total);
-        while self.history.len() >= history.max(1) {
-            self.history.pop_front();
-        }
+    /// Begins the next turn, and returns its number.
+    pub(crate) fn next_turn(&mut self) -> u64 {
         (self.turn, self.total, self.categories) = (self.turn + 1, 0, [0; 3]);
         for tool in self.first.iter_mut().chain(&mut self.rest) {
             (tool.calls, tool.empty) = (0, 0);
@@ -281,20 +274,5 @@ impl HashedAttempts {
         let count = self.young.entry(hash).or_insert(before);
         *count = count.saturating_add(1);
         *count
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keeps_the_history_of_the_last_turns() {
-        let mut usage = TurnUsage::default();
-        for turn in 1..100 {
-            assert_eq!(usage.next_turn(5), turn);
-            // The current turn is one of them.
-            assert_eq!(usage.history.len() as u64 + 1, (turn + 1).min(5));
-        }
     }
 }

@@ -72,7 +72,9 @@ fn open(store: &MemoryStore) -> Arc<MemoryRecord> {
         version: "1".into(),
         idle_timeout: Duration::from_mins(30),
         max_sessions: 10,
-        history: 5,
+        call_bytes: 0,
+        keep_calls_for: Duration::ZERO,
+        redaction: crate::trace::Redaction::new(),
     };
     now(SessionStore::open(store, &request)).expect("the session opens")
 }

@@ -48,6 +48,9 @@ macro_rules! store_conformance {
             state::audit_log_keeps_the_last_thousand_entries,
             state::racing_entries_are_all_in_the_audit_log,
             state::handles_see_each_others_changes,
+            calls::calls_come_back_as_they_were,
+            calls::latest_calls_are_kept,
+            calls::calls_belong_to_their_session,
             sessions::open_session_is_joined,
             sessions::session_is_not_joined_in_another_mode,
             sessions::ending_session_is_over_at_the_next_turn,
@@ -74,6 +77,8 @@ macro_rules! store_conformance {
             time::expired_sessions_make_room_and_live_ones_stay,
             time::id_of_an_expired_session_opens_a_new_one,
             time::pending_call_expires,
+            calls::calls_outlive_their_session_for_a_while,
+            calls::calls_outlive_an_expired_session,
         }
     };
     (@tests $runtime:tt, $store:expr, $($area:ident::$case:ident,)*) => {

@@ -2,16 +2,19 @@
 //! fails.
 
 use crate::arguments::fingerprint::Fingerprint;
+use crate::call::error::ErrorKind;
 use crate::call::intent::Intent;
 use crate::call::mode::Mode;
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::PendingCall;
+use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::{Policy, TurnLimits};
 use crate::session::state::{AuditEntry, SessionState, StateChange};
 use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::store::session_store::{Admission, Charge, Settlement, Verdict};
 use crate::session::store::{OpenError, OpenRequest, SessionStore, StoreError};
 use crate::tool::options::Category;
+use crate::trace::Redaction;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -42,7 +45,9 @@ pub fn opening(id: &str, mode: Mode) -> OpenRequest {
         version: "1.0.00000000".into(),
         idle_timeout: HOUR,
         max_sessions: 1000,
-        history: 5,
+        call_bytes: 4_096,
+        keep_calls_for: HOUR,
+        redaction: Redaction::new(),
     }
 }
 
@@ -140,6 +145,16 @@ impl Session {
     /// Keeps a call that waits for approval.
     pub async fn mint(&self, pending: &PendingCall, lifetime: Duration) {
         self.0.mint(pending, lifetime).await.expect("the store keeps the call");
+    }
+
+    /// Keeps an answered call.
+    pub async fn keep_call(&self, call: &SessionCall) {
+        self.0.keep_call(call).await.expect("the store keeps the call");
+    }
+
+    /// Returns the calls that are kept.
+    pub async fn calls(&self) -> Vec<SessionCall> {
+        self.0.calls().await.expect("the store reads")
     }
 
     /// Returns the call that waits under an id.
@@ -268,5 +283,17 @@ pub fn waiting(number: u32) -> PendingCall {
         tool: "delete".to_owned(),
         arguments: r#"{"exact":9007199254740993,"list":[],"name":"\u0000 ü \" "}"#.to_owned(),
         expires_at: 1_795_000_000_000,
+    }
+}
+
+/// Returns an answered call whose arguments differ for each number.
+pub fn answered(number: u64) -> SessionCall {
+    SessionCall {
+        tool: "search".to_owned(),
+        turn: number,
+        arguments: format!(r#"{{"exact":9007199254740993,"text":"\u0000 ü \" ","number":{number}}}"#),
+        duration: Duration::from_micros(1_234_567),
+        ok: number.is_multiple_of(2),
+        error: (!number.is_multiple_of(2)).then_some(ErrorKind::RateLimit),
     }
 }

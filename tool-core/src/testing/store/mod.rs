@@ -38,6 +38,7 @@
 
 pub mod approvals;
 pub mod budgets;
+pub mod calls;
 pub mod charges;
 mod conformance;
 pub mod driver;

@@ -5,7 +5,7 @@
 --
 -- Values of the state and entries of the log are JSON texts that no script parses, because Lua would
 -- round their numbers.
-local SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD = unpack(KEYS)
+local SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD, CALLS = unpack(KEYS)
 -- The caller's session of this id, the version of the state that it has, and the number of log entries.
 local INCARNATION, KNOWN_STATE, KNOWN_ENTRIES = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local KEPT_ENTRIES, KEPT_CALLS, KEPT_ATTEMPTS = 1000, 256, 1024
@@ -30,12 +30,13 @@ local function read()
   }
 end
 
--- Makes the keys expire after the session's idle time.
+-- Makes the keys expire after the session's idle time, and its calls later.
 local function touch()
-  local idle = redis.call('HGET', SESSION, 'idle')
+  local times = redis.call('HMGET', SESSION, 'idle', 'keeps')
   for _, key in ipairs(KEYS) do
-    redis.call('PEXPIRE', key, idle)
+    redis.call('PEXPIRE', key, times[1])
   end
+  redis.call('PEXPIRE', CALLS, string.format('%.0f', number(times[1]) + number(times[2])))
 end
 
 local function unseen_entries(entries)
@@ -101,4 +102,5 @@ local function finish()
   for _, key in ipairs({ SESSION, STATE, AUDIT }) do
     redis.call('PEXPIRE', key, REMEMBERED)
   end
+  redis.call('PEXPIRE', CALLS, redis.call('HGET', SESSION, 'keeps'))
 end

@@ -1,0 +1,19 @@
+-- Keeps an answered call. ARGV[4..]: the call, and the bytes that all calls of the session may take.
+local call, limit = ARGV[4], tonumber(ARGV[5])
+local session = read()
+if session.incarnation ~= INCARNATION then
+  return inactive()
+end
+if #call <= limit then
+  redis.call('RPUSH', CALLS, call)
+  local bytes = redis.call('HINCRBY', SESSION, 'bytes', #call)
+  while bytes > limit do
+    bytes = redis.call('HINCRBY', SESSION, 'bytes', -#redis.call('LPOP', CALLS))
+  end
+end
+-- A call that outlasts its session is kept as long as the others.
+if session.ended then
+  redis.call('PEXPIRE', CALLS, redis.call('HGET', SESSION, 'keeps'))
+  return inactive()
+end
+return used('kept')
