@@ -18,6 +18,9 @@ pub(crate) struct Config {
     #[serde(default = "half_an_hour")]
     #[schemars(range(min = 5, max = 480))]
     pub(crate) default_event_duration: u32,
+    /// Ask a person before an event is created
+    #[serde(default)]
+    pub(crate) confirm_events: bool,
     /// The URL of the API
     #[serde(default = "google")]
     pub(crate) base_url: String,

@@ -62,7 +62,7 @@ impl GoogleCalendar {
     ///
     /// # Returns
     /// The event, as Google saved it
-    #[tool(category = "action")]
+    #[tool(category = "action", confirm = self.config.confirm_events)]
     pub(crate) async fn create_event(
         &self,
         /// Event title

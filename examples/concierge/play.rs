@@ -1,5 +1,6 @@
 //! Plays a script like a host: one session for each scene, and every call through its session.
 
+use crate::conversation::BLOCK_USER;
 use crate::script::{Scene, Step, Turn};
 use std::error::Error;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub(crate) struct PlayedTurn {
     /// The session had ended before the turn began.
     pub(crate) over: bool,
     pub(crate) guest: String,
+    /// The seconds for which the guest is still blocked. The model does not get what they said.
+    pub(crate) blocked_for: u32,
     pub(crate) steps: Vec<PlayedStep>,
     /// The last message, if the turn ends the session.
     pub(crate) closing: Option<String>,
@@ -38,6 +41,7 @@ pub(crate) enum PlayedStep {
     /// The decision of the person, and the response of the pending call. `None` if no call was pending.
     Word(&'static str, Option<ToolResponse>),
     Agent(String),
+    Wait(u32),
 }
 
 /// Plays all scenes with one runtime. Each mode has its own policy.
@@ -67,12 +71,21 @@ struct Player {
     waiting: Option<String>,
     /// The message to say first, in this session or the next.
     opening: Option<String>,
+    /// The time of the script, in seconds.
+    now: u32,
+    /// The end of the guest's block.
+    blocked_until: u32,
 }
 
 impl Player {
     async fn turns(&mut self, session: &Session, turns: &[Turn]) -> Result<Vec<PlayedTurn>, StoreError> {
         let (mut played, mut over) = (Vec::new(), false);
         for turn in turns {
+            let blocked_for = self.blocked_until.saturating_sub(self.now);
+            if blocked_for > 0 {
+                played.push(self.blocked_turn(session, turn, blocked_for).await);
+                continue;
+            }
             let opening = self.opening.take();
             let mut steps = Vec::new();
             for step in &turn.steps {
@@ -90,10 +103,33 @@ impl Player {
                 Some(message) if next.ended => (Some(message), None),
                 message => (None, message),
             };
-            played.push(PlayedTurn { opening, over, guest, steps, closing, at_end, after });
+            played.push(PlayedTurn { opening, over, guest, blocked_for, steps, closing, at_end, after });
             (self.opening, over) = (coming, next.ended);
         }
         Ok(played)
+    }
+
+    /// Passes over what a blocked guest says. Only time goes on.
+    async fn blocked_turn(&mut self, session: &Session, turn: &Turn, blocked_for: u32) -> PlayedTurn {
+        let mut steps = Vec::new();
+        for step in turn.steps.iter().filter(|step| matches!(step, Step::Wait(_))) {
+            steps.push(self.step(session, step).await);
+        }
+        let (guest, state) = (turn.guest.clone(), session.state());
+        let (at_end, after) = (Arc::clone(&state), state);
+        PlayedTurn { opening: None, over: false, guest, blocked_for, steps, closing: None, at_end, after }
+    }
+
+    /// Blocks the guest where a tool asks for it. The runtime only records an intent that it does not know.
+    fn block(&mut self, response: &ToolResponse) {
+        for intent in response.intents() {
+            if let Intent::Custom { name, payload } = intent
+                && name == BLOCK_USER
+            {
+                let seconds = payload["seconds"].as_u64().and_then(|seconds| u32::try_from(seconds).ok());
+                self.blocked_until = self.now + seconds.unwrap_or_default();
+            }
+        }
     }
 
     /// In voice the state outlives the turn. The next words of the guest may be meant for the agent again.
@@ -111,6 +147,7 @@ impl Player {
                 if let Some(confirmation) = response.meta().confirmation() {
                     self.waiting = Some(confirmation.token.clone());
                 }
+                self.block(&response);
                 PlayedStep::Call(call, response)
             }
             Step::Approve => match self.waiting.take() {
@@ -122,6 +159,10 @@ impl Player {
                 None => PlayedStep::Word("deny", None),
             },
             Step::Agent(words) => PlayedStep::Agent(words.clone()),
+            Step::Wait(seconds) => {
+                self.now += seconds;
+                PlayedStep::Wait(*seconds)
+            }
         }
     }
 }

@@ -30,7 +30,12 @@ fn write_scene(out: &mut impl Write, scene: &PlayedScene) -> io::Result<()> {
         writeln!(out, "{}", format!("  | {line}").trim_end())?;
     }
     for (number, turn) in (1..).zip(&scene.turns) {
-        writeln!(out, "\n-- turn {number}{}", if turn.over { ", after the session was over" } else { "" })?;
+        let note = match turn.blocked_for {
+            0 if turn.over => ", after the session was over".to_owned(),
+            0 => String::new(),
+            seconds => format!(", not heard: the guest is blocked for {seconds} s"),
+        };
+        writeln!(out, "\n-- turn {number}{note}")?;
         write_turn(out, turn)?;
     }
     writeln!(out, "\nintents of the session: {}", intents(&scene.intents))?;
@@ -59,6 +64,7 @@ fn write_turn(out: &mut impl Write, turn: &PlayedTurn) -> io::Result<()> {
             }
             PlayedStep::Word(word, None) => writeln!(out, "  {word}\n    no call waits")?,
             PlayedStep::Agent(words) => writeln!(out, "agent: {words}")?,
+            PlayedStep::Wait(seconds) => writeln!(out, "({seconds} s later)")?,
         }
     }
     if let Some(closing) = &turn.closing {
@@ -114,7 +120,7 @@ impl PlayedStep {
         match self {
             Self::Call(_, response) => Some(response),
             Self::Word(_, response) => response.as_ref(),
-            Self::Agent(_) => None,
+            Self::Agent(_) | Self::Wait(_) => None,
         }
     }
 }

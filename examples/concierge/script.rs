@@ -7,6 +7,7 @@
 //! > kb_search {"query": "pool"}        a call; the arguments are sent unchanged
 //! approve                              the person approves the pending call, or `deny`
 //! agent: From seven.                   what the model says
+//! wait 30                              the seconds until what comes next
 //! ```
 
 use tool_core::Mode;
@@ -31,6 +32,7 @@ pub(crate) enum Step {
     Approve,
     Deny,
     Agent(String),
+    Wait(u32),
 }
 
 /// Parses a script. An error names the line.
@@ -82,10 +84,16 @@ fn read_step(line: &str) -> Result<Step, String> {
         }
         return Ok(Step::Call { name: name.to_owned(), arguments: arguments.trim().to_owned() });
     }
+    if let Some(seconds) = line.strip_prefix("wait ") {
+        let unfit = |_| format!("`{seconds}` is not a number of seconds, as in `wait 30`");
+        return seconds.trim().parse().map(Step::Wait).map_err(unfit);
+    }
     match (line, line.strip_prefix("agent:")) {
         ("approve", _) => Ok(Step::Approve),
         ("deny", _) => Ok(Step::Deny),
         (_, Some(words)) => Ok(Step::Agent(words.trim().to_owned())),
-        _ => Err(format!("`{line}` is none of `guest: ..`, `> name {{..}}`, `approve`, `deny`, `agent: ..`")),
+        _ => {
+            Err(format!("`{line}` is none of `guest: ..`, `> name {{..}}`, `approve`, `deny`, `agent: ..`, `wait 30`"))
+        }
     }
 }

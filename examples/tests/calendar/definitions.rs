@@ -3,7 +3,7 @@
 use crate::support::{Calendar, configured};
 use serde_json::{Value, json};
 use tool_core::tool::ToolsetMetadata;
-use tool_core::{Auth, ToolContext};
+use tool_core::{Auth, Mode, Runtime, ToolCall, ToolContext};
 
 async fn parameters(tool: &str) -> Value {
     Calendar::new().await.tools.function_tool(tool).unwrap().definition().parameters().clone()
@@ -98,4 +98,20 @@ fn form_asks_for_calendar_and_default_duration() {
     assert_eq!(schema["properties"]["calendar_id"]["default"], "primary");
     assert_eq!(schema["properties"]["default_event_duration"]["default"], 30);
     assert_eq!(schema["properties"]["base_url"]["default"], "https://www.googleapis.com/calendar/v3");
+}
+
+#[tokio::test]
+async fn events_need_approval_if_the_settings_say_so() {
+    for asks in [false, true] {
+        let config = json!({"calendar_id": "primary", "confirm_events": asks});
+        let calendar = Calendar::with(crate::server::router(), config, json!({"access_token": "secret-token"})).await;
+        let runtime = Runtime::builder(calendar.tools.clone()).build().unwrap();
+        let session = runtime.session("s", Mode::Text).await.unwrap();
+        let event = json!({"title": "Lunch", "start_time": "2026-03-02T12:00:00Z"});
+        let response = session.call(ToolCall::new("1", "create_event", event)).await;
+        assert_eq!((response.is_ok(), calendar.seen().len()), (!asks, usize::from(!asks)), "{response}");
+        let Some(confirmation) = response.meta().confirmation() else { continue };
+        assert!(asks && session.approve(&confirmation.token).await.is_ok());
+        assert_eq!(calendar.seen().len(), 1);
+    }
 }

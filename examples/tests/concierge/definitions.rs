@@ -69,3 +69,11 @@ fn only_paid_actions_need_approval() {
     assert_eq!(waits.map(ToolDefinition::name).collect::<Vec<_>>(), ["book_late_checkout"]);
     assert!(!definition(&tools, "book_late_checkout").flags().idempotent);
 }
+
+#[test]
+fn blocking_and_ending_are_actions() {
+    let tools = tools().unwrap();
+    for name in ["ignore_user", "end_voice_session", "book_late_checkout"] {
+        assert_eq!(definition(&tools, name).category(), Category::Action, "{name}");
+    }
+}

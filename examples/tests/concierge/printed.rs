@@ -35,7 +35,8 @@ async fn state_at_the_end_of_a_turn_is_printed() {
     let text = printed().await;
     for line in [
         "state as the turn ends: nothing set; after it: nothing set",
-        "state as the turn ends: audio suppressed, transcript suppressed; after it: nothing set",
+        "state as the turn ends: audio suppressed, transcript suppressed, concierge.block_user = {\"seconds\":20}; after it: nothing set",
+        "-- turn 8, not heard: the guest is blocked for 15 s",
         "agent, first: Good evening! What else would you like to know?",
         "agent, last: Good night, and enjoy your stay.",
         "-- turn 5, after the session was over",

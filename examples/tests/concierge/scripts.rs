@@ -37,7 +37,7 @@ fn invalid_line_is_reported_with_its_number() {
         ("== text\nguest: Hello\n>", "line 3: a call needs a name, `> name {..}`"),
         (
             "== text\nguest: Hello\n# yes\nApprove",
-            "line 4: `Approve` is none of `guest: ..`, `> name {..}`, `approve`, `deny`, `agent: ..`",
+            "line 4: `Approve` is none of `guest: ..`, `> name {..}`, `approve`, `deny`, `agent: ..`, `wait 30`",
         ),
     ] {
         assert_eq!(parse(text).unwrap_err(), problem);

@@ -105,9 +105,9 @@ async fn voice_session_begins_with_the_greeting() {
 #[tokio::test]
 async fn audit_log_lists_every_intent_with_its_effect() {
     let [text, _] = conversation().await;
-    let names = ["SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT", "SET_PENDING_MESSAGE"];
+    let names = ["SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT", "concierge.block_user", "SET_PENDING_MESSAGE"];
     assert_eq!(text.intents.iter().map(Intent::name).collect::<Vec<_>>(), names);
-    let tools = ["ignore_user", "ignore_user", "start_voice_session"];
+    let tools = ["ignore_user", "ignore_user", "ignore_user", "start_voice_session"];
     assert_eq!(text.audit.iter().map(|entry| entry.tool.as_str()).collect::<Vec<_>>(), tools);
     assert!(text.audit.iter().all(|entry| entry.call_id.starts_with("call-") && !entry.effect.is_empty()));
 }
@@ -120,4 +120,21 @@ async fn text_instructions_contain_full_guides() {
         assert!(text.instructions.contains(part), "{part}: {}", text.instructions);
     }
     assert!(!text.instructions.contains("Stop talking"), "{}", text.instructions);
+}
+
+#[tokio::test]
+async fn blocked_user_is_not_heard_until_the_time_is_over() {
+    let script = "== text\nguest: Not you.\n> ignore_user {\"duration_seconds\": 20}\nwait 19\n\
+                  guest: Nor this.\n> kb_search {\"query\": \"pool\"}\nwait 1\n\
+                  guest: The pool?\n> kb_search {\"query\": \"pool\"}";
+    let turns = &played(script).await[0].turns;
+    assert_eq!(turns.iter().map(|turn| turn.blocked_for).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!(turns.iter().map(|turn| turn.kinds().len()).collect::<Vec<_>>(), [1, 0, 1]);
+}
+
+#[tokio::test]
+async fn duration_of_a_block_is_bounded() {
+    let script =
+        "== text\nguest: Not you.\n> ignore_user {\"duration_seconds\": 3601}\n> ignore_user {\"duration_seconds\": 0}";
+    assert_eq!(played(script).await[0].turns[0].kinds(), ["VALIDATION", "VALIDATION"]);
 }

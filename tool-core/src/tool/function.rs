@@ -6,6 +6,7 @@ use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, ToolDescriptor};
 use crate::tool::invocation::{AdmissionGate, HandlerResult, Invocation, InvocationFrame, Rejection};
+use crate::tool::options::{Confirm, ToolOptions};
 use crate::tool::spec::{ToolSpec, Wrapper};
 use serde_json::Value;
 use std::fmt;
@@ -64,20 +65,27 @@ impl FunctionTool {
             let default = catch_unwind(AssertUnwindSafe(|| make(instance)));
             defaults.push((*index, default.unwrap_or(Value::Null)));
         }
+        let mut options = spec.tool.options;
+        if let Some(confirm) = spec.confirm {
+            // If the function panics, a person decides.
+            let asks = catch_unwind(AssertUnwindSafe(|| confirm(instance))).unwrap_or(true);
+            options.confirm = if asks { Confirm::Always } else { Confirm::Never };
+        }
         let handler = Arc::new(BoundMethod { instance: Arc::clone(instance), wrapper: spec.call });
-        Self::of_descriptor(&spec.tool, &defaults, handler, Arc::as_ptr(instance).addr(), prefix)
+        Self::of_descriptor(&spec.tool, (options, &defaults), handler, Arc::as_ptr(instance).addr(), prefix)
     }
 
     // Not generic, so that it is compiled once.
     fn of_descriptor(
         tool: &ToolDescriptor,
-        defaults: &[(usize, Value)],
+        (options, defaults): (ToolOptions, &[(usize, Value)]),
         handler: Arc<dyn Handler>,
         toolset: usize,
         prefix: Option<&str>,
     ) -> Self {
         let mut definition = ToolDefinition::of_descriptor(tool, defaults, prefix);
         if let Some(compiled) = Arc::get_mut(&mut definition.compiled) {
+            compiled.options = options;
             compiled.schema.needs_validator |= !are_types_proven(compiled, &*handler);
             compiled.schema.probe = None;
         }

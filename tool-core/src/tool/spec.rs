@@ -25,6 +25,7 @@ pub struct ToolSpec<T: 'static> {
     pub(crate) tool: ToolDescriptor,
     pub(crate) call: Wrapper<T>,
     pub(crate) defaults: &'static [InstanceDefault<T>],
+    pub(crate) confirm: Option<fn(&T) -> bool>,
 }
 
 const UNKNOWN_SOURCE: SourceLocation = SourceLocation { file: "", line: 0 };
@@ -73,7 +74,7 @@ impl<T: 'static> ToolSpec<T> {
             output: None,
             uses_context: false,
         };
-        Self { tool, call, defaults: &[] }
+        Self { tool, call, defaults: &[], confirm: None }
     }
 
     /// Sets the location in the source and the Rust path.
@@ -100,6 +101,8 @@ impl<T: 'static> ToolSpec<T> {
         uses_context() => tool.uses_context = true;
         /// Sets the defaults that the instance decides.
         instance_defaults(defaults: &'static [InstanceDefault<T>]) => defaults = defaults;
+        /// Sets the function by which the instance decides whether a person has to approve each call.
+        instance_confirm(confirm: fn(&T) -> bool) => confirm = Some(confirm);
     }
 }
 

@@ -9,7 +9,7 @@ use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Path, Result, Token, tok
 use super::bounds::Number;
 use super::grammar::{TOOL, choice, crate_path, flag, has_value, invalid_value, ungrouped, value};
 use crate::errors::Errors;
-use crate::tokens::compact;
+use crate::tokens::{compact, mentions};
 
 #[derive(Default)]
 pub(crate) struct ToolOptions {
@@ -52,6 +52,8 @@ pub(crate) enum Confirm {
     Always,
     Never,
     When(Expr),
+    /// The instance decides for all calls.
+    Instance(Expr),
 }
 
 impl ToolOptions {
@@ -142,7 +144,7 @@ fn listed_modes(meta: &ParseNestedMeta) -> Result<Punctuated<LitStr, Token![,]>>
         .map_err(|_| Error::new_spanned(&written, format!("invalid list `{}` for `modes`\n{help}", compact(&written))))
 }
 
-/// Parses `confirm`, `confirm = true` or `confirm = function`.
+/// Parses `confirm`, `confirm = true`, `confirm = function` or `confirm = self.setting`.
 fn confirm(meta: &ParseNestedMeta) -> Result<Confirm> {
     if !has_value(meta) {
         flag(meta)?;
@@ -156,6 +158,7 @@ fn confirm(meta: &ParseNestedMeta) -> Result<Confirm> {
             let message = "`confirm` takes a function of the arguments\nhelp: write `confirm`, or `confirm = function` with `fn function(args: &Args) -> bool`";
             Err(Error::new_spanned(&expr, message))
         }
+        _ if mentions(&expr, "self") => Ok(Confirm::Instance(expr)),
         _ => Ok(Confirm::When(expr)),
     }
 }

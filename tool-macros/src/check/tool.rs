@@ -4,6 +4,7 @@ use quote::ToTokens as _;
 use std::path::Path;
 
 use super::{arguments, limits, signature};
+use crate::attr::tool::Confirm;
 use crate::errors::Errors;
 use crate::model::parameter::ModelText;
 use crate::model::toolset::{SpannedName, Tool};
@@ -31,6 +32,7 @@ pub(super) fn check_tool(tool: &Tool, prefix: Option<&str>, errors: &mut Errors)
     blocking_is_sync(tool, errors);
     timeout_can_interrupt(tool, errors);
     guide_exists(tool, errors);
+    self_in_confirm(tool, errors);
     arguments::unique_names(tool, errors);
     arguments::described_exist(tool, errors);
     arguments::parameters_are_few(tool, errors);
@@ -85,6 +87,17 @@ fn timeout_can_interrupt(tool: &Tool, errors: &mut Errors) {
     if tool.options.flag("blocking").is_none() && !returns_stream {
         let message = "`timeout` cannot interrupt a function that is not `async`\nhelp: add `blocking`, so that it runs on a thread of its own, or make it `async`";
         errors.report(path, message);
+    }
+}
+
+/// Refuses `self` in `confirm` without an instance.
+fn self_in_confirm(tool: &Tool, errors: &mut Errors) {
+    if let Some(Confirm::Instance(expr)) = &tool.options.confirm
+        && !tool.has_receiver()
+    {
+        let function = tool.function.plain_name();
+        let problem = format!("`confirm` uses `self`, but `{function}` does not take `self`");
+        errors.report(expr, format!("{problem}\nhelp: add `&self`, or use a function of the arguments"));
     }
 }
 

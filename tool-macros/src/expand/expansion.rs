@@ -98,7 +98,7 @@ impl<'a> ArgsType<'a> {
 pub(crate) fn tool_mentions(tool: &Tool, word: &str) -> bool {
     let (attrs, sig, description) = (&tool.function.attrs, &tool.function.sig, &tool.options.description);
     let confirm = match &tool.options.confirm {
-        Some(Confirm::When(expr)) => Some(expr),
+        Some(Confirm::When(expr) | Confirm::Instance(expr)) => Some(expr),
         _ => None,
     };
     mentions(quote!(#(#attrs)* #sig #description #confirm), word)

@@ -97,8 +97,9 @@ fn choices(options: &ToolOptions) -> TokenStream {
     quote!(#(#chosen)* #modes)
 }
 
+/// Expands to: `.confirm(__tool::Confirm::Always)`, and `.instance_confirm(|this| this.asks)` where the instance decides.
 fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
-    let span = Span::mixed_site();
+    let (span, this) = (Span::mixed_site(), generated("this"));
     let when = match expansion.tool.options.confirm.as_ref()? {
         Confirm::Always => quote_spanned!(span=> Always),
         Confirm::Never => quote_spanned!(span=> Never),
@@ -106,6 +107,10 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
             let (name, generics) = (wrapper::confirm_ident(expansion), expansion.scope.applied());
             let turbofish = expansion.scope.is_generic().then(|| quote!(::<#generics>));
             quote_spanned!(span=> When(#name #turbofish))
+        }
+        Confirm::Instance(expr) => {
+            let asks = without_self_value(expansion.scope.without_self(expr), &this);
+            return Some(quote_spanned!(span=> .confirm(__tool::Confirm::Always).instance_confirm(|#this| #asks)));
         }
     };
     Some(quote_spanned!(span=> .confirm(__tool::Confirm::#when)))

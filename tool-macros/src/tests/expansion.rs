@@ -219,6 +219,13 @@ expands! {
             fn close_account(&self, id: u64, other: CloseAccountArgs) {}
         }";
 
+    confirm_by_instance: toolset("crate = crate::tools") r"
+        impl Bank {
+            /// Close an account.
+            #[tool(confirm = self.settings.asks)]
+            fn close_account(&self, id: u64) {}
+        }";
+
     renamed_crate: toolset("crate = crate") r"
         impl Echo {
             /// Say it again.

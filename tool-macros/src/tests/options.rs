@@ -51,6 +51,7 @@ fn reads_every_tool_option() {
 fn confirm_takes_a_function_or_a_boolean() {
     assert!(matches!(tool(&parse_quote!(#[tool(confirm = needs_approval)])).confirm, Some(Confirm::When(_))));
     assert!(matches!(tool(&parse_quote!(#[tool(confirm = |args| args.amount > 3)])).confirm, Some(Confirm::When(_))));
+    assert!(matches!(tool(&parse_quote!(#[tool(confirm = self.asks)])).confirm, Some(Confirm::Instance(_))));
     assert!(matches!(tool(&parse_quote!(#[tool(confirm = false)])).confirm, Some(Confirm::Never)));
 }
 
