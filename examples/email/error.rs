@@ -1,4 +1,4 @@
-//! The errors of sending mail, and their kinds.
+//! The errors of mail, and their kinds.
 
 use super::mailer::Login;
 use base64::Engine;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tool_core::ToolError;
 use tool_core::text::truncate;
 
-/// An error of sending mail. The message is for the model, and the attribute sets the kind.
+/// An error of sending or reading mail. The message is for the model, and the attribute sets the kind.
 #[derive(Debug, ToolError)]
 pub(crate) enum EmailError {
     #[tool_error(kind = "auth")]
@@ -85,7 +85,7 @@ pub(crate) fn failed(step: Step, error: &SmtpError, login: Option<&Login>) -> Em
 }
 
 /// Returns whether the text contains the password, plain or encoded.
-fn repeats(said: &str, Login { user_name, password }: &Login) -> bool {
+pub(crate) fn repeats(said: &str, Login { user_name, password }: &Login) -> bool {
     let password = password.expose();
     // The encodings of AUTH PLAIN and AUTH LOGIN.
     let sent = [format!("\0{user_name}\0{password}"), password.to_owned()];

@@ -8,6 +8,7 @@ use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 use tool_core::Secret;
@@ -17,7 +18,7 @@ pub(crate) struct Mailer {
     pub(crate) server: String,
     pub(crate) port: u16,
     pub(crate) tls: Tls,
-    pub(crate) login: Option<Login>,
+    pub(crate) login: Option<Arc<Login>>,
     pub(crate) from: Address,
     /// The limit of the whole conversation.
     pub(crate) timeout: Duration,
@@ -71,7 +72,7 @@ impl Mailer {
         letter: &Letter,
         deadline: Instant,
     ) -> Result<String, EmailError> {
-        if let Some(Login { user_name, password }) = &self.login {
+        if let Some(Login { user_name, password }) = self.login.as_deref() {
             let credentials = Credentials::new(user_name.clone(), password.expose().to_owned());
             self.step(Step::Login, deadline, connection.auth(DEFAULT_MECHANISMS, &credentials)).await?;
         }
@@ -92,7 +93,7 @@ impl Mailer {
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, EmailError> {
         match timeout_at(deadline, work).await {
-            Ok(done) => done.map_err(|error| failed(step, &error, self.login.as_ref())),
+            Ok(done) => done.map_err(|error| failed(step, &error, self.login.as_deref())),
             Err(_) => Err(timed_out(step, self.timeout)),
         }
     }

@@ -7,6 +7,8 @@ mod config;
 mod drafts;
 #[path = "../email/error.rs"]
 mod error;
+#[path = "../email/inbox.rs"]
+mod inbox;
 #[path = "../email/letter.rs"]
 mod letter;
 #[path = "../email/mailer.rs"]
@@ -18,6 +20,8 @@ mod toolset;
 mod arrives;
 #[path = "email/definitions.rs"]
 mod definitions;
+#[path = "email/imap.rs"]
+mod imap;
 #[path = "email/later.rs"]
 mod later;
 #[path = "email/protected.rs"]

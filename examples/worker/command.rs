@@ -30,7 +30,8 @@ settings form gets, what each agent has, a session during which a row changes, e
 
   TOOL_SECRETS_KEYS                the keys that seal secrets, `ID:64 HEX DIGITS`, by commas, the first one seals; without
                                    it, a file beside the database, which is made on the first run
-  GOOGLE_CALENDAR_BASE_URL, GOOGLE_CALENDAR_TOKEN, SMTP_SERVER, SMTP_PORT, SMTP_SECURITY, SMTP_USER, SMTP_PASSWORD
+  GOOGLE_CALENDAR_BASE_URL, GOOGLE_CALENDAR_TOKEN, SMTP_SERVER, SMTP_PORT, SMTP_SECURITY, SMTP_USER, SMTP_PASSWORD,
+  IMAP_SERVER
                                    what the agents of the first run are set to; without them, servers inside this example
   GOOGLE_CLIENT_ID, GOOGLE_CLIENT_SECRET, GOOGLE_REDIRECT_URL, GOOGLE_PARAMS
                                    the OAuth 2 client for `connect`, as it is registered at Google

@@ -15,6 +15,7 @@ mod email {
     pub(crate) mod config;
     pub(crate) mod drafts;
     pub(crate) mod error;
+    pub(crate) mod inbox;
     pub(crate) mod letter;
     pub(crate) mod mailer;
     pub(crate) mod server;

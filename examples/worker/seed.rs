@@ -31,7 +31,7 @@ impl Addresses {
         };
         // The local servers accept any token and any password.
         let token = set("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());
-        let (email, mailbox) = if let Some(host) = set("SMTP_SERVER") {
+        let (mut email, mailbox) = if let Some(host) = set("SMTP_SERVER") {
             let port: u16 = set("SMTP_PORT").map_or(Ok(587), |port| port.parse()).map_err(|_| "SMTP_PORT: no port")?;
             let security = set("SMTP_SECURITY").unwrap_or_else(|| "starttls".to_owned());
             (json!({"smtp_server": host, "smtp_port": port, "security": security}), None)
@@ -40,6 +40,9 @@ impl Addresses {
             let host = address.ip().to_string();
             (json!({"smtp_server": host, "smtp_port": address.port(), "security": "none"}), Some(mailbox))
         };
+        if let Some(host) = set("IMAP_SERVER") {
+            email["imap_server"] = host.into();
+        }
         let mut email_secrets = json!({"password": set("SMTP_PASSWORD").unwrap_or_else(|| "local".to_owned())});
         if let Some(user) = set("SMTP_USER") {
             email_secrets["user_name"] = user.into();

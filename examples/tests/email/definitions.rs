@@ -20,7 +20,12 @@ fn form_asks_for_server_and_address() {
     assert_eq!(schema["properties"]["smtp_port"]["default"], 587);
     assert_eq!(schema["properties"]["from_email"]["format"], "email");
     assert_eq!(schema["properties"]["security"]["default"], "starttls");
+    assert_eq!(schema["properties"]["imap_port"]["default"], 993);
+    assert_eq!(schema["properties"]["imap_security"]["default"], "tls");
+    // Whoever changes the settings alone cannot have another server trusted.
+    assert!(schema["properties"]["certificate"].is_null());
     let secrets = metadata.secrets_schema.unwrap();
+    assert!(secrets["properties"]["certificate"].is_object());
     for secret in ["password", "api_key"] {
         assert_eq!(secrets["properties"][secret]["writeOnly"], true, "{secrets}");
     }
@@ -52,7 +57,7 @@ async fn invalid_settings_are_refused_with_a_message() {
     for (config, secrets, words) in [
         (config.clone(), json!({"password": "x", "api_key": "y"}), "not both"),
         (with("from_email", "office"), json!({}), "from_email: `office` is no e-mail address"),
-        (with("certificate", "no pem"), json!({}), "certificate"),
+        (config.clone(), json!({"certificate": "no pem"}), "certificate"),
     ] {
         let error = configured(config, secrets).await.err().unwrap();
         assert!(error.message().contains(words), "{error}");

@@ -1,4 +1,4 @@
-//! A real mail server, and the toolset that uses it.
+//! Real mail servers, and the toolset that uses them.
 
 use crate::drafts::Drafts;
 use crate::toolset::Email;
@@ -15,8 +15,9 @@ use tool_core::{Configure, RunContext, ToolContext, ToolError, ToolResponse};
 
 pub(crate) const PASSWORD: &str = "correct horse äöü";
 
-/// The server that all tests share.
-static SERVER: LazyLock<Option<Server>> = LazyLock::new(Server::start);
+/// The servers that all tests share.
+static SMTP: LazyLock<Option<Server>> = LazyLock::new(Server::smtp);
+static IMAP: LazyLock<Option<Server>> = LazyLock::new(Server::imap);
 static ARRIVED: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
 pub(crate) struct Server {
@@ -25,18 +26,30 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the server with a Python that has aiosmtpd.
-    fn start() -> Option<Self> {
+    /// Starts the SMTP server with a Python that has aiosmtpd.
+    fn smtp() -> Option<Self> {
+        Self::start("smtp", "aiosmtpd, trustme")
+    }
+
+    /// Starts Dovecot.
+    fn imap() -> Option<Self> {
+        let places = env::var("PATH").unwrap_or_default() + ":/usr/sbin";
+        env::split_paths(&places).any(|place| place.join("dovecot").exists()).then_some(())?;
+        Self::start("imap", "trustme")
+    }
+
+    /// Starts a server of `tests/conformance` with a Python that has these modules.
+    fn start(folder: &str, modules: &str) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
         let python = env::var_os("CONFORMANCE_PYTHON").map_or(target.join("conformance/bin/python"), PathBuf::from);
-        let has = Command::new(&python).args(["-c", "import aiosmtpd, trustme"]).stderr(Stdio::null()).status();
+        let has = Command::new(&python).args(["-c", &format!("import {modules}")]).stderr(Stdio::null()).status();
         if !has.is_ok_and(|status| status.success()) {
             return None;
         }
         let mut server = Command::new(python);
-        server.arg(root.join("tests/conformance/smtp/server.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut server = server.spawn().unwrap();
+        server.arg(root.join("tests/conformance").join(folder).join("server.py"));
+        let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         // The server ends when its input closes with the tests.
         std::mem::forget(server.stdin.take());
         let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
@@ -53,35 +66,57 @@ impl Server {
 
     /// Returns the settings for one of its ports.
     pub(crate) fn config(&self, kind: &str) -> Value {
-        let security = match kind {
-            "starttls" | "tls" => kind,
-            _ => "none",
-        };
-        let port = &self.ports[kind];
-        let config = json!({"smtp_server": "localhost", "smtp_port": port, "from_email": "office@example.com",
-            "security": security});
-        let mut config = config;
-        if security != "none" {
-            config["certificate"] = self.certificate.clone().into();
-        }
-        config
+        json!({"smtp_server": "localhost", "smtp_port": self.ports[kind], "from_email": "office@example.com",
+            "security": security(kind)})
+    }
+
+    /// Returns the settings for reading from one of its ports.
+    pub(crate) fn imap_config(&self, kind: &str) -> Value {
+        json!({"smtp_server": "localhost", "from_email": "office@example.com", "imap_server": "localhost",
+            "imap_port": self.ports[kind], "imap_security": security(kind)})
+    }
+
+    /// Adds the certificate of the server to secrets.
+    pub(crate) fn trusted(&self, mut secrets: Value) -> Value {
+        secrets["certificate"] = self.certificate.clone().into();
+        secrets
     }
 
     /// Builds the toolset for one of its ports.
     pub(crate) async fn email(&self, kind: &str, secrets: Value) -> Mail {
-        Mail::new(self.config(kind), secrets).await
+        Mail::new(self.config(kind), self.trusted(secrets)).await
+    }
+
+    /// Builds the toolset that reads from one of its ports.
+    pub(crate) async fn inbox(&self, kind: &str, secrets: Value) -> Mail {
+        Mail::new(self.imap_config(kind), self.trusted(secrets)).await
     }
 }
 
-/// Returns the server. Skips the test without one.
+fn security(kind: &str) -> &str {
+    match kind {
+        "starttls" | "tls" => kind,
+        _ => "none",
+    }
+}
+
+/// Returns the SMTP server. Skips the test without one.
 pub(crate) fn server() -> Option<&'static Server> {
-    if SERVER.is_none() {
+    if SMTP.is_none() {
         tool_core::testing::skip(
             "there is no Python with aiosmtpd and trustme. Run `python3 -m venv target/conformance && \
              target/conformance/bin/pip install -r tests/conformance/requirements.txt`",
         );
     }
-    SERVER.as_ref()
+    SMTP.as_ref()
+}
+
+/// Returns the IMAP server. Skips the test without one.
+pub(crate) fn imap_server() -> Option<&'static Server> {
+    if IMAP.is_none() {
+        tool_core::testing::skip("there is no Dovecot (Debian's `dovecot-imapd`), or no Python with trustme");
+    }
+    IMAP.as_ref()
 }
 
 /// Returns the messages for a recipient.

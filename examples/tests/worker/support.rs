@@ -56,7 +56,7 @@ impl Home {
         for name in ["TOOL_SECRETS_KEYS", "GOOGLE_CALENDAR_BASE_URL", "GOOGLE_CALENDAR_TOKEN", "GOOGLE_CLIENT_ID"] {
             command.env_remove(name);
         }
-        for name in ["SMTP_SERVER", "SMTP_PORT", "SMTP_SECURITY", "SMTP_USER", "SMTP_PASSWORD"] {
+        for name in ["SMTP_SERVER", "SMTP_PORT", "SMTP_SECURITY", "SMTP_USER", "SMTP_PASSWORD", "IMAP_SERVER"] {
             command.env_remove(name);
         }
         command.arg("--db").arg(self.database()).args(arguments).envs(self.settings.iter().map(|(k, v)| (k, v)));
