@@ -23,7 +23,10 @@ fn tour_shows_forms_agents_changes_errors_and_drafts() {
         assert!(forms.contains(words), "{forms}");
     }
     let agents = between(&text, "# What each agent has", "# A session");
-    assert!(agents.contains("alice: send_email, schedule_draft, list_events"), "{agents}");
+    assert!(
+        agents.contains("alice: send_email, schedule_draft, check_inbox, get_latest_emails, list_events"),
+        "{agents}"
+    );
     assert!(agents.contains("bob: list_events, check_availability"), "{agents}");
     assert!(agents.contains("left out: toolset `crm` of agent `carol`: no toolset"), "{agents}");
 

@@ -97,9 +97,9 @@ fn choices(options: &ToolOptions) -> TokenStream {
     quote!(#(#chosen)* #modes)
 }
 
-/// Expands to: `.confirm(__tool::Confirm::Always)`, and `.instance_confirm(|this| this.asks)` where the instance decides.
+/// Expands to: `.confirm(__tool::Confirm::Always)`, and `.instance_confirm(|__this| __this.asks)` where the instance decides.
 fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
-    let (span, this) = (Span::mixed_site(), generated("this"));
+    let (span, this) = (Span::mixed_site(), generated("__this"));
     let when = match expansion.tool.options.confirm.as_ref()? {
         Confirm::Always => quote_spanned!(span=> Always),
         Confirm::Never => quote_spanned!(span=> Never),

@@ -18,24 +18,24 @@ const _: () = {
     }
     impl<'__de> __tool::ArgumentStruct<'__de> for CloseAccountArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
-        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let mut f0 = __None;
-            while let __Some(index) = fields.next(Self::PARAMETERS)? {
-                match index {
-                    _ => f0 = __Some(fields.value()?),
+        fn decode<__F: __tool::Fields<'__de>>(
+            __f: &mut __F,
+        ) -> __Result<Self, __F::Error> {
+            let mut __f0 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    _ => __f0 = __Some(__f.value()?),
                 }
             }
-            __Ok(Self {
-                id: fields.required(f0, 0)?,
-            })
+            __Ok(Self { id: __f.required(__f0, 0)? })
         }
     }
     fn __tool_close_account<'__a>(
-        this: &'__a Bank,
-        call: __tool::Invocation<'__a>,
+        __this: &'__a Bank,
+        __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let args = call.decode::<CloseAccountArgs>()?;
-        __Ok(__tool::respond!(call, Bank::close_account(this, args.id)))
+        let __args = __call.decode::<CloseAccountArgs>()?;
+        __Ok(__tool::respond!(__call, Bank::close_account(__this, __args.id)))
     }
     impl __tool::MainToolsetBlock for Bank {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -48,12 +48,12 @@ const _: () = {
                             __tool_close_account,
                             <CloseAccountArgs as __tool::ArgumentStruct>::PARAMETERS,
                         )
-                        .at(file!(), 0, concat!(module_path!(), "::Bank::close_account"))
+                        .at(::core::file!(), 0, __tool::path!("::Bank::close_account"))
                         .confirm(__tool::Confirm::Always)
-                        .instance_confirm(|this| this.settings.asks),
+                        .instance_confirm(|__this| __this.settings.asks),
                 ],
             )
-            .at(file!(), 0, concat!(module_path!(), "::Bank"));
+            .at(::core::file!(), 0, __tool::path!("::Bank"));
     }
     __tool::inventory::submit! {
         __tool::Registration::toolset:: < Bank > (|| __tool::discovery!(Bank))
