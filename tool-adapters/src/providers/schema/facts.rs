@@ -4,7 +4,7 @@ use crate::providers::report::ChangeLog;
 use crate::providers::schema::containers::{ArrayItems, ObjectShape};
 use crate::providers::schema::document::is_annotation;
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, ValueSet, compare, next_integer, same};
-use crate::providers::schema::rules::{SchemaSubset, TypeSet, is_well_formed};
+use crate::providers::schema::rules::{SchemaSubset, TypeSet, WIDTH, is_well_formed, restates_width};
 use crate::providers::schema::words::{DroppedKeyword, describe_or_drop};
 use serde_json::Value;
 
@@ -113,6 +113,9 @@ impl<'a> KeywordSorter<'_, 'a> {
         if !is_well_formed(keyword, value) {
             self.log.dropped(pointer, keyword, "the keyword may not have this value");
             return;
+        }
+        if restates_width(keyword, value) {
+            return self.log.rewritten(pointer, keyword, WIDTH);
         }
         match keyword {
             "type" if value.is_array() && self.subset.typed => {

@@ -68,6 +68,30 @@ pub(crate) fn is_well_formed(keyword: &str, value: &Value) -> bool {
     }
 }
 
+/// The reason in reports for [`restates_width`].
+pub(crate) const WIDTH: &str = "the bound of the number's type is left out; a call beyond it is refused";
+
+/// Returns true for a bound that only restates the width of a numeric type of 32 bits or more. A minimum of 0 tells a model
+/// more.
+pub(crate) fn restates_width(keyword: &str, value: &Value) -> bool {
+    // JavaScript has all integers up to 2^53 - 1, and its schema libraries write that for any integer.
+    const LOWEST: [i64; 3] = [-2_147_483_648, i64::MIN, -9_007_199_254_740_991];
+    const HIGHEST: [u64; 5] =
+        [2_147_483_647, 4_294_967_295, 9_223_372_036_854_775_807, u64::MAX, 9_007_199_254_740_991];
+    const TWO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
+    let is_float = |bounds: &[f64]| value.is_f64() && value.as_f64().is_some_and(|bound| bounds.contains(&bound));
+    let float = f64::from(f32::MAX);
+    match keyword {
+        "minimum" | "exclusiveMinimum" => {
+            value.as_i64().is_some_and(|bound| LOWEST.contains(&bound)) || is_float(&[-float, -TWO_127])
+        }
+        "maximum" | "exclusiveMaximum" => {
+            value.as_u64().is_some_and(|bound| HIGHEST.contains(&bound)) || is_float(&[float, TWO_127, 2.0 * TWO_127])
+        }
+        _ => false,
+    }
+}
+
 fn is_count(value: &Value) -> bool {
     value.as_f64().is_some_and(|it| it >= 0.0 && it.fract() == 0.0)
 }

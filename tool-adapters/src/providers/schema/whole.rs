@@ -2,13 +2,16 @@
 
 use crate::providers::report::{Change, ChangeKind, Refusal};
 use crate::providers::schema::containers::{is_any, is_merged, refusal_of_root};
-use crate::providers::schema::document::{SchemaPlace, insert_after_type, is_annotation, list_places, named_places};
+use crate::providers::schema::document::{
+    SchemaPlace, for_each_schema, insert_after_type, is_annotation, list_places, named_places,
+};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
-use crate::providers::schema::rules::{PropertyNames, TypeSet, is_well_formed};
+use crate::providers::schema::rules::{PropertyNames, TypeSet, WIDTH, is_well_formed, restates_width};
 use crate::providers::schema::words::{DroppedKeyword, can_describe, describe};
 use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, is_standard_format, join_pointer as join};
 
 /// Projects a schema to a form with nearly all keywords, and returns the changes.
@@ -34,6 +37,8 @@ struct WholeProjector<'a> {
     has_inverting: bool,
     /// True if inverting keywords are dropped.
     drops_inverting: bool,
+    /// True if the bounds of numeric types are kept, as an inverting keyword may depend on them.
+    keeps_widths: bool,
 }
 
 /// A schema that is being written, and the keywords that become part of its description.
@@ -46,7 +51,8 @@ struct WholeObject<'a> {
 impl<'a> WholeProjector<'a> {
     fn new(property_names: Option<PropertyNames>, root: &'a Value, drops_inverting: bool) -> Self {
         let base = Projector::new(root, &PLAIN_NAMES);
-        Self { base, property_names, refusal: None, has_inverting: false, drops_inverting }
+        let keeps_widths = depends_on_bounds(root);
+        Self { base, property_names, refusal: None, has_inverting: false, drops_inverting, keeps_widths }
     }
 
     /// Refuses the schema if the provider does not accept the name of a property.
@@ -128,12 +134,12 @@ impl<'a> WholeProjector<'a> {
     }
 
     fn keyword(&mut self, own: &KeywordSet<'a>, (keyword, value): DroppedKeyword<'a>, whole: &mut WholeObject<'a>) {
-        // If a schema inside one of these keywords is weakened, the keyword accepts less.
-        const INVERTING: [&str; 8] =
-            ["not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems", "maxContains", "oneOf"];
         let mut report = |kind, detail: &str| self.base.log.add(&own.pointer, keyword, kind, detail);
         if !is_well_formed(keyword, value) {
             return report(ChangeKind::Dropped, "the keyword may not have this value");
+        }
+        if !self.keeps_widths && restates_width(keyword, value) {
+            return report(ChangeKind::Rewritten, WIDTH);
         }
         let inverts = INVERTING.contains(&keyword);
         self.has_inverting |= inverts;
@@ -269,6 +275,50 @@ impl<'a> WholeProjector<'a> {
             }
         }
     }
+}
+
+/// If a schema inside one of these keywords is weakened, the keyword accepts less.
+const INVERTING: [&str; 8] =
+    ["not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems", "maxContains", "oneOf"];
+
+/// Returns true if a schema has a keyword that could accept less without the bounds inside it.
+fn depends_on_bounds(root: &Value) -> bool {
+    let mut found = false;
+    for_each_schema(root, &mut |schema| {
+        let mut keywords = schema.as_object().into_iter().flatten();
+        found |= keywords.any(|(keyword, value)| match keyword.as_str() {
+            "oneOf" => !value.as_array().is_some_and(|branches| are_tagged(branches)),
+            _ => INVERTING.contains(&keyword.as_str()) && !value.is_boolean(),
+        });
+    });
+    found
+}
+
+/// Returns true for branches that exclude each other by the value of one property, by the name of their only property, or as
+/// single values. An enum's variants are such branches.
+fn are_tagged(branches: &[Value]) -> bool {
+    let only =
+        |names: &'_ Value| names.as_array().filter(|names| names.len() == 1)?.first()?.as_str().map(str::to_owned);
+    let tag = |branch: &Value| {
+        if let Some(value) = branch.get("const") {
+            return Some((None, value.to_string()));
+        }
+        let properties = branch.get("properties").and_then(Value::as_object)?;
+        let required = branch.get("required")?;
+        if *branch.get("type")? != "object" {
+            return None;
+        }
+        let is_required = |name: &str| required.as_array().is_some_and(|names| names.iter().any(|known| known == name));
+        let constant = properties.iter().find_map(|(name, schema)| Some((name, schema.get("const")?)));
+        if let Some((name, value)) = constant.filter(|(name, _)| is_required(name)) {
+            return Some((Some(name.clone()), value.to_string()));
+        }
+        let is_closed = branch.get("additionalProperties").is_some_and(|rest| *rest == Value::Bool(false));
+        only(required).filter(|_| is_closed && properties.len() == 1).map(|name| (Some(String::new()), name))
+    };
+    let Some(tags) = branches.iter().map(tag).collect::<Option<Vec<_>>>() else { return false };
+    let names = tags.iter().filter_map(|(name, _)| name.as_ref()).collect::<HashSet<_>>();
+    names.len() <= 1 && tags.iter().collect::<HashSet<_>>().len() == tags.len()
 }
 
 /// Returns true for a root of type `object` without keywords that providers refuse there.

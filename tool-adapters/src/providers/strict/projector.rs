@@ -5,7 +5,7 @@ use crate::providers::report::{Change, NotStrict};
 use crate::providers::schema::document::{SchemaObject, SchemaPlace, any_of, list_places, push_branch};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, is_union};
 use crate::providers::schema::projector::{DefinitionNames, MAX_DEPTH, Projector};
-use crate::providers::schema::rules::{TypeSet, is_well_formed};
+use crate::providers::schema::rules::{TypeSet, WIDTH, is_well_formed, restates_width};
 use crate::providers::schema::words::{DroppedKeyword, describe, describe_or_drop};
 use crate::providers::strict::budget::{StrictForm, check_limits};
 use indexmap::IndexSet;
@@ -201,6 +201,9 @@ impl<'a> StrictProjector<'a> {
         if !is_well_formed(name, value) {
             self.base.log.dropped(pointer, name, "the keyword may not have this value");
             return;
+        }
+        if restates_width(name, value) {
+            return self.base.log.rewritten(pointer, name, WIDTH);
         }
         match name {
             "$defs" => {}

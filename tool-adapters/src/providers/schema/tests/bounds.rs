@@ -3,7 +3,7 @@
 use crate::providers::provider::Provider;
 use crate::providers::provider::Provider::{Gemini, GeminiJsonSchema, Ollama, OpenAiChat};
 use crate::providers::report::ChangeKind;
-use crate::providers::schema::tests::{projected, reported};
+use crate::providers::schema::tests::{parameter, project, projected, reported};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
@@ -131,4 +131,45 @@ fn ten_thousand_schemas_are_no_matter() {
         assert!(begun.elapsed() < Duration::from_secs(3), "{provider}: {:?}", begun.elapsed());
         assert!(projection.changes.iter().all(|change| !change.detail.contains("too large")), "{provider}");
     }
+}
+
+#[test]
+fn bounds_that_restate_the_width_of_a_type_are_left_out() {
+    let widths = [
+        json!({"minimum": i32::MIN, "maximum": i32::MAX}),
+        json!({"minimum": i64::MIN, "maximum": i64::MAX}),
+        json!({"maximum": u32::MAX}),
+        json!({"maximum": u64::MAX}),
+        json!({"minimum": -9_007_199_254_740_991_i64, "maximum": 9_007_199_254_740_991_i64}),
+        json!({"minimum": -1.701_411_834_604_692_3e38, "exclusiveMaximum": 1.701_411_834_604_692_3e38}),
+    ];
+    for width in widths {
+        let mut number = json!({"type": "integer"});
+        number.as_object_mut().expect("an object").extend(width.as_object().expect("an object").clone());
+        let schema =
+            json!({"type": "object", "properties": {"p": number}, "required": ["p"], "additionalProperties": false});
+        for (provider, strict) in [(OpenAiChat, false), (OpenAiChat, true), (Gemini, false), (Ollama, false)] {
+            let projection = project(provider, &schema, strict).expect("the schema has a form");
+            let text = projection.schema["properties"]["p"].to_string();
+            assert!(!text.contains("inimum") && !text.contains("aximum") && !text.contains("description"), "{text}");
+            assert!(
+                width
+                    .as_object()
+                    .expect("an object")
+                    .keys()
+                    .all(|keyword| { reported(&projection, "/properties/p", keyword) == Some(ChangeKind::Rewritten) })
+            );
+        }
+    }
+}
+
+#[test]
+fn other_bounds_of_numbers_stay() {
+    let schema = json!({"type": "integer", "minimum": 0, "maximum": 255});
+    assert_eq!(parameter(OpenAiChat, &schema), schema);
+    let nearly = json!({"type": "integer", "minimum": 1, "maximum": u64::MAX - 1});
+    assert_eq!(parameter(OpenAiChat, &nearly), nearly);
+    // Without its bound, `not` would refuse every number.
+    let inverted = json!({"type": "integer", "not": {"minimum": 0, "maximum": u32::MAX}});
+    assert_eq!(parameter(OpenAiChat, &inverted), inverted);
 }
