@@ -39,7 +39,7 @@ loom:
 
 # Measures calls beside a hand-written floor: instructions (needs valgrind), allocations, medians.
 bench:
-    cargo bench -p tests --bench instructions --bench allocations --bench medians --bench governed --bench sessions --bench throughput --bench protocol --bench declare --no-fail-fast
+    cargo bench -p tests --bench instructions --bench allocations --bench medians --bench governed --bench sessions --bench throughput --bench protocol --bench declare --bench bounds --no-fail-fast
 
 # Measures how agents load from the cache and from SQLite: medians.
 bench-agents:
