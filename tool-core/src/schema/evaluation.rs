@@ -16,7 +16,7 @@ pub(crate) const STEPS: usize = 3_000_000;
 /// The steps that remembering a verdict counts as. It bounds the memory.
 const STEPS_OF_A_VERDICT: usize = 6;
 /// The number of subschemas that may be under way at once. It bounds the stack.
-const DEPTH: usize = 1_000;
+const DEPTH: usize = 600;
 
 /// Checking the value takes more steps than it may.
 #[derive(Debug)]
@@ -123,8 +123,13 @@ impl<'v> Evaluation<'v> {
         }
     }
 
-    fn all(&mut self, mut checks: impl Iterator<Item = (NodeId, &'v Value)>) -> Verdict {
-        checks.try_fold(true, |verdict, (id, value)| Ok(verdict && self.accepts(id, value)?))
+    fn all(&mut self, checks: impl Iterator<Item = (NodeId, &'v Value)>) -> Verdict {
+        for (id, value) in checks {
+            if !self.accepts(id, value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Counts the branches that accept the value, up to a number.

@@ -1,7 +1,7 @@
 //! Values are accepted exactly where the jsonschema crate accepts them.
 
 use crate::schema::compiled::CompiledSchema;
-use crate::schema::evaluation::is_valid;
+use crate::schema::evaluation::{Evaluation, STEPS, is_valid};
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use serde_json::{Map, Value, json};
@@ -178,4 +178,47 @@ fn disagreements(group: &Value) -> (usize, Vec<String>) {
             (tests.len(), wrong.collect())
         }
     }
+}
+
+#[test]
+fn deep_values_are_refused_without_a_deep_stack() {
+    let compiled = CompiledSchema::new(&json!({"properties": {"a": {"$ref": "#"}}})).expect("a bounded schema");
+    let nested = |depth| (0..depth).fold(json!(1), |inner, _| json!({"a": inner}));
+    assert!(is_valid(&compiled, &nested(128)));
+    assert!(!is_valid(&compiled, &nested(1_000)));
+}
+
+#[test]
+fn many_ways_to_one_schema_take_steps_once() {
+    let chain = |length: usize| {
+        let link = |n: usize| {
+            (
+                format!("d{n}"),
+                json!({"anyOf": [{"$ref": format!("#/$defs/d{}", n + 1)}, {"$ref": format!("#/$defs/d{}", n + 1)}]}),
+            )
+        };
+        let mut all: Map<String, Value> = (0..length).map(link).collect();
+        all.insert(format!("d{length}"), json!({"type": "integer"}));
+        let schema = CompiledSchema::new(&json!({"$ref": "#/$defs/d0", "$defs": all})).expect("a bounded schema");
+        let value = json!("x");
+        let mut evaluation = Evaluation::new(&schema);
+        assert!(!evaluation.accepts_by(schema.root(), &value).expect("few steps"));
+        STEPS - evaluation.steps()
+    };
+    let (short, long) = (chain(20), chain(40));
+    assert!(long <= 2 * short + 10, "{short} steps, then {long}");
+}
+
+#[test]
+fn tagged_values_are_checked_against_the_branch_of_their_tag() {
+    let steps = |count: usize| {
+        let branch = |n| json!({"type": "object", "properties": {"t": {"const": format!("t{n}")}}, "required": ["t"]});
+        let branches: Vec<_> = (0..count).map(branch).collect();
+        let schema = CompiledSchema::new(&json!({"oneOf": branches})).expect("a bounded schema");
+        let value = json!({"t": "t7"});
+        let mut evaluation = Evaluation::new(&schema);
+        assert!(evaluation.accepts_by(schema.root(), &value).expect("few steps"));
+        STEPS - evaluation.steps()
+    };
+    assert_eq!(steps(30), steps(3_000));
 }
