@@ -100,5 +100,5 @@ async fn calendar() -> Result<GoogleCalendar, Box<dyn Error>> {
     let token = setting("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());
     let config = from_value(json!({"calendar_id": "primary", "base_url": base_url}))?;
     let secrets = from_value(json!({"access_token": token}))?;
-    Ok(GoogleCalendar::configure(config, secrets).await?)
+    Ok(GoogleCalendar::configure(config, secrets).await.map_err(|error| error.to_string())?)
 }

@@ -71,7 +71,7 @@ async fn say(agent: &mut AgentLoop<HttpModel>, line: &str) -> Result<(), Box<dyn
         // The token is for the host only. A model with the token could approve its own call.
         let tokens = reply.confirmations().map(|asked| asked.token.clone()).collect::<Vec<_>>();
         if tokens.is_empty() {
-            return reply.error.map_or(Ok(()), |error| Err(error.into()));
+            return reply.error.map_or(Ok(()), |error| Err(error.to_string().into()));
         }
         for token in tokens {
             println!("you agree");

@@ -65,7 +65,7 @@ fn show(event: LiveEvent) -> Result<(), Box<dyn Error>> {
                 println!("agent: {farewell}");
             }
         }
-        LiveEvent::Failed(error) => return Err(error.into()),
+        LiveEvent::Failed(error) => return Err(error.to_string().into()),
         _ => {}
     }
     Ok(())

@@ -203,3 +203,71 @@ fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
     let result = work();
     (result, LOG.with_borrow(|log| String::from_utf8(log.clone()).expect("UTF-8")))
 }
+
+/// Read a number; the model sees why it is refused.
+#[tool(errors = "show")]
+fn read_shown(text: &str) -> Result<u8, std::num::ParseIntError> {
+    text.parse()
+}
+
+/// Read a number later.
+#[tool(errors = "show")]
+async fn read_shown_later(text: &str) -> anyhow::Result<u8> {
+    use anyhow::Context as _;
+    text.parse().context("no number")
+}
+
+/// Keep the kind of an error that is shown already.
+#[tool(errors = "show")]
+fn keep_kind() -> Result<(), ToolError> {
+    Err(ToolError::conflict(format_args!("{} is taken", 7)))
+}
+
+/// Convert any error with `?`.
+#[tool]
+fn convert(which: &str) -> Result<u8, ToolError> {
+    match which {
+        "text" => Err("the text is missing")?,
+        "string" => Err(format!("{which} is missing"))?,
+        "anyhow" => Err(anyhow::anyhow!("canary"))?,
+        "boxed" => Err(Box::<dyn std::error::Error + Send + Sync>::from("canary"))?,
+        "tool" => Err(ToolError::auth("log in"))?,
+        _ => {}
+    }
+    Ok(which.parse::<u8>()?)
+}
+
+/// Show one error of another crate.
+#[tool]
+fn show_one(text: &str) -> Result<u8, ToolError> {
+    use tool_core::ResultExt as _;
+    text.parse::<u8>().show_error()
+}
+
+#[test]
+fn tool_shows_the_text_of_any_error_on_request() {
+    let tools = ToolContext::builder()
+        .with(read_shown)
+        .with(read_shown_later)
+        .with(keep_kind)
+        .with(show_one)
+        .build()
+        .expect("sound");
+    let said = |name: &str| failure(&tools, name, r#"{"text":"x"}"#);
+    assert_eq!(said("read_shown"), (ErrorKind::Permanent, "invalid digit found in string".to_owned()));
+    assert_eq!(said("read_shown_later"), (ErrorKind::Permanent, "no number: invalid digit found in string".to_owned()));
+    assert_eq!(said("show_one"), (ErrorKind::Permanent, "invalid digit found in string".to_owned()));
+    assert_eq!(failure(&tools, "keep_kind", "{}"), (ErrorKind::Conflict, "7 is taken".to_owned()));
+}
+
+#[test]
+fn question_mark_converts_any_error_and_masks_it() {
+    let tools = ToolContext::builder().with(convert).build().expect("sound");
+    let said = |which: &str| failure(&tools, "convert", &format!(r#"{{"which":"{which}"}}"#));
+    assert_eq!(said("text"), (ErrorKind::Permanent, "the text is missing".to_owned()));
+    assert_eq!(said("string"), (ErrorKind::Permanent, "string is missing".to_owned()));
+    assert_eq!(said("tool"), (ErrorKind::Auth, "log in".to_owned()));
+    for which in ["anyhow", "boxed", "x"] {
+        assert_eq!(said(which), (ErrorKind::Internal, "An internal error occurred".to_owned()), "{which}");
+    }
+}

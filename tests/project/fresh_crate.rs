@@ -174,3 +174,27 @@ fn edition_2021_may_use_its_names_and_never_return() {
     let text = printed(&run_in_edition("2021", "fresh-2021", "tool-core = {", EDITION_2021));
     assert_eq!(text, "Some(\"7\")\nSome(\"5\")\nSome(Internal)\nSome(Internal)\n");
 }
+
+const MASKED: &str = r##"
+use tool_core::{RunContext, ToolContext, ToolError, tool};
+
+/// Fail.
+#[tool]
+fn fail() -> Result<u8, ToolError> {
+    Ok("x".parse::<u8>()?)
+}
+
+#[tokio::main]
+async fn main() {
+    let tools = ToolContext::discover().expect("sound");
+    println!("{}", tools.call("fail", "{}", &RunContext::detached()).await.to_json());
+}
+"##;
+
+#[test]
+fn masked_error_is_printed_where_no_subscriber_logs_it() {
+    let output = run("fresh-masked", "tool-core = {", MASKED);
+    let printed_errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed(&output).contains("An internal error occurred"));
+    assert_eq!(printed_errors, "tool `fail` failed: invalid digit found in string\n");
+}

@@ -24,7 +24,7 @@ pub use crate::trace::body::{BodySpan, SpanEnding, function_id, in_agent, never}
 pub use crate::{
     __agent_span as agent_span, __discovery as discovery, __failure as failure, __finish as finish,
     __outcome as outcome, __output as output, __path as path, __respond as respond, __returns, __returns as returns,
-    __tool_span as tool_span,
+    __shown as shown, __tool_span as tool_span,
 };
 pub use inventory;
 pub use schemars;

@@ -3,9 +3,12 @@
 use crate::text::truncate;
 use crate::trace::redaction::Redaction;
 use serde::{Deserialize, Serialize};
+use std::any::type_name;
 use std::borrow::Cow;
-use std::fmt;
+use std::error::Error;
+use std::io::Write as _;
 use std::ops::Deref;
+use std::{fmt, io};
 
 /// The message that the model reads instead of an internal error's own text.
 pub(crate) const MASKED: &str = "An internal error occurred";
@@ -103,8 +106,26 @@ pub struct ErrorBody {
 /// let error = ToolError::rate_limit("the calendar takes 10 calls a minute; wait 30 s").retryable(true);
 /// assert_eq!(error.kind(), ErrorKind::RateLimit);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{kind}: {message}")]
+///
+/// `?` converts any error. Text becomes a permanent error, which the model reads. Every other error becomes an internal one,
+/// whose text with its causes goes to the log; [`show_error`](ResultExt::show_error) gives it to the model instead.
+///
+/// ```
+/// use tool_core::{ErrorKind, ToolError};
+///
+/// fn parse(text: &str) -> Result<u8, ToolError> {
+///     if text.is_empty() {
+///         return Err("the number is missing".into());
+///     }
+///     Ok(text.parse()?)
+/// }
+///
+/// assert_eq!(parse("").unwrap_err().kind(), ErrorKind::Permanent);
+/// assert_eq!(parse("x").unwrap_err().kind(), ErrorKind::Internal);
+/// ```
+///
+/// It is not a `std::error::Error` itself, so that `From` can convert all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolError {
     kind: ErrorKind,
     message: String,
@@ -117,8 +138,8 @@ pub struct ToolError {
 macro_rules! constructors {
     ($($(#[$doc:meta])* $name:ident => $kind:ident, $retryable:literal;)*) => {
         $($(#[$doc])*
-        pub fn $name(message: impl Into<String>) -> Self {
-            Self::new(ErrorKind::$kind, message, $retryable)
+        pub fn $name(message: impl fmt::Display) -> Self {
+            Self::new(ErrorKind::$kind, message.to_string(), $retryable)
         })*
     };
 }
@@ -171,6 +192,13 @@ impl ToolError {
         &self.message
     }
 
+    /// Makes the text of an internal error the model's.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn shown(self) -> Self {
+        if self.kind == ErrorKind::Internal { Self { kind: ErrorKind::Permanent, ..self } } else { self }
+    }
+
     /// Replaces the message.
     pub(crate) fn map_message(mut self, map: impl FnOnce(String) -> String) -> Self {
         self.message = map(self.message);
@@ -198,6 +226,7 @@ impl ToolError {
         } else if self.kind == ErrorKind::Internal {
             let error = Redaction::new().text(&self.message);
             tracing::error!(tool = %tool.escape_debug(), %error, "tool failed internally");
+            print_unlogged(tool, &error);
             MASKED.to_owned()
         } else {
             truncate(&self.message, MAX_MESSAGE_CHARS)
@@ -208,6 +237,55 @@ impl ToolError {
             retryable: self.retryable,
             partial_side_effects: self.partial_side_effects || (self.unexpected && !harmless),
         }
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        // A text may be borrowed, so it has no `TypeId`. Only these types have these names.
+        let texts = [type_name::<&str>(), type_name::<String>(), type_name::<Cow<'_, str>>()];
+        let (is_text, error) = (texts.contains(&type_name::<E>()), error.into());
+        if is_text { Self::permanent(error) } else { Self::internal(with_causes(error.as_ref())) }
+    }
+}
+
+/// The errors of other crates, as the model's.
+pub trait ResultExt<T> {
+    /// Makes the text of an error with its causes the model's: a permanent error.
+    ///
+    /// ```
+    /// use tool_core::{ResultExt, ToolError};
+    ///
+    /// fn parse(text: &str) -> Result<u8, ToolError> {
+    ///     text.parse().show_error()
+    /// }
+    ///
+    /// assert_eq!(parse("x").unwrap_err().message(), "invalid digit found in string");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the error as a [`ToolError`].
+    fn show_error(self) -> Result<T, ToolError>;
+}
+
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> ResultExt<T> for Result<T, E> {
+    fn show_error(self) -> Result<T, ToolError> {
+        self.map_err(|error| ToolError::from(error).shown())
+    }
+}
+
+/// Prints what the model does not read to standard error while a tool is developed, where no subscriber logs it.
+pub(crate) fn print_unlogged(tool: &str, error: &str) {
+    if cfg!(debug_assertions) && !tracing::dispatcher::has_been_set() {
+        // Standard error may be closed.
+        let _ = writeln!(io::stderr(), "tool `{}` failed: {}", tool.escape_debug(), error.escape_debug());
     }
 }
 
@@ -300,12 +378,12 @@ impl<E> IntoIterator for ErrorList<E> {
 }
 
 /// Returns the text of an error, followed by those of its causes.
-pub(crate) fn with_causes(error: &(dyn std::error::Error + '_)) -> String {
+pub(crate) fn with_causes(error: &(dyn Error + '_)) -> String {
     let causes = std::iter::successors(error.source(), |cause| (*cause).source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-impl<E: std::error::Error> fmt::Display for ErrorList<E> {
+impl<E: Error> fmt::Display for ErrorList<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, error) in self.0.iter().enumerate() {
             let separator = if at == 0 { "" } else { "\n" };
@@ -315,18 +393,17 @@ impl<E: std::error::Error> fmt::Display for ErrorList<E> {
     }
 }
 
-impl<E: std::error::Error> fmt::Debug for ErrorList<E> {
+impl<E: Error> fmt::Debug for ErrorList<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl<E: std::error::Error> std::error::Error for ErrorList<E> {}
+impl<E: Error> Error for ErrorList<E> {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
 
     #[test]
     fn all_kinds_are_listed_in_their_order() {

@@ -13,7 +13,7 @@ pub(crate) mod tool_call;
 pub(crate) mod truncation;
 
 pub use crate::call::context::{FromRunContext, RunContext, RunContextBuilder, SessionStateHandle, UserData};
-pub use crate::call::error::{ErrorBody, ErrorKind, ErrorList, IntoToolError, ToolError};
+pub use crate::call::error::{ErrorBody, ErrorKind, ErrorList, IntoToolError, ResultExt, ToolError};
 pub use crate::call::intent::Intent;
 pub use crate::call::meta::{Confirmation, OutputKind, ResponseMeta, SCHEMA_VERSION};
 pub use crate::call::mode::{Mode, Modes};

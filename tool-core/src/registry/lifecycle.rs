@@ -8,12 +8,11 @@ use std::sync::Arc;
 /// A toolset whose `setup` or `close` failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-#[error("toolset `{toolset}` failed to open or close")]
+#[error("toolset `{toolset}` failed to open or close: {error}")]
 pub struct SetupFailure {
     /// The toolset's id.
     pub toolset: String,
     /// The error that it returned.
-    #[source]
     pub error: ToolError,
 }
 

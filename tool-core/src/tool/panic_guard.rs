@@ -3,7 +3,7 @@
 //! `AssertUnwindSafe` is sound here: a panic leaves behind only the tool's own state, and several tasks may call a tool at
 //! once anyway. Locks that the panic poisoned report it.
 
-use crate::call::error::{ErrorKind, MASKED, ToolError};
+use crate::call::error::{ErrorKind, MASKED, ToolError, print_unlogged};
 use crate::text;
 use crate::tool::function::FunctionTool;
 use crate::tool::invocation::{Execution, HandlerResult, Invocation, ToolResult};
@@ -84,6 +84,7 @@ fn panicked(tool: &FunctionTool, panic: Box<dyn Any + Send>) -> ToolResult {
     let error = tool.scrub(ToolError::internal(text::of_panic(panic)));
     let text = Redaction::new().text(error.message());
     tracing::error!(tool = %tool.name().escape_debug(), panic = %text, "tool panicked");
+    print_unlogged(tool.name(), &text);
     trace::spans::mark_panicked();
     Err(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
 }

@@ -243,6 +243,17 @@ macro_rules! __failure {
     }};
 }
 
+/// Makes the text of any error of a result the model's.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __shown {
+    ($value:expr) => {
+        match $value {
+            __tool_value => __tool_value.map_err(|__tool_error| $crate::__failure!(__tool_error).shown()),
+        }
+    };
+}
+
 /// Converts the return value of a `#[setup]` or `#[close]` method into a `Result<(), ToolError>`.
 #[doc(hidden)]
 #[macro_export]

@@ -29,6 +29,8 @@ pub(crate) struct ToolOptions {
     pub(crate) max_output: Option<usize>,
     pub(crate) max_calls: Option<u32>,
     pub(crate) guide: Option<LitStr>,
+    /// The text of every error is the model's.
+    pub(crate) shows_errors: bool,
     pub(crate) args: Option<Ident>,
     pub(crate) krate: Option<Path>,
 }
@@ -86,6 +88,7 @@ impl ToolOptions {
             "max_output" => self.max_output = Some(positive(meta, "1500")?),
             "max_calls" => self.max_calls = Some(positive(meta, "3")?),
             "guide" => self.guide = Some(value(meta, "\"guides/kb_search.md\"")?),
+            "errors" => self.shows_errors = chosen(meta, key, &["show", "mask"])? == "show",
             "args" => self.args = Some(value(meta, "SearchArgs")?),
             "crate" => self.krate = Some(crate_path(meta)?),
             _ => {

@@ -127,8 +127,17 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
     if function.asyncness.is_none() && is_never {
         return called;
     }
+    let converted = |result: TokenStream| {
+        let result = if expansion.tool.options.shows_errors {
+            quote_spanned!(returned=> __tool::shown!(#result))
+        } else {
+            result
+        };
+        quote_spanned!(returned=> __tool::respond!(#call, #result))
+    };
     if function.asyncness.is_none() {
-        return quote_spanned!(returned=> __Ok(__tool::respond!(#call, #called)));
+        let answered = converted(called);
+        return quote_spanned!(returned=> __Ok(#answered));
     }
     let future = generated("__future");
     // If the method borrows nothing, its future is made outside of the block. Otherwise the block would store the
@@ -142,7 +151,7 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
     let answered = if is_never {
         quote_spanned!(returned=> #awaited.await)
     } else {
-        quote_spanned!(returned=> __tool::respond!(#call, #awaited.await))
+        converted(quote_spanned!(returned=> #awaited.await))
     };
     quote_spanned!(located(name)=> #made __Ok(__tool::pending(async move { #answered })))
 }

@@ -78,6 +78,7 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Tool, "modes(\"video\")", "/// D.\n fn get() {}"),
     (Tool, "modes()", "/// D.\n fn get() {}"),
     (Tool, "on_duplicate = \"refuse\"", "/// D.\n fn get() {}"),
+    (Tool, "errors = \"all\"", "/// D.\n fn get() {}"),
     (Tool, "duplicate_scope = \"names\"", "/// D.\n fn get() {}"),
     (Tool, "confirm = \"always\"", "/// D.\n fn get() {}"),
     (Tool, "timeout = \"5 hours\"", "/// D.\n fn get() {}"),

@@ -31,7 +31,7 @@ impl RequestFailure {
     }
 
     pub(crate) fn transient(message: impl Into<String>) -> Self {
-        Self { error: ToolError::transient(message), retry: RetryAdvice::Backoff }
+        Self { error: ToolError::transient(message.into()), retry: RetryAdvice::Backoff }
     }
 
     /// Converts an error of sending the request or of receiving the answer.

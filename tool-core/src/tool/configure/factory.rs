@@ -65,8 +65,8 @@ pub enum ConfigureError {
         secrets: ErrorList<Problem>,
     },
     /// The toolset's own `configure` failed.
-    #[error("the toolset failed to configure itself")]
-    Failed(#[source] ToolError),
+    #[error("the toolset failed to configure itself: {0}")]
+    Failed(ToolError),
 }
 
 fn list(problems: &[Problem]) -> String {
