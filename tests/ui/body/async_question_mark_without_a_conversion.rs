@@ -1,8 +1,8 @@
-use tool_core::{ToolError, tool};
+use tool_core::tool;
 
 /// Look something up.
 #[tool]
-async fn look_up(what: String) -> Result<u8, ToolError> {
+async fn look_up(what: String) -> Result<u8, std::fmt::Error> {
     let number: u8 = what.parse()?;
     Ok(number)
 }
