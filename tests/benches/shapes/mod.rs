@@ -97,7 +97,8 @@ fn typed(name: &'static str, tool: &'static str, arguments: String) -> Shape {
 }
 
 /// Makes a call of an imported tool with the parameter `v`.
-fn imported(name: &'static str, parameter: &Value, definitions: Value, value: &str) -> Shape {
+fn imported(name: &'static str, parameter: &Value, definitions: impl Into<Value>, value: &str) -> Shape {
+    let definitions = definitions.into();
     let parameters = json!({"type": "object", "properties": {"v": parameter}, "required": ["v"], "$defs": definitions});
     let raw = RawTool { name: "imported".into(), description: "An imported tool.".into(), parameters };
     let accept = async |_: Value, _: &RunContext| Ok(Value::Null);
@@ -341,6 +342,12 @@ fn of_keywords() -> Vec<Shape> {
             none(),
             &members("1"),
         ),
+    ]
+}
+
+fn of_large_arrays() -> Vec<Shape> {
+    let none = || json!({});
+    vec![
         imported("numbers as texts, a megabyte", &json!({"items": {"type": "integer"}}), none(), &many("\"1\"")),
         imported(
             "arrays as texts in choices",
@@ -408,5 +415,8 @@ fn of_texts() -> Vec<Shape> {
 
 /// Returns every shape.
 pub(crate) fn all() -> Vec<Shape> {
-    [of_types(), of_untagged_types(), of_references(), of_keywords(), of_texts()].into_iter().flatten().collect()
+    [of_types(), of_untagged_types(), of_references(), of_keywords(), of_large_arrays(), of_texts()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
