@@ -263,7 +263,7 @@ fn tool_shows_the_text_of_any_error_on_request() {
 #[test]
 fn question_mark_converts_any_error_and_masks_it() {
     let tools = ToolContext::builder().with(convert).build().expect("sound");
-    let said = |which: &str| failure(&tools, "convert", &format!(r#"{{"which":"{which}"}}"#));
+    let said = |which: &str| failure(&tools, "convert", format!(r#"{{"which":"{which}"}}"#));
     assert_eq!(said("text"), (ErrorKind::Permanent, "the text is missing".to_owned()));
     assert_eq!(said("string"), (ErrorKind::Permanent, "string is missing".to_owned()));
     assert_eq!(said("tool"), (ErrorKind::Auth, "log in".to_owned()));

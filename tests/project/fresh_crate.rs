@@ -175,7 +175,7 @@ fn edition_2021_may_use_its_names_and_never_return() {
     assert_eq!(text, "Some(\"7\")\nSome(\"5\")\nSome(Internal)\nSome(Internal)\n");
 }
 
-const MASKED: &str = r##"
+const MASKED: &str = r#"
 use tool_core::{RunContext, ToolContext, ToolError, tool};
 
 /// Fail.
@@ -189,7 +189,7 @@ async fn main() {
     let tools = ToolContext::discover().expect("sound");
     println!("{}", tools.call("fail", "{}", &RunContext::detached()).await.to_json());
 }
-"##;
+"#;
 
 #[test]
 fn masked_error_is_printed_where_no_subscriber_logs_it() {

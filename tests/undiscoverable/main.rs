@@ -1,7 +1,5 @@
 //! A linked toolset that discovery cannot create. It has its own program, as it fails the discovery of every program.
 
-#![expect(clippy::unused_self, reason = "a tool as its author writes it")]
-
 use tool_core::{ToolContext, toolset};
 
 struct NeedsHand(u8);
