@@ -21,15 +21,15 @@ use tool_core::{ProviderTool, ToolContext, ToolDefinition};
 /// use tool_adapters::{Provider, declare};
 /// use tool_core::{ToolContext, tool};
 ///
-/// /// Add two numbers.
+/// /// Greet a person.
 /// #[tool]
-/// fn add(a: i64, #[arg(default)] b: i64) -> i64 {
-///     a + b
+/// fn greet(name: &str) -> String {
+///     format!("Hello, {name}!")
 /// }
 ///
-/// let tools = ToolContext::builder().with(add).build()?;
+/// let tools = ToolContext::builder().with(greet).build()?;
 /// let declared = declare(Provider::OpenAiChat, &tools);
-/// assert!(declared.json().get().starts_with(r#"[{"type":"function","function":{"name":"add""#));
+/// assert!(declared.json().get().starts_with(r#"[{"type":"function","function":{"name":"greet""#));
 /// assert!(declared.report().tools[0].changes.is_empty());
 /// # Ok::<(), tool_core::RegistryErrors>(())
 /// ```

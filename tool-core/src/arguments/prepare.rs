@@ -3,11 +3,12 @@
 
 use crate::arguments::coerce::{Coercions, Notes, coerce};
 use crate::arguments::problem::{Problem, describe_value};
-use crate::arguments::validate::validate;
+use crate::arguments::validate::{ValidationSubject, too_costly, validate};
 use crate::json::canonical::ordered_exact;
 use crate::json::pointer::Path;
 use crate::json::value;
 use crate::json::value::{RoundedNumbers, SyntaxError};
+use crate::schema::evaluation::{TooCostly, check};
 use crate::schema::validator::Validator;
 use serde_json::{Map, Value};
 
@@ -36,11 +37,14 @@ pub(crate) fn prepare(
     let mut arguments = ParsedArguments::parse(text, switches)?;
     let mut problems = std::mem::take(&mut arguments.problems);
     // Arguments that are accepted as they are stay as they are.
-    if !validator.is_valid(&arguments.value) {
-        if let Ok(compiled) = validator.compiled() {
+    match validator.compiled().map(|compiled| (compiled, check(compiled, &arguments.value))) {
+        Ok((_, Ok(true))) => {}
+        Ok((_, Err(TooCostly))) => problems.push(too_costly(ValidationSubject::Arguments)),
+        Ok((compiled, Ok(false))) => {
             coerce(&mut arguments.value, compiled, switches, &mut arguments.notes);
+            problems.extend(validate(validator, &arguments.value));
         }
-        problems.extend(validate(validator, &arguments.value));
+        Err(_) => problems.extend(validate(validator, &arguments.value)),
     }
     if !problems.is_empty() {
         problems.sort();

@@ -96,7 +96,7 @@ impl std::error::Error for Problem {}
 /// The number of problems that an answer lists.
 pub(crate) const LISTED: usize = 20;
 /// The number of problems that are looked for. An answer counts those that it does not list.
-pub(crate) const MAX_PROBLEMS: usize = 100;
+pub(crate) const MAX_PROBLEMS: usize = 40;
 
 /// Returns the answer to a model: the problems, and an example of valid arguments if one is known.
 pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) -> String {

@@ -26,7 +26,7 @@ pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, val
         Ok(compiled) => compiled,
         Err(reason) => return vec![Problem::new("", "", format!("{} does not compile: {reason}", subject.schema()))],
     };
-    let mut evaluation = Evaluation::new(compiled);
+    let mut evaluation = Evaluation::new(compiled).remembering_all();
     let mut problems = match evaluation.accepts_by(compiled.root(), value) {
         Ok(true) => return Vec::new(),
         Ok(false) => {
@@ -43,7 +43,8 @@ pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, val
     problems
 }
 
-fn too_costly(subject: ValidationSubject) -> Problem {
+/// Reports a value that takes too many steps to check.
+pub(crate) fn too_costly(subject: ValidationSubject) -> Problem {
     let expected = format!("a value that {} can be checked against in {STEPS} steps", subject.schema());
     Problem::new("", expected, "one that needs more").hint("send fewer or simpler values at once")
 }
@@ -242,7 +243,7 @@ impl<'v> ProblemReporter<'v> {
         let problem = Problem::new(path.pointer(), describe_choice(values), self.subject.value(value));
         // The nearest value would reveal much of a secret.
         let given = value.as_str().filter(|_| self.subject != ValidationSubject::Secrets);
-        let near = given.and_then(|text| nearest(text, values.iter().filter_map(Value::as_str)));
+        let near = given.and_then(|text| nearest(text, values.iter().filter_map(Value::as_str).take(COMPARED)));
         self.problems.push(match near {
             Some(near) => problem.hint(format!("did you mean \"{near}\"?")),
             None => problem,
@@ -289,7 +290,11 @@ impl<'v> ProblemReporter<'v> {
 
     /// Reports a failed choice by the branch that was probably meant, or else by the alternatives.
     fn choice(&mut self, choice: &'v Choice, value: &'v Value, path: &Path<'_>) -> Reported {
-        self.evaluation.charge(4 * choice.branches.len())?;
+        // The index finds the branch of a tag.
+        if let Some([only]) = choice.index.as_ref().map(|index| index.candidates(value)).as_deref() {
+            return self.node(*only, value, path);
+        }
+        self.evaluation.charge(16 * choice.branches.len())?;
         let schemas: Vec<&Value> = choice.branches.iter().map(|id| self.schema(*id)).collect();
         if let Some(name) = first_required_name(&schemas) {
             self.missing(&Value::Null, path, name);
@@ -377,9 +382,12 @@ impl<'v> ProblemReporter<'v> {
     }
 }
 
+/// The number of names that an unknown one is compared with.
+const COMPARED: usize = 500;
+
 /// Returns the hint for an unknown name: the nearest known one, or those that there are.
 fn hint_for(name: &str, known: &[&str]) -> String {
-    match nearest(name, known.iter().copied()) {
+    match nearest(name, known.iter().copied().take(COMPARED)) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => "there are none".to_owned(),
         None => {

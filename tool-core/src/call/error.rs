@@ -255,6 +255,24 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
     }
 }
 
+/// `?` converts an error for a `main` that returns `Box<dyn Error>`.
+impl From<ToolError> for Box<dyn Error> {
+    fn from(error: ToolError) -> Self {
+        Box::new(Boxed(error))
+    }
+}
+
+/// A tool's error as a standard one.
+#[derive(thiserror::Error)]
+#[error("{0}")]
+struct Boxed(ToolError);
+
+impl fmt::Debug for Boxed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// The errors of other crates, as the model's.
 pub trait ResultExt<T> {
     /// Makes the text of an error with its causes the model's: a permanent error.

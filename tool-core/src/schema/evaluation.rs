@@ -24,9 +24,14 @@ pub(crate) struct TooCostly;
 
 type Verdict = Result<bool, TooCostly>;
 
+/// Returns true if a schema accepts a value.
+pub(crate) fn check(schema: &CompiledSchema, value: &Value) -> Result<bool, TooCostly> {
+    Evaluation::new(schema).accepts_by(schema.root(), value)
+}
+
 /// Returns true if a schema accepts a value. A value that takes too many steps is not accepted.
 pub(crate) fn is_valid(schema: &CompiledSchema, value: &Value) -> bool {
-    Evaluation::new(schema).accepts_by(schema.root(), value).unwrap_or(false)
+    check(schema, value).unwrap_or(false)
 }
 
 /// The check of one value and its members. Values do not change while it is in use.
@@ -35,6 +40,8 @@ pub(crate) struct Evaluation<'v> {
     steps: usize,
     depth: usize,
     verdicts: FxHashMap<(NodeId, usize), bool>,
+    /// True if the verdicts on all arrays and objects are remembered, for a caller that asks about them again.
+    remembers_all: bool,
 }
 
 impl<'v> Evaluation<'v> {
@@ -43,7 +50,12 @@ impl<'v> Evaluation<'v> {
     }
 
     pub(crate) fn with_steps(schema: &'v CompiledSchema, steps: usize) -> Self {
-        Self { schema, steps, depth: 0, verdicts: FxHashMap::default() }
+        Self { schema, steps, depth: 0, verdicts: FxHashMap::default(), remembers_all: false }
+    }
+
+    /// Remembers the verdicts on all arrays and objects.
+    pub(crate) fn remembering_all(self) -> Self {
+        Self { remembers_all: true, ..self }
     }
 
     /// Returns the number of steps that are left.
@@ -68,9 +80,8 @@ impl<'v> Evaluation<'v> {
         let node = self.schema.node(id);
         self.charge(node.cost)?;
         let key = (id, std::ptr::from_ref(value).addr());
-        if node.is_shared
-            && let Some(verdict) = self.verdicts.get(&key)
-        {
+        let is_remembered = node.is_shared || self.remembers_all && (value.is_array() || value.is_object());
+        if is_remembered && let Some(verdict) = self.verdicts.get(&key) {
             return Ok(*verdict);
         }
         self.depth = Some(self.depth + 1).filter(|depth| *depth <= DEPTH).ok_or(TooCostly)?;
@@ -82,7 +93,7 @@ impl<'v> Evaluation<'v> {
             }
         }
         self.depth -= 1;
-        if node.is_shared {
+        if is_remembered {
             self.charge(STEPS_OF_A_VERDICT)?;
             self.verdicts.insert(key, verdict);
         }
@@ -261,6 +272,7 @@ impl<'v> Evaluation<'v> {
 
     /// Marks the members that a keyword evaluates itself.
     fn mark(&mut self, keyword: &Keyword, is_own: bool, value: &'v Value, marks: &mut [bool]) -> Result<(), TooCostly> {
+        self.charge(marks.len())?;
         match (keyword, value) {
             (Keyword::Items { first, rest }, Value::Array(_)) => {
                 let count = if rest.is_some() { marks.len() } else { first.len() };
