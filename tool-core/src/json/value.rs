@@ -141,6 +141,10 @@ impl Parser<'_> {
             items.push(item);
         }
         self.rounded = rounded;
+        // A vector begins with room for four values, which is most of the memory of many short arrays.
+        if items.len() * 2 < items.capacity() {
+            items.shrink_to_fit();
+        }
         Ok(Value::Array(items))
     }
 

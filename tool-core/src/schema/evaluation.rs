@@ -7,9 +7,11 @@ use crate::json::canonical::canonical;
 use crate::json::number::compare;
 use crate::schema::compiled::{Choice, CompiledSchema, Keyword, NodeId, Properties};
 use crate::schema::type_set::TypeSet;
+use foldhash::fast::RandomState;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
+use std::hash::BuildHasher;
 
 /// The number of steps that checking one value may take.
 pub(crate) const STEPS: usize = 3_000_000;
@@ -174,11 +176,14 @@ impl<'v> Evaluation<'v> {
                 Ok((*min..=*max).contains(&found))
             }
             Keyword::UniqueItems => {
-                let mut texts = FxHashSet::default();
+                // Hashes take less memory than texts. An item with the hash of another one is compared with it.
+                let (hashing, mut seen) = (RandomState::default(), FxHashMap::default());
                 for item in items {
                     let text = canonical(item);
                     self.charge(text.len() / 4)?;
-                    if !texts.insert(text) {
+                    if let Some(other) = seen.insert(hashing.hash_one(text), item)
+                        && equal(other, item)
+                    {
                         return Ok(false);
                     }
                 }
