@@ -3,6 +3,7 @@
 use crate::arguments::coerce::Coercions;
 use crate::call::{Arguments, RunContext, ToolResponse};
 use crate::registry::freeze::{FrozenTools, RegistryError, RegistryErrors, freeze};
+use crate::registry::instance::ToolsetInstance;
 use crate::tool::dispatch::DispatchSettings;
 use crate::tool::{FunctionTool, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset, ToolsetMetadata, dispatch};
 use parking_lot::Mutex;
@@ -33,6 +34,8 @@ pub(crate) struct ContextParts {
     pub(crate) entries: Vec<Tool>,
     pub(crate) unconfigured: Vec<ToolsetMetadata>,
     pub(crate) settings: DispatchSettings,
+    /// The toolsets of which only a part is offered. They are set up and closed as well.
+    pub(crate) enclosing: Vec<Arc<dyn Toolset>>,
     /// The resource that lives while the tools are used, such as an agent's open toolsets.
     resource: Option<SharedResource>,
     /// The same in the tools of a session, which holds the resource itself until it ends.
@@ -56,6 +59,8 @@ impl ToolContext {
     /// Calls a tool. This bare call decodes the arguments, catches panics and limits sizes; a
     /// [`Session`](crate::Session) enforces all other limits. Every call has a response.
     ///
+    /// A tool of a toolset with a `#[setup]` needs [`setup`](Self::setup) first. A session runs it by itself.
+    ///
     /// `arguments` is JSON text, bytes, a `serde_json::Value` or a `RawValue`.
     pub fn call<'a>(
         &self,
@@ -66,7 +71,12 @@ impl ToolContext {
         let arguments = arguments.into();
         async move {
             match self.function_tool(name) {
-                Some(tool) if tool.visible_in(ctx) => dispatch::run(tool, &arguments, ctx, self.settings()).await,
+                Some(tool) if tool.visible_in(ctx) => {
+                    if let Some(instance) = self.missing_setup(name) {
+                        return dispatch::not_set_up(name, ctx.call_id_shared(), instance.toolset.id(), Instant::now());
+                    }
+                    dispatch::run(tool, &arguments, ctx, self.settings()).await
+                }
                 _ => dispatch::unknown_tool(name, ctx.call_id_shared(), self.visible_names(ctx), Instant::now()),
             }
         }
@@ -124,7 +134,10 @@ impl ToolContext {
     ///
     /// All problems of the new tools. The context then keeps the old ones, too.
     pub fn update_tools(&mut self, tools: impl IntoIterator<Item = Tool>) -> Result<(), RegistryErrors> {
-        *self = self.with_entries(tools.into_iter().collect())?;
+        let mut builder = self.to_builder();
+        builder.parts.entries = tools.into_iter().collect();
+        builder.parts.enclosing.clear();
+        *self = builder.build()?;
         Ok(())
     }
 
@@ -149,16 +162,25 @@ impl ToolContext {
         self.0.tools.index.get(name).copied()
     }
 
+    /// Returns the toolsets that are set up and closed.
+    pub(crate) fn instances(&self) -> &[Arc<ToolsetInstance>] {
+        &self.0.tools.instances
+    }
+
+    /// Returns the toolset of a tool if it has to be set up first.
+    #[inline]
+    fn missing_setup(&self, name: &str) -> Option<&ToolsetInstance> {
+        let needs_setup = &self.0.tools.needs_setup;
+        // Most contexts have no such toolset, and search for nothing.
+        if needs_setup.is_empty() {
+            return None;
+        }
+        needs_setup.get(name).map(|instance| &**instance).filter(|instance| !instance.is_open())
+    }
+
     /// Returns the tools as they were added.
     pub(crate) fn entries(&self) -> &[Tool] {
         &self.0.parts.entries
-    }
-
-    /// Builds a context of other tools.
-    pub(crate) fn with_entries(&self, entries: Vec<Tool>) -> Result<Self, RegistryErrors> {
-        let mut builder = self.to_builder();
-        builder.parts.entries = entries;
-        builder.build()
     }
 
     /// Returns the resource that has to live while the tools are used.
@@ -276,7 +298,8 @@ impl ToolContextBuilder {
     ///
     /// Every problem: names that collide, invalid names, invalid schemas.
     pub fn build(self) -> Result<ToolContext, RegistryErrors> {
-        let tools = freeze(&self.parts.entries, self.problems, self.validated)?;
+        let mut tools = freeze(&self.parts.entries, self.problems, self.validated)?;
+        tools.instances.extend(self.parts.enclosing.iter().filter_map(ToolsetInstance::of));
         Ok(ToolContext(Arc::new(ContextInner { parts: self.parts, tools, memos: Mutex::default() })))
     }
 }

@@ -1,6 +1,7 @@
 //! Freezing: flattens a list of tools, validates each one, and reports every problem.
 
 use crate::call::error::ErrorList;
+use crate::registry::instance::ToolsetInstance;
 use crate::schema::compiled::CompiledSchema;
 use crate::text::Name;
 use crate::tool::definition::{SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name};
@@ -42,6 +43,10 @@ pub(crate) struct FrozenTools {
     pub(crate) index: FxHashMap<Name, usize>,
     pub(crate) providers: Vec<Arc<dyn ProviderTool>>,
     pub(crate) toolsets: Vec<Arc<dyn Toolset>>,
+    /// Those of the toolsets that are set up and closed.
+    pub(crate) instances: Vec<Arc<ToolsetInstance>>,
+    /// The toolset of each function tool that only works after a setup.
+    pub(crate) needs_setup: FxHashMap<Name, Arc<ToolsetInstance>>,
 }
 
 /// The maximum nesting of toolsets. A toolset that contains itself exceeds it.
@@ -55,7 +60,7 @@ pub(crate) fn freeze(
 ) -> Result<FrozenTools, RegistryErrors> {
     let mut frozen = FrozenTools::default();
     for tool in tools {
-        frozen.flatten(tool, &mut problems, MAX_DEPTH);
+        frozen.flatten(tool, None, &mut problems, MAX_DEPTH);
     }
     for tool in frozen.functions.iter().filter(|_| !validated) {
         problems.extend(check(tool.definition()).into_iter().map(|message| error_at(message, [tool])));
@@ -68,9 +73,21 @@ pub(crate) fn freeze(
 }
 
 impl FrozenTools {
-    fn flatten(&mut self, tool: &Tool, problems: &mut Vec<RegistryError>, depth: usize) {
+    /// Adds a tool. `owner` is the toolset around it that needs a setup.
+    fn flatten(
+        &mut self,
+        tool: &Tool,
+        owner: Option<&Arc<ToolsetInstance>>,
+        problems: &mut Vec<RegistryError>,
+        depth: usize,
+    ) {
         match tool {
-            Tool::Function(tool) => self.functions.push(tool.clone()),
+            Tool::Function(tool) => {
+                if let Some(owner) = owner {
+                    self.needs_setup.insert(tool.definition().name.clone(), Arc::clone(owner));
+                }
+                self.functions.push(tool.clone());
+            }
             Tool::Provider(tool) => self.providers.push(Arc::clone(tool)),
             Tool::Toolset(toolset) => {
                 if self.toolsets.iter().any(|known| Arc::ptr_eq(known, toolset)) {
@@ -85,8 +102,11 @@ impl FrozenTools {
                     return;
                 }
                 self.toolsets.push(Arc::clone(toolset));
+                let instance = ToolsetInstance::of(toolset);
+                self.instances.extend(instance.clone());
+                let owner = instance.as_ref().filter(|_| toolset.needs_setup()).or(owner);
                 for nested in Arc::clone(toolset).tools() {
-                    self.flatten(&nested, problems, depth - 1);
+                    self.flatten(&nested, owner, problems, depth - 1);
                 }
             }
         }

@@ -3,6 +3,7 @@
 pub(crate) mod context;
 pub(crate) mod discovery;
 pub(crate) mod freeze;
+pub(crate) mod instance;
 pub(crate) mod lifecycle;
 
 pub use crate::registry::context::{ToolContext, ToolContextBuilder};

@@ -3,8 +3,9 @@
 use crate::call::context::{CallContext, RunContext, SessionContext, SessionHandle};
 use crate::call::{Mode, ToolResponse};
 use crate::registry::ToolContext;
+use crate::registry::instance::OpenToolsets;
 use crate::session::handle::Session;
-use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner};
+use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner, SessionResources};
 use crate::session::journal::{JournalError, RecoveredCall};
 use crate::session::metrics::call_log::CallLog;
 use crate::session::metrics::context::{ContextUsage, tokens_in};
@@ -15,6 +16,7 @@ use crate::session::store::handle::within;
 use crate::session::store::{OpenError, OpenRequest};
 use crate::session::tools::SessionTools;
 use crate::session::updates::{UpdateLog, UpdateSink};
+use crate::trace::redaction::Redaction;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -160,8 +162,9 @@ impl SessionBuilder {
         if let Some(open) = self.runtime.session(self.id.as_str()).filter(|session| session.is_open()) {
             return self.join(open);
         }
+        let (tools, open) = self.set_up(tools).await?;
         let recovered = self.recover().await?;
-        let session = self.create(tools, record, recovered);
+        let session = self.create(tools, open, record, recovered);
         // Several callers may open the session at once; the first one's becomes the session.
         if let Some(first) = list_or_find(&session) {
             return self.join(first);
@@ -192,6 +195,34 @@ impl SessionBuilder {
         Ok(Session(session))
     }
 
+    /// Sets up the toolsets that are not open. Returns a snapshot without the tools of those that failed, and the toolsets
+    /// that the session keeps open.
+    async fn set_up(&self, tools: Arc<SessionTools>) -> Result<(Arc<SessionTools>, OpenToolsets), OpenError> {
+        if tools.context.instances().is_empty() {
+            return Ok((tools, Vec::new()));
+        }
+        let (open, rest, failures) = tools.context.open().await;
+        for failure in failures {
+            let (session, toolset) = (self.id.as_str().escape_debug(), failure.toolset.escape_debug());
+            let error = Redaction::new().text(failure.error.message());
+            tracing::error!(%session, %toolset, %error, "failed to set up a toolset; its tools are not offered");
+        }
+        if self.tools.is_none() {
+            // The tools that a session brought are closed with it, those of the runtime with the runtime.
+            let before = std::mem::replace(&mut *tools.open.lock(), open.clone());
+            drop(before);
+        }
+        let Some(rest) = rest else { return Ok((tools, open)) };
+        let stats_of = |tool: &str| self.runtime.metrics.stats_of(tool, self.tools.is_some());
+        let mut rest = SessionTools::new(rest, stats_of).map_err(OpenError::Tools)?;
+        // The store and approvals know the tools by the version that the session asked for.
+        rest.version = Arc::clone(&tools.version);
+        if self.tools.is_some() {
+            rest.context = rest.context.downgraded();
+        }
+        Ok((Arc::new(rest), open))
+    }
+
     /// Reads the session's calls of earlier processes from the journal.
     async fn recover(&self) -> Result<Vec<RecoveredCall>, JournalError> {
         let Some(journal) = &self.runtime.journal else { return Ok(Vec::new()) };
@@ -202,6 +233,7 @@ impl SessionBuilder {
     fn create(
         &self,
         tools: Arc<SessionTools>,
+        open: OpenToolsets,
         record: RecordHandle,
         recovered: Vec<RecoveredCall>,
     ) -> Arc<SessionInner> {
@@ -209,7 +241,9 @@ impl SessionBuilder {
         let permits = policy.permits();
         let local = || Arc::new(CallLog::new(policy.call_history, policy.redaction.clone(), &self.runtime.spare));
         let update_sink = self.update_sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
-        let resources = self.tools.as_ref().and_then(ToolContext::resource);
+        let brought = self.tools.as_ref().and_then(ToolContext::resource);
+        let needs_resources = brought.is_some() || !open.is_empty();
+        let resources = needs_resources.then(|| Box::new(SessionResources { toolsets: open, brought }));
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
             let handle: Weak<dyn SessionHandle> = Weak::clone(session) as _;
             let context = SessionContext { handle: Some(handle), ..self.context.clone() };

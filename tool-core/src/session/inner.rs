@@ -3,6 +3,7 @@
 use crate::call::context::{CallContext, RunContext};
 use crate::call::{Mode, ToolResponse};
 use crate::registry::context::SharedResource;
+use crate::registry::instance::{OpenToolsets, release};
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::hooks::{Hook, LayerStack};
@@ -140,7 +141,15 @@ pub(crate) struct SessionInner {
     /// The session's share of the blocking pool. Created when a `blocking` tool is called.
     pub(crate) threads: OnceLock<Box<ThreadPool>>,
     /// The resources that the tools need until the session ends.
-    pub(crate) resources: Mutex<Option<SharedResource>>,
+    pub(crate) resources: Mutex<Option<Box<SessionResources>>>,
+}
+
+/// The resources that the tools of a session need.
+pub(crate) struct SessionResources {
+    /// The toolsets that the session keeps open.
+    pub(crate) toolsets: OpenToolsets,
+    /// The resource of the tools that the session brought.
+    pub(crate) brought: Option<SharedResource>,
 }
 
 /// The time for which the end of a session waits for its cancelled calls.
@@ -256,7 +265,10 @@ impl SessionInner {
         } else {
             // No call uses the resources any more. They are dropped without the lock, as dropping them may take locks.
             let resources = self.resources.lock().take();
-            drop(resources);
+            if let Some(resources) = resources {
+                drop(resources.brought);
+                release(resources.toolsets).await;
+            }
         }
         self.unlist(|known| std::ptr::eq(known.as_ptr(), self));
     }

@@ -1,6 +1,7 @@
 //! The runtime, which governs the calls of all sessions.
 
 use crate::call::{Mode, ToolCall, ToolResponse};
+use crate::registry::instance::release;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::builder::SessionBuilder;
@@ -231,10 +232,13 @@ impl Runtime {
         self.0.threads.detached.len()
     }
 
-    /// Ends every session that has a handle in this process: running calls are cancelled and answered.
+    /// Ends every session that has a handle in this process: running calls are cancelled and answered. Then closes the
+    /// runtime's toolsets, except those that are in use elsewhere.
     pub async fn shutdown(&self) {
         let sessions = self.0.sessions.lock().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
         join_all(sessions.iter().map(SessionInner::end)).await;
+        let open = std::mem::take(&mut *self.0.tools().open.lock());
+        release(open).await;
     }
 }
 

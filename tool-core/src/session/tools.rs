@@ -3,10 +3,12 @@
 use crate::call::context::SessionHandle;
 use crate::call::{Mode, RunContext, ToolError};
 use crate::describe::manifest::content_version;
+use crate::registry::instance::OpenToolsets;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::metrics::ContextMetrics;
 use crate::session::metrics::tool_stats::ToolStats;
 use crate::tool::{Category, FunctionTool, RawTool, ToolDefinition};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -23,6 +25,8 @@ pub(crate) struct SessionTools {
     initial_contexts: [OnceLock<ContextMetrics>; 2],
     /// The index of the first control tool.
     first_control_tool: usize,
+    /// The toolsets that the runtime keeps open between its sessions.
+    pub(crate) open: Mutex<OpenToolsets>,
 }
 
 impl SessionTools {
@@ -38,6 +42,7 @@ impl SessionTools {
             initial_contexts: Default::default(),
             context,
             first_control_tool,
+            open: Mutex::default(),
         })
     }
 

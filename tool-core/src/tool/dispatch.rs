@@ -320,6 +320,17 @@ impl<'a> ResponseBuilder<'a> {
 /// The maximum number of names in the error of an unknown tool.
 const MAX_LISTED: usize = 50;
 
+/// Creates the response to a bare call of a tool whose toolset was not set up.
+#[cold]
+pub(crate) fn not_set_up(name: &str, call_id: Option<&Arc<str>>, toolset: &str, began: Instant) -> ToolResponse {
+    let toolset = toolset.escape_debug();
+    let message = format!(
+        "toolset `{toolset}` is not set up; call `ToolContext::setup` before the first bare call, or call the tool in a \
+         session, which sets it up"
+    );
+    ToolResponse::unhandled(name, call_id.cloned(), ToolError::permanent(message), began)
+}
+
 /// Creates the response to a call of an unknown tool: `NOT_FOUND`, with the nearest name and the available ones.
 #[cold]
 pub(crate) fn unknown_tool<'a>(

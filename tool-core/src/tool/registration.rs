@@ -153,6 +153,14 @@ impl<T: MainToolsetBlock> Toolset for T {
         tools
     }
 
+    fn needs_setup(&self) -> bool {
+        T::TOOLSET.setup.is_some()
+    }
+
+    fn has_lifecycle(&self) -> bool {
+        T::TOOLSET.setup.is_some() || T::TOOLSET.close.is_some()
+    }
+
     fn setup(&self) -> LifecycleFuture<'_> {
         T::TOOLSET.setup.map_or_else(no_lifecycle, |setup| setup(self))
     }

@@ -36,12 +36,27 @@ pub trait Toolset: Send + Sync + 'static {
     /// Returns the tools, in the order in which the model sees them.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
 
+    /// Returns true if the tools only work after [`setup`](Self::setup). A bare call then fails until the toolset is set
+    /// up. Defaults to false; `#[toolset]` returns true where the block has a `#[setup]`.
+    fn needs_setup(&self) -> bool {
+        false
+    }
+
+    /// Returns false if `setup` and `close` do nothing.
+    #[doc(hidden)]
+    fn has_lifecycle(&self) -> bool {
+        true
+    }
+
     /// Opens the resources of the tools. Where it fails, the tools are not offered.
+    ///
+    /// The first session that uses the toolset runs it, or [`ToolContext::setup`](crate::ToolContext::setup).
     fn setup(&self) -> LifecycleFuture<'_> {
         no_lifecycle()
     }
 
-    /// Releases the resources that `setup` opened.
+    /// Releases the resources that `setup` opened. Runs once the last runtime and session with the toolset are gone, or in
+    /// [`ToolContext::close`](crate::ToolContext::close).
     fn close(&self) -> LifecycleFuture<'_> {
         no_lifecycle()
     }
@@ -204,15 +219,17 @@ existing_tool! {
 
 /// Runs `work` on all toolsets concurrently, and waits for all of them. The results are in the order of the toolsets. A
 /// panic becomes an error.
-pub(crate) async fn for_each_toolset<F>(
-    toolsets: &[Arc<dyn Toolset>],
-    work: impl Fn(Arc<dyn Toolset>) -> F,
-) -> Vec<Result<(), ToolError>>
+pub(crate) async fn for_each_toolset<T, F, R>(
+    toolsets: &[Arc<T>],
+    work: impl Fn(Arc<T>) -> F,
+) -> Vec<Result<R, ToolError>>
 where
-    F: Future<Output = Result<(), ToolError>> + Send + 'static,
+    T: ?Sized,
+    F: Future<Output = Result<R, ToolError>> + Send + 'static,
+    R: Send + 'static,
 {
     // Dropping the returned future aborts the tasks.
-    let spawn = |toolset: &Arc<dyn Toolset>| AbortOnDropHandle::new(tokio::spawn(work(Arc::clone(toolset))));
+    let spawn = |toolset: &Arc<T>| AbortOnDropHandle::new(tokio::spawn(work(Arc::clone(toolset))));
     let results = join_all(toolsets.iter().map(spawn).collect::<Vec<_>>()).await;
     let flatten =
         |ended: Result<_, JoinError>| ended.unwrap_or_else(|error| Err(ToolError::internal(join_error_message(error))));
@@ -261,6 +278,14 @@ impl Toolset for MappedToolset {
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {
         self.tools.clone()
+    }
+
+    fn needs_setup(&self) -> bool {
+        self.inner.iter().any(|toolset| toolset.needs_setup())
+    }
+
+    fn has_lifecycle(&self) -> bool {
+        self.inner.iter().any(|toolset| toolset.has_lifecycle())
     }
 
     /// Opens all toolsets or none: where one of them fails, those that opened are closed again.

@@ -39,4 +39,5 @@ mod nesting;
 mod opening;
 mod sessions;
 mod steps;
+mod toolsets;
 mod updates;
