@@ -1,14 +1,15 @@
 //! Validation by the schema, with its errors worded for a model.
 
 use crate::arguments::problem::{
-    MAX_PROBLEMS, Problem, count_noun, describe_choice, describe_format, describe_schema, describe_value,
+    LISTED, MAX_PROBLEMS, Problem, count_noun, describe_choice, describe_format, describe_schema, describe_value,
     join_alternatives, nearest,
 };
 use crate::arguments::view::{accepts_property, property_names};
 use crate::json::pointer::Path;
 use crate::schema::branches::Shape;
-use crate::schema::compiled::{Choice, CompiledSchema, Keyword, NodeId, Properties};
+use crate::schema::compiled::CompiledSchema;
 use crate::schema::evaluation::{Evaluation, STEPS, TooCostly};
+use crate::schema::node::{Choice, Keyword, NodeId, Properties};
 use crate::schema::parameter::ResolvedParameter;
 use crate::schema::validator::Validator;
 use crate::text::truncate;
@@ -228,7 +229,11 @@ impl<'v> ProblemReporter<'v> {
             let is_rest = !matches!(keyword, Keyword::Properties(all) if all.named.contains_key(name));
             for inner in ids {
                 if is_rest && *self.schema(inner) == Value::Bool(false) {
-                    let problem = unknown(self.subject, self.root(), self.schema(id), path, name);
+                    // Problems that are only counted need no hint.
+                    let problem = match self.problems.len() {
+                        ..LISTED => unknown(self.subject, self.root(), self.schema(id), path, name),
+                        _ => Problem::new(path.key(name).pointer(), "", "unknown"),
+                    };
                     self.problems.push(problem);
                 } else {
                     self.node(inner, member, &path.key(name))?;
@@ -242,7 +247,8 @@ impl<'v> ProblemReporter<'v> {
         let values = self.schema(id).get("enum").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let problem = Problem::new(path.pointer(), describe_choice(values), self.subject.value(value));
         // The nearest value would reveal much of a secret.
-        let given = value.as_str().filter(|_| self.subject != ValidationSubject::Secrets);
+        let is_listed = self.problems.len() < LISTED;
+        let given = value.as_str().filter(|_| is_listed && self.subject != ValidationSubject::Secrets);
         let near = given.and_then(|text| nearest(text, values.iter().filter_map(Value::as_str).take(COMPARED)));
         self.problems.push(match near {
             Some(near) => problem.hint(format!("did you mean \"{near}\"?")),
@@ -291,7 +297,7 @@ impl<'v> ProblemReporter<'v> {
     /// Reports a failed choice by the branch that was probably meant, or else by the alternatives.
     fn choice(&mut self, choice: &'v Choice, value: &'v Value, path: &Path<'_>) -> Reported {
         // The index finds the branch of a tag.
-        if let Some([only]) = choice.index.as_ref().map(|index| index.candidates(value)).as_deref() {
+        if let Some([only]) = self.compiled.candidates(choice, value).as_deref() {
             return self.node(*only, value, path);
         }
         self.evaluation.charge(16 * choice.branches.len())?;
@@ -383,7 +389,7 @@ impl<'v> ProblemReporter<'v> {
 }
 
 /// The number of names that an unknown one is compared with.
-const COMPARED: usize = 500;
+const COMPARED: usize = 200;
 
 /// Returns the hint for an unknown name: the nearest known one, or those that there are.
 fn hint_for(name: &str, known: &[&str]) -> String {

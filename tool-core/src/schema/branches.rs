@@ -1,7 +1,7 @@
 //! The outer shape of a branch of `anyOf` or `oneOf`, and an index of branches by it: a tagged value is checked against
 //! the branch of its tag alone.
 
-use crate::schema::compiled::{Keyword, Node, NodeId};
+use crate::schema::node::{Keyword, Node, NodeId};
 use crate::schema::type_set::TypeSet;
 use rustc_hash::FxHashMap;
 use serde_json::Value;

@@ -3,16 +3,16 @@
 //! A schema is refused if its checking could not be bounded: if it leads back to itself at one value, is nested too
 //! deep, or has patterns that are too large.
 
-use crate::json::canonical::canonical;
 use crate::schema::branches::BranchIndex;
 use crate::schema::constraints::ASSERTED_FORMATS;
 use crate::schema::drafts::to_draft_2020_12;
-use crate::schema::leaf::{LeafCheck, LeafChecks};
+use crate::schema::leaf::LeafChecks;
+use crate::schema::node::{Choice, Keyword, Node, NodeId, OneOfValues, Properties};
 use crate::schema::references::References;
 use crate::schema::type_set::TypeSet;
 use crate::schema::walk;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// The number of schemas that may apply to one value by leading to one another.
@@ -21,95 +21,14 @@ const MAX_DEPTH_AT_ONE_VALUE: usize = 100;
 /// The number of references that lead from a branch to its properties.
 const MEMBER_DEPTH: usize = 8;
 
-/// The place of a node in its schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct NodeId(u32);
-
 /// A schema that is ready to check values.
 pub(crate) struct CompiledSchema {
     /// The schema as one of draft 2020-12. It does not move: the nodes are found by the addresses in it.
     root: Arc<Value>,
     nodes: Vec<Node>,
     ids: FxHashMap<usize, NodeId>,
-}
-
-/// One subschema.
-pub(crate) struct Node {
-    /// The keywords that refuse values. Those that depend on the others come last.
-    pub(crate) keywords: Vec<Keyword>,
-    /// The steps that checking one value takes, without its members.
-    pub(crate) cost: usize,
-    /// True if several subschemas lead here, so that one value may be checked more than once.
-    pub(crate) is_shared: bool,
-}
-
-/// A keyword, or several that work together.
-pub(crate) enum Keyword {
-    /// The schema `false`.
-    Never,
-    Type(TypeSet),
-    Enum(OneOfValues),
-    Const(Value),
-    Minimum(Number),
-    Maximum(Number),
-    ExclusiveMinimum(Number),
-    ExclusiveMaximum(Number),
-    /// `pattern`, `format` and `multipleOf`.
-    Leaf(&'static str, Arc<LeafCheck>),
-    MinLength(u64),
-    MaxLength(u64),
-    MinItems(u64),
-    MaxItems(u64),
-    UniqueItems,
-    MinProperties(u64),
-    MaxProperties(u64),
-    Required(Vec<String>),
-    DependentRequired(Vec<(String, Vec<String>)>),
-    /// `prefixItems` and `items`.
-    Items {
-        first: Vec<NodeId>,
-        rest: Option<NodeId>,
-    },
-    Contains {
-        item: NodeId,
-        min: u64,
-        max: u64,
-    },
-    /// `properties`, `patternProperties` and `additionalProperties`.
-    Properties(Properties),
-    PropertyNames(NodeId),
-    Reference(NodeId),
-    AllOf(Vec<NodeId>),
-    AnyOf(Choice),
-    OneOf(Choice),
-    Not(NodeId),
-    If {
-        condition: NodeId,
-        then: Option<NodeId>,
-        otherwise: Option<NodeId>,
-    },
-    DependentSchemas(Vec<(String, NodeId)>),
-    UnevaluatedItems(NodeId),
-    UnevaluatedProperties(NodeId),
-}
-
-/// The values of an `enum`.
-pub(crate) struct OneOfValues {
-    pub(crate) strings: FxHashSet<String>,
-    pub(crate) others: Vec<Value>,
-}
-
-pub(crate) struct Properties {
-    pub(crate) named: FxHashMap<String, NodeId>,
-    pub(crate) patterns: Vec<(Arc<LeafCheck>, NodeId)>,
-    pub(crate) rest: Option<NodeId>,
-}
-
-/// The branches of `anyOf` or `oneOf`.
-pub(crate) struct Choice {
-    pub(crate) branches: Vec<NodeId>,
-    /// Finds the few branches that a value may match, where there are many.
-    pub(crate) index: Option<BranchIndex>,
+    /// The indexes of choices with many branches.
+    indexes: Vec<BranchIndex>,
 }
 
 impl CompiledSchema {
@@ -129,8 +48,8 @@ impl CompiledSchema {
             problems.dedup();
             return Err(problems.join("; "));
         }
-        add_indexes(&mut nodes);
-        Ok(Self { root, nodes, ids })
+        let indexes = add_indexes(&mut nodes);
+        Ok(Self { root, nodes, ids, indexes })
     }
 
     /// Returns the schema as one of draft 2020-12.
@@ -140,6 +59,11 @@ impl CompiledSchema {
 
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         at(&self.nodes, id)
+    }
+
+    /// Returns the branches of a choice that may accept a value, if it has an index.
+    pub(crate) fn candidates(&self, choice: &Choice, value: &Value) -> Option<Vec<NodeId>> {
+        Some(self.indexes.get(choice.index?)?.candidates(value))
     }
 
     /// Returns the node of a subschema of [`root`](Self::root). A subschema that nothing leads to has none.
@@ -396,42 +320,6 @@ impl<'a> Compiler<'a> {
     }
 }
 
-impl OneOfValues {
-    fn new(values: &[Value]) -> Self {
-        let (strings, others): (Vec<&Value>, Vec<&Value>) = values.iter().partition(|value| value.is_string());
-        let strings = strings.into_iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        Self { strings, others: others.into_iter().cloned().collect() }
-    }
-}
-
-impl Keyword {
-    /// Returns the steps that the keyword itself takes for one value.
-    fn cost(&self) -> usize {
-        match self {
-            Self::Enum(values) => 1 + values.others.iter().map(|value| canonical(value).len() / 8 + 1).sum::<usize>(),
-            Self::Const(value) => 1 + canonical(value).len() / 8,
-            Self::Required(names) => 1 + names.len(),
-            Self::DependentRequired(all) => 1 + all.iter().map(|(_, names)| 1 + names.len()).sum::<usize>(),
-            Self::DependentSchemas(all) => 1 + all.len(),
-            _ => 1,
-        }
-    }
-
-    /// Returns the nodes that check the same value.
-    pub(crate) fn at_the_same_value(&self) -> Vec<NodeId> {
-        match self {
-            Self::Reference(id) | Self::Not(id) => vec![*id],
-            Self::AllOf(all) => all.clone(),
-            Self::AnyOf(choice) | Self::OneOf(choice) => choice.branches.clone(),
-            Self::If { condition, then, otherwise } => {
-                std::iter::once(*condition).chain(*then).chain(*otherwise).collect()
-            }
-            Self::DependentSchemas(all) => all.iter().map(|(_, id)| *id).collect(),
-            _ => Vec::new(),
-        }
-    }
-}
-
 /// Returns the reason why the nodes may lead to one another without an end, or too often, at one value.
 fn unbounded(nodes: &[Node]) -> Option<String> {
     let targets = |node: &Node| node.keywords.iter().flat_map(Keyword::at_the_same_value).collect::<Vec<_>>();
@@ -461,26 +349,20 @@ fn unbounded(nodes: &[Node]) -> Option<String> {
     })
 }
 
-/// Adds an index to each choice of many branches.
-fn add_indexes(nodes: &mut [Node]) {
+/// Adds an index to each choice of many branches, and returns the indexes.
+fn add_indexes(nodes: &mut [Node]) -> Vec<BranchIndex> {
     /// The number of branches that are tried one after the other.
     const FEW: usize = 8;
-    let mut indexes = Vec::new();
-    for (at, node) in nodes.iter().enumerate() {
-        for (position, keyword) in node.keywords.iter().enumerate() {
-            if let Keyword::AnyOf(choice) | Keyword::OneOf(choice) = keyword
-                && choice.branches.len() > FEW
-            {
-                indexes.push((at, position, BranchIndex::new(&choice.branches, &|id| self::at(nodes, id))));
-            }
+    let mut branches = Vec::new();
+    for keyword in nodes.iter_mut().flat_map(|node| &mut node.keywords) {
+        if let Keyword::AnyOf(choice) | Keyword::OneOf(choice) = keyword
+            && choice.branches.len() > FEW
+        {
+            choice.index = Some(branches.len());
+            branches.push(choice.branches.clone());
         }
     }
-    for (at, position, index) in indexes {
-        let keyword = nodes.get_mut(at).and_then(|node| node.keywords.get_mut(position));
-        if let Some(Keyword::AnyOf(choice) | Keyword::OneOf(choice)) = keyword {
-            choice.index = Some(index);
-        }
-    }
+    branches.iter().map(|branches| BranchIndex::new(branches, &|id| at(nodes, id))).collect()
 }
 
 fn count(value: &Value) -> Option<u64> {

@@ -5,7 +5,8 @@
 
 use crate::json::canonical::canonical;
 use crate::json::number::compare;
-use crate::schema::compiled::{Choice, CompiledSchema, Keyword, NodeId, Properties};
+use crate::schema::compiled::CompiledSchema;
+use crate::schema::node::{Choice, Keyword, NodeId, Properties};
 use crate::schema::type_set::TypeSet;
 use foldhash::fast::RandomState;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -147,7 +148,7 @@ impl<'v> Evaluation<'v> {
 
     /// Counts the branches that accept the value, up to a number.
     fn accepting(&mut self, choice: &Choice, value: &'v Value, most: usize) -> Result<usize, TooCostly> {
-        let candidates = choice.index.as_ref().map(|index| index.candidates(value));
+        let candidates = self.schema.candidates(choice, value);
         if let (Some(_), Value::Object(members)) = (&candidates, value) {
             self.charge(members.len())?;
         }

@@ -11,6 +11,7 @@ pub(crate) mod drafts;
 pub(crate) mod evaluation;
 pub(crate) mod example;
 pub(crate) mod leaf;
+pub(crate) mod node;
 pub(crate) mod normalize;
 pub(crate) mod nullable;
 pub(crate) mod parameter;
