@@ -65,7 +65,13 @@ impl EqualityRules {
 
     /// Returns the rules of a schema given at run time, which may hold a default that it would not accept.
     pub(crate) fn of_schema(schema: &Value) -> Self {
-        let Ok(compiled) = CompiledSchema::new(schema) else { return Self { parameters: Vec::new() } };
+        let none = Self { parameters: Vec::new() };
+        let declared = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+        // Few schemas have defaults, and only those are compiled.
+        if declared.into_iter().all(|property| property.get("default").is_none()) {
+            return none;
+        }
+        let Ok(compiled) = CompiledSchema::new(schema) else { return none };
         let properties = compiled.root().get("properties").and_then(Value::as_object).into_iter().flatten();
         let rule = |(name, property): (&String, &Value)| {
             let default = property.get("default")?;
