@@ -116,8 +116,7 @@ impl<'v> ProblemReporter<'v> {
             Keyword::Not(other) => self.refused(self.schema(*other), value, path),
             Keyword::AnyOf(choice) => self.choice(choice, value, path)?,
             Keyword::OneOf(choice) => {
-                let accepted = self.accepted(choice, value)?;
-                if accepted == 0 {
+                if self.evaluation.accepting(choice, value, 1)? == 0 {
                     self.choice(choice, value, path)?;
                 } else {
                     let got = format!("{}, which fits several", self.subject.value(value));
@@ -284,14 +283,6 @@ impl<'v> ProblemReporter<'v> {
             let expected = format!("anything but {}", describe_schema(schema, self.root()));
             self.push(path, expected, self.subject.value(value));
         }
-    }
-
-    fn accepted(&mut self, choice: &Choice, value: &'v Value) -> Result<usize, TooCostly> {
-        let mut accepted = 0;
-        for id in &choice.branches {
-            accepted += usize::from(self.evaluation.accepts(*id, value)?);
-        }
-        Ok(accepted)
     }
 
     /// Reports a failed choice by the branch that was probably meant, or else by the alternatives.

@@ -2,7 +2,6 @@
 
 use crate::call::error::ErrorList;
 use crate::registry::instance::ToolsetInstance;
-use crate::schema::compiled::CompiledSchema;
 use crate::text::Name;
 use crate::tool::definition::{SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name};
 use crate::tool::{FunctionTool, ProviderTool, Tool, Toolset};
@@ -156,17 +155,12 @@ fn check_compiled(tool: &ToolDefinition) -> Option<String> {
     if text.len() > SCHEMA_BYTES {
         return Some(format!("the parameters schema has {} bytes, expected at most {SCHEMA_BYTES}", text.len()));
     }
-    let uncompilable = |error: &str| Some(format!("the parameters schema does not compile: {error}"));
-    if compiled.raw {
-        if let Err(error) = compiled.validator().compiled() {
-            return uncompilable(error);
-        }
-    } else if ["\"pattern", "\"$ref"].iter().any(|keyword| text.contains(keyword)) {
-        let schema = match CompiledSchema::new(&compiled.schema.value) {
+    if compiled.raw || ["\"pattern", "\"$ref"].iter().any(|keyword| text.contains(keyword)) {
+        let schema = match compiled.validator().compiled() {
             Ok(schema) => schema,
-            Err(error) => return uncompilable(&error),
+            Err(error) => return Some(format!("the parameters schema does not compile: {error}")),
         };
-        if let Some(name) = schema.repeated_choice() {
+        if let Some(name) = schema.repeated_choice().filter(|_| !compiled.raw) {
             return Some(format!(
                 "an untagged enum contains itself under `{name}` in two variants, so decoding it takes exponential time; \
                  give it a tag, or name the fields differently"

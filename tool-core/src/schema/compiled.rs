@@ -11,6 +11,7 @@ use crate::schema::node::{Choice, Keyword, Node, NodeId, OneOfValues, Properties
 use crate::schema::references::References;
 use crate::schema::type_set::TypeSet;
 use crate::schema::walk;
+use crate::schema::walk::address;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -142,10 +143,6 @@ impl CompiledSchema {
 fn at(nodes: &[Node], id: NodeId) -> &Node {
     static EMPTY: Node = Node { keywords: Vec::new(), cost: 0, is_shared: false };
     nodes.get(id.0 as usize).unwrap_or(&EMPTY)
-}
-
-fn address(schema: &Value) -> usize {
-    std::ptr::from_ref(schema).addr()
 }
 
 struct Compiler<'a> {

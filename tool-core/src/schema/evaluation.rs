@@ -8,6 +8,7 @@ use crate::json::number::compare;
 use crate::schema::compiled::CompiledSchema;
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
 use crate::schema::type_set::TypeSet;
+use crate::schema::walk::address;
 use foldhash::fast::RandomState;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Number, Value};
@@ -82,7 +83,7 @@ impl<'v> Evaluation<'v> {
     pub(crate) fn accepts(&mut self, id: NodeId, value: &'v Value) -> Verdict {
         let node = self.schema.node(id);
         self.charge(node.cost)?;
-        let key = (id, std::ptr::from_ref(value).addr());
+        let key = (id, address(value));
         let is_remembered = node.is_shared || self.remembers_all && (value.is_array() || value.is_object());
         if is_remembered && let Some(verdict) = self.verdicts.get(&key) {
             return Ok(*verdict);
@@ -147,7 +148,7 @@ impl<'v> Evaluation<'v> {
     }
 
     /// Counts the branches that accept the value, up to a number.
-    fn accepting(&mut self, choice: &Choice, value: &'v Value, most: usize) -> Result<usize, TooCostly> {
+    pub(crate) fn accepting(&mut self, choice: &Choice, value: &'v Value, most: usize) -> Result<usize, TooCostly> {
         let candidates = self.schema.candidates(choice, value);
         if let (Some(_), Value::Object(members)) = (&candidates, value) {
             self.charge(members.len())?;

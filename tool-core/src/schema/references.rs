@@ -1,6 +1,6 @@
 //! The targets of `$ref` in one document: pointers, anchors and embedded resources with an `$id`.
 
-use crate::schema::walk::{for_each_child, percent_decode};
+use crate::schema::walk::{address, for_each_child, percent_decode};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -74,10 +74,6 @@ impl<'a> References<'a> {
         };
         Some((target, resource))
     }
-}
-
-fn address(schema: &Value) -> usize {
-    std::ptr::from_ref(schema).addr()
 }
 
 /// Resolves a URI against a base: one with a scheme stays as it is, and a path replaces the last part of the base's.

@@ -122,6 +122,11 @@ fn is_bare_reference(map: &Map<String, Value>) -> bool {
     map.keys().all(|keyword| keyword == "$ref" || is_annotation(keyword))
 }
 
+/// Returns the address of a value, by which a walk recognises it while it is borrowed.
+pub(crate) fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
+}
+
 /// Returns true for an object or a boolean, the two forms of a schema.
 pub fn is_schema(value: &Value) -> bool {
     matches!(value, Value::Object(_) | Value::Bool(_))

@@ -74,9 +74,7 @@ impl<'a> AnsweredCall<'a> {
         let error = response.error().map(|error| error.kind);
         Self { tool, turn, micros, error, arguments, truncated: false, slow: false }
     }
-}
 
-impl<'a> AnsweredCall<'a> {
     /// Returns the call with the beginning of its arguments that a log keeps.
     pub(crate) fn shortened(&self) -> Self {
         let arguments = &self.arguments[..self.arguments.floor_char_boundary(MAX_ARGUMENTS)];
