@@ -17,3 +17,4 @@ mod spans;
 #[path = "../support/spans.rs"]
 mod spans_support;
 mod support;
+mod toolsets;
