@@ -313,7 +313,7 @@ impl ReadyToolset {
             other => other,
         });
         // Nothing inside it is opened or closed, as `opened` does that.
-        let mut offered = MappedToolset::like(toolset, tools.collect(), Vec::new());
+        let mut offered = MappedToolset::like(toolset, tools.collect(), &[]);
         offered.id.clone_from(&opened.tool);
         Self { opened: Arc::new(opened), offered: Arc::new(offered), actions, failures, copied }
     }

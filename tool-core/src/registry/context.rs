@@ -1,10 +1,10 @@
 //! The tool context and its builder.
 
 use crate::arguments::coerce::Coercions;
-use crate::call::{Arguments, RunContext, ToolResponse};
+use crate::call::{Arguments, RunContext, ToolError, ToolResponse};
 use crate::registry::freeze::{FrozenTools, RegistryError, RegistryErrors, freeze};
-use crate::registry::instance::ToolsetInstance;
 use crate::tool::dispatch::DispatchSettings;
+use crate::tool::instance::ToolsetInstance;
 use crate::tool::{FunctionTool, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset, ToolsetMetadata, dispatch};
 use parking_lot::Mutex;
 use std::any::{Any, TypeId};
@@ -27,6 +27,24 @@ struct ContextInner {
     memos: Mutex<HashMap<TypeId, SharedResource>>,
 }
 
+/// A toolset whose `setup` or `close` failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+#[error("toolset `{toolset}` failed to open or close: {error}")]
+pub struct SetupFailure {
+    /// The toolset's id.
+    pub toolset: String,
+    /// The error that it returned.
+    pub error: ToolError,
+}
+
+/// A toolset that is left out because its setup failed.
+#[derive(Clone)]
+pub(crate) struct FailedToolset {
+    pub(crate) failure: SetupFailure,
+    pub(crate) tools: Vec<FunctionTool>,
+}
+
 /// The input of a context.
 #[derive(Clone, Default)]
 pub(crate) struct ContextParts {
@@ -36,6 +54,8 @@ pub(crate) struct ContextParts {
     pub(crate) settings: DispatchSettings,
     /// The toolsets of which only a part is offered. They are set up and closed as well.
     pub(crate) enclosing: Vec<Arc<dyn Toolset>>,
+    /// The toolsets that are left out.
+    pub(crate) failed: Vec<FailedToolset>,
     /// The resource that lives while the tools are used, such as an agent's open toolsets.
     resource: Option<SharedResource>,
     /// The same in the tools of a session, which holds the resource itself until it ends.
@@ -72,12 +92,12 @@ impl ToolContext {
         async move {
             match self.function_tool(name) {
                 Some(tool) if tool.visible_in(ctx) => {
-                    if let Some(instance) = self.missing_setup(name) {
-                        return dispatch::not_set_up(name, ctx.call_id_shared(), instance.toolset.id(), Instant::now());
+                    if let Some(error) = self.missing_setup(name) {
+                        return dispatch::not_set_up(tool, error, ctx);
                     }
                     dispatch::run(tool, &arguments, ctx, self.settings()).await
                 }
-                _ => dispatch::unknown_tool(name, ctx.call_id_shared(), self.visible_names(ctx), Instant::now()),
+                _ => self.answer_without_tool(name, ctx.call_id_shared(), ctx, Instant::now()),
             }
         }
     }
@@ -128,6 +148,12 @@ impl ToolContext {
         &self.0.parts.unconfigured
     }
 
+    /// Returns the failures of toolsets that were left out because their setup failed. The tools of a session have those of
+    /// its opening: `session.tools().setup_failures()`.
+    pub fn setup_failures(&self) -> impl Iterator<Item = &SetupFailure> {
+        self.0.parts.failed.iter().map(|failed| &failed.failure)
+    }
+
     /// Replaces all tools. Clones of the context keep the old ones.
     ///
     /// # Errors
@@ -137,6 +163,7 @@ impl ToolContext {
         let mut builder = self.to_builder();
         builder.parts.entries = tools.into_iter().collect();
         builder.parts.enclosing.clear();
+        builder.parts.failed.clear();
         *self = builder.build()?;
         Ok(())
     }
@@ -167,15 +194,34 @@ impl ToolContext {
         &self.0.tools.instances
     }
 
-    /// Returns the toolset of a tool if it has to be set up first.
+    /// Returns the error of a bare call if the tool's toolset has to be set up first.
     #[inline]
-    fn missing_setup(&self, name: &str) -> Option<&ToolsetInstance> {
+    fn missing_setup(&self, name: &str) -> Option<ToolError> {
         let needs_setup = &self.0.tools.needs_setup;
         // Most contexts have no such toolset, and search for nothing.
         if needs_setup.is_empty() {
             return None;
         }
-        needs_setup.get(name).map(|instance| &**instance).filter(|instance| !instance.is_open())
+        needs_setup.get(name)?.missing()
+    }
+
+    /// Answers a call of a tool that is not offered.
+    #[cold]
+    pub(crate) fn answer_without_tool(
+        &self,
+        name: &str,
+        call_id: Option<&Arc<str>>,
+        ctx: &RunContext,
+        began: Instant,
+    ) -> ToolResponse {
+        for FailedToolset { failure, tools } in &self.0.parts.failed {
+            let left_out = tools.iter().find(|tool| tool.name() == name && tool.visible_in(ctx));
+            if let Some(tool) = left_out {
+                return dispatch::left_out(tool, (&failure.toolset, &failure.error), call_id, began);
+            }
+        }
+        let names = self.definitions_for(ctx).map(ToolDefinition::name);
+        dispatch::unknown_tool(name, call_id, names, began)
     }
 
     /// Returns the tools as they were added.
@@ -199,10 +245,6 @@ impl ToolContext {
         let session_resource = self.resource().as_ref().map(Arc::downgrade);
         let parts = ContextParts { resource: None, session_resource, ..self.0.parts.clone() };
         Self(Arc::new(ContextInner { parts, tools: self.0.tools.clone(), memos: Mutex::default() }))
-    }
-
-    pub(crate) fn visible_names<'a>(&'a self, ctx: &'a RunContext) -> impl Iterator<Item = &'a str> {
-        self.definitions_for(ctx).map(ToolDefinition::name)
     }
 }
 

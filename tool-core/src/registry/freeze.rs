@@ -1,9 +1,10 @@
 //! Freezing: flattens a list of tools, validates each one, and reports every problem.
 
 use crate::call::error::ErrorList;
-use crate::registry::instance::ToolsetInstance;
 use crate::text::Name;
 use crate::tool::definition::{SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name};
+use crate::tool::function::RequiredSetup;
+use crate::tool::instance::ToolsetInstance;
 use crate::tool::{FunctionTool, ProviderTool, Tool, Toolset};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -45,7 +46,7 @@ pub(crate) struct FrozenTools {
     /// Those of the toolsets that are set up and closed.
     pub(crate) instances: Vec<Arc<ToolsetInstance>>,
     /// The toolset of each function tool that only works after a setup.
-    pub(crate) needs_setup: FxHashMap<Name, Arc<ToolsetInstance>>,
+    pub(crate) needs_setup: FxHashMap<Name, Arc<dyn RequiredSetup>>,
 }
 
 /// The maximum nesting of toolsets. A toolset that contains itself exceeds it.
@@ -72,18 +73,18 @@ pub(crate) fn freeze(
 }
 
 impl FrozenTools {
-    /// Adds a tool. `owner` is the toolset around it that needs a setup.
+    /// Adds a tool. `owner` is the setup of the toolset around it.
     fn flatten(
         &mut self,
         tool: &Tool,
-        owner: Option<&Arc<ToolsetInstance>>,
+        owner: Option<&Arc<dyn RequiredSetup>>,
         problems: &mut Vec<RegistryError>,
         depth: usize,
     ) {
         match tool {
             Tool::Function(tool) => {
-                if let Some(owner) = owner {
-                    self.needs_setup.insert(tool.definition().name.clone(), Arc::clone(owner));
+                if let Some(setup) = tool.setup().or(owner) {
+                    self.needs_setup.insert(tool.definition().name.clone(), Arc::clone(setup));
                 }
                 self.functions.push(tool.clone());
             }
@@ -103,7 +104,9 @@ impl FrozenTools {
                 self.toolsets.push(Arc::clone(toolset));
                 let instance = ToolsetInstance::of(toolset);
                 self.instances.extend(instance.clone());
-                let owner = instance.as_ref().filter(|_| toolset.needs_setup()).or(owner);
+                let setup =
+                    instance.filter(|_| toolset.needs_setup()).map(|instance| instance as Arc<dyn RequiredSetup>);
+                let owner = setup.as_ref().or(owner);
                 for nested in Arc::clone(toolset).tools() {
                     self.flatten(&nested, owner, problems, depth - 1);
                 }

@@ -1,21 +1,14 @@
 //! Setup and close of a context's toolsets.
 
 use crate::call::error::ToolError;
-use crate::registry::context::ToolContext;
-use crate::registry::instance::{OpenToolsets, ToolsetInstance};
-use crate::tool::toolset::{MappedToolset, Tool, Toolset, flatten, for_each_toolset};
+use crate::registry::context::{FailedToolset, SetupFailure, ToolContext};
+use crate::tool::derived_toolset::MappedToolset;
+use crate::tool::instance::{LIFECYCLE_TIMEOUT, OpenToolsets, ToolsetInstance};
+use crate::tool::toolset::{Tool, Toolset, flatten, for_each_toolset};
 use std::sync::Arc;
 
-/// A toolset whose `setup` or `close` failed.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-#[error("toolset `{toolset}` failed to open or close: {error}")]
-pub struct SetupFailure {
-    /// The toolset's id.
-    pub toolset: String,
-    /// The error that it returned.
-    pub error: ToolError,
-}
+/// The toolsets that failed, and their errors.
+type Failed = Vec<(Arc<ToolsetInstance>, ToolError)>;
 
 impl ToolContext {
     /// Sets up all toolsets concurrently, nested ones too, except those that are open. They stay open until
@@ -25,70 +18,86 @@ impl ToolContext {
     /// that failed, and the failures.
     pub async fn setup(&self) -> (Self, Vec<SetupFailure>) {
         let results = for_each_toolset(self.instances(), ToolsetInstance::set_up).await;
-        let (failed, mut failures) = failures(self.instances(), results);
+        let (opened, failed) = split(self.instances(), results);
         if failed.is_empty() {
-            return (self.clone(), failures);
+            return (self.clone(), Vec::new());
         }
-        // A toolset inside of one that failed is not offered either, so it is closed again.
-        let mut unused = Vec::new();
-        for toolset in &failed {
-            flatten(Arc::clone(toolset), &mut unused);
-        }
-        unused.retain(|toolset| !failed.iter().any(|other| Arc::ptr_eq(other, toolset)));
-        let unused = unused.iter().filter_map(ToolsetInstance::of).collect::<Vec<_>>();
-        failures.append(&mut close_all(&unused).await);
-        (self.without_toolsets(&failed), failures)
+        let rest = self.without_toolsets(&failed);
+        // Nothing offers a toolset inside of one that failed, so this call takes its setup back.
+        let unused = opened.into_iter().filter(|(instance, is_new)| *is_new && !rest.has_instance(instance));
+        let unused = unused.map(|(instance, _)| instance).collect::<Vec<_>>();
+        let taken_back = for_each_toolset(&unused, ToolsetInstance::take_back).await;
+        let not_closed = split(&unused, taken_back).1;
+        (rest, failed.iter().chain(&not_closed).map(failure).collect())
     }
 
     /// Closes all toolsets concurrently, nested ones too, and returns the failures.
     pub async fn close(&self) -> Vec<SetupFailure> {
-        close_all(self.instances()).await
+        let results = for_each_toolset(self.instances(), ToolsetInstance::close).await;
+        split(self.instances(), results).1.iter().map(failure).collect()
     }
 
     /// Sets up the toolsets that are not open, and keeps all of them open. The context that it returns lacks the tools of
     /// toolsets that failed; it is `None` where all are open.
-    pub(crate) async fn open(&self) -> (OpenToolsets, Option<Self>, Vec<SetupFailure>) {
+    pub(crate) async fn open(&self) -> (OpenToolsets, Option<Self>) {
         if let Some(open) = self.instances().iter().map(|instance| instance.share()).collect() {
-            return (open, None, Vec::new());
+            return (open, None);
         }
-        let results = for_each_toolset(self.instances(), ToolsetInstance::acquire).await;
-        let open = results.iter().flatten().cloned().collect();
-        let (failed, failures) = failures(self.instances(), results);
-        (open, (!failed.is_empty()).then(|| self.without_toolsets(&failed)), failures)
+        let acquire = |instance: Arc<ToolsetInstance>| instance.acquire(LIFECYCLE_TIMEOUT);
+        let results = for_each_toolset(self.instances(), acquire).await;
+        let (mut opened, failed) = split(self.instances(), results);
+        let rest = (!failed.is_empty()).then(|| self.without_toolsets(&failed));
+        if let Some(rest) = &rest {
+            opened.retain(|(instance, _)| rest.has_instance(instance));
+        }
+        (opened.into_iter().map(|(_, open)| open).collect(), rest)
     }
 
-    fn without_toolsets(&self, failed: &[Arc<dyn Toolset>]) -> Self {
+    fn has_instance(&self, instance: &Arc<ToolsetInstance>) -> bool {
+        self.instances().iter().any(|own| Arc::ptr_eq(own, instance))
+    }
+
+    fn without_toolsets(&self, failed: &Failed) -> Self {
         let mut builder = self.to_builder();
-        let enclosing = &mut builder.parts.enclosing;
-        builder.parts.entries = self.entries().iter().filter_map(|entry| without(entry, failed, enclosing)).collect();
+        let parts = &mut builder.parts;
+        parts.entries =
+            self.entries().iter().filter_map(|entry| without(entry, failed, &mut parts.enclosing)).collect();
+        parts.failed.extend(failed.iter().map(left_out));
         // A subset of valid tools is valid.
         builder.build().unwrap_or_else(|_| self.clone())
     }
 }
 
-async fn close_all(instances: &[Arc<ToolsetInstance>]) -> Vec<SetupFailure> {
-    let results = for_each_toolset(instances, ToolsetInstance::close).await;
-    failures(instances, results).1
-}
-
-/// Returns the toolsets that failed and their errors, in the order of the toolsets.
-fn failures<R>(
+/// Returns the toolsets with their results, and those that failed.
+fn split<R>(
     instances: &[Arc<ToolsetInstance>],
     results: Vec<Result<R, ToolError>>,
-) -> (Vec<Arc<dyn Toolset>>, Vec<SetupFailure>) {
-    let failed = instances.iter().zip(results).filter_map(|(instance, result)| {
-        let toolset = &instance.toolset;
-        let failure = SetupFailure { toolset: toolset.id().to_owned(), error: result.err()? };
-        Some((Arc::clone(toolset), failure))
-    });
-    failed.unzip()
+) -> (Vec<(Arc<ToolsetInstance>, R)>, Failed) {
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    for (instance, result) in instances.iter().cloned().zip(results) {
+        match result {
+            Ok(result) => done.push((instance, result)),
+            Err(error) => failed.push((instance, error)),
+        }
+    }
+    (done, failed)
+}
+
+fn failure((instance, error): &(Arc<ToolsetInstance>, ToolError)) -> SetupFailure {
+    SetupFailure { toolset: instance.toolset.id().to_owned(), error: error.clone() }
+}
+
+fn left_out(failed: &(Arc<ToolsetInstance>, ToolError)) -> FailedToolset {
+    let tools = flatten(Arc::clone(&failed.0.toolset), &mut Vec::new()).into_iter();
+    let functions = tools.filter_map(|tool| if let Tool::Function(tool) = tool { Some(tool) } else { None });
+    FailedToolset { failure: failure(failed), tools: functions.collect() }
 }
 
 /// Removes toolsets that failed. A toolset with a failed one inside is replaced by the rest of it, and added to
 /// `enclosing`.
-fn without(entry: &Tool, failed: &[Arc<dyn Toolset>], enclosing: &mut Vec<Arc<dyn Toolset>>) -> Option<Tool> {
+fn without(entry: &Tool, failed: &Failed, enclosing: &mut Vec<Arc<dyn Toolset>>) -> Option<Tool> {
     let Tool::Toolset(toolset) = entry else { return Some(entry.clone()) };
-    if failed.iter().any(|other| Arc::ptr_eq(other, toolset)) {
+    if failed.iter().any(|(other, _)| Arc::ptr_eq(&other.toolset, toolset)) {
         return None;
     }
     let nested = Arc::clone(toolset).tools();
@@ -97,5 +106,5 @@ fn without(entry: &Tool, failed: &[Arc<dyn Toolset>], enclosing: &mut Vec<Arc<dy
         return Some(entry.clone());
     }
     enclosing.push(Arc::clone(toolset));
-    Some(Tool::toolset(MappedToolset::like(&**toolset, rest, Vec::new())))
+    Some(Tool::toolset(MappedToolset::like(&**toolset, rest, &[])))
 }

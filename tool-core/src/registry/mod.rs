@@ -3,10 +3,8 @@
 pub(crate) mod context;
 pub(crate) mod discovery;
 pub(crate) mod freeze;
-pub(crate) mod instance;
 pub(crate) mod lifecycle;
 
-pub use crate::registry::context::{ToolContext, ToolContextBuilder};
+pub use crate::registry::context::{SetupFailure, ToolContext, ToolContextBuilder};
 pub use crate::registry::discovery::Registry;
 pub use crate::registry::freeze::{RegistryError, RegistryErrors};
-pub use crate::registry::lifecycle::SetupFailure;

@@ -3,7 +3,6 @@
 use crate::call::context::{CallContext, RunContext, SessionContext, SessionHandle};
 use crate::call::{Mode, ToolResponse};
 use crate::registry::ToolContext;
-use crate::registry::instance::OpenToolsets;
 use crate::session::handle::Session;
 use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner, SessionResources};
 use crate::session::journal::{JournalError, RecoveredCall};
@@ -16,6 +15,7 @@ use crate::session::store::handle::within;
 use crate::session::store::{OpenError, OpenRequest};
 use crate::session::tools::SessionTools;
 use crate::session::updates::{UpdateLog, UpdateSink};
+use crate::tool::instance::OpenToolsets;
 use crate::trace::redaction::Redaction;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -201,8 +201,9 @@ impl SessionBuilder {
         if tools.context.instances().is_empty() {
             return Ok((tools, Vec::new()));
         }
-        let (open, rest, failures) = tools.context.open().await;
-        for failure in failures {
+        let (open, rest) = tools.context.open().await;
+        let known = tools.context.setup_failures().count();
+        for failure in rest.iter().flat_map(ToolContext::setup_failures).skip(known) {
             let (session, toolset) = (self.id.as_str().escape_debug(), failure.toolset.escape_debug());
             let error = Redaction::new().text(failure.error.message());
             tracing::error!(%session, %toolset, %error, "failed to set up a toolset; its tools are not offered");

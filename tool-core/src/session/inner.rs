@@ -3,7 +3,6 @@
 use crate::call::context::{CallContext, RunContext};
 use crate::call::{Mode, ToolResponse};
 use crate::registry::context::SharedResource;
-use crate::registry::instance::{OpenToolsets, release};
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::hooks::{Hook, LayerStack};
@@ -18,6 +17,7 @@ use crate::session::store::handle::within;
 use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::tools::{SessionTools, initial_context, instructions};
 use crate::session::updates::{UpdateLog, UpdateSink};
+use crate::tool::instance::{OpenToolsets, release};
 use crate::tool::{FunctionTool, ToolDefinition};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, HashSet, VecDeque};

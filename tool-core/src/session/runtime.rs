@@ -1,7 +1,6 @@
 //! The runtime, which governs the calls of all sessions.
 
 use crate::call::{Mode, ToolCall, ToolResponse};
-use crate::registry::instance::release;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::builder::SessionBuilder;
@@ -16,6 +15,7 @@ use crate::session::state::SessionId;
 use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
 use crate::session::tools::SessionTools;
+use crate::tool::instance::release;
 use futures_util::future::{BoxFuture, join_all};
 use parking_lot::{Mutex, RwLock};
 use std::convert::Infallible;

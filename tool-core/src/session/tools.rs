@@ -3,10 +3,10 @@
 use crate::call::context::SessionHandle;
 use crate::call::{Mode, RunContext, ToolError};
 use crate::describe::manifest::content_version;
-use crate::registry::instance::OpenToolsets;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::metrics::ContextMetrics;
 use crate::session::metrics::tool_stats::ToolStats;
+use crate::tool::instance::OpenToolsets;
 use crate::tool::{Category, FunctionTool, RawTool, ToolDefinition};
 use parking_lot::Mutex;
 use serde_json::{Value, json};

@@ -14,6 +14,7 @@ use crate::call::truncation::{Truncated, truncate_again, truncate_bytes, truncat
 use crate::schema::example::minimal_example;
 use crate::schema::nullable::NullMeaning;
 use crate::tool::function::FunctionTool;
+use crate::tool::instance::describe_failure;
 use crate::tool::invocation::{AdmissionGate, Execution, Invocation, InvocationFrame, Rejection, ToolResult};
 use crate::tool::{panic_guard, spans};
 use crate::trace::span;
@@ -39,6 +40,9 @@ impl FunctionTool {
     /// Calls the tool outside any tool context, with the default limits.
     pub async fn call(&self, arguments: impl Into<Arguments<'_>>, ctx: &RunContext) -> ToolResponse {
         let arguments = arguments.into();
+        if let Some(error) = self.setup().and_then(|setup| setup.missing()) {
+            return not_set_up(self, error, ctx);
+        }
         run(self, &arguments, ctx, &DispatchSettings::default()).await
     }
 }
@@ -322,13 +326,24 @@ const MAX_LISTED: usize = 50;
 
 /// Creates the response to a bare call of a tool whose toolset was not set up.
 #[cold]
-pub(crate) fn not_set_up(name: &str, call_id: Option<&Arc<str>>, toolset: &str, began: Instant) -> ToolResponse {
-    let toolset = toolset.escape_debug();
+pub(crate) fn not_set_up(tool: &FunctionTool, error: ToolError, ctx: &RunContext) -> ToolResponse {
+    ToolResponse::unhandled(tool.name(), ctx.call_id_shared().cloned(), tool.scrub(error), Instant::now())
+}
+
+/// Creates the response to a call of a tool that is missing because its toolset failed to be set up.
+#[cold]
+pub(crate) fn left_out(
+    tool: &FunctionTool,
+    (toolset, error): (&str, &ToolError),
+    call_id: Option<&Arc<str>>,
+    began: Instant,
+) -> ToolResponse {
+    let (name, toolset, failure) = (tool.name().escape_debug(), toolset.escape_debug(), describe_failure(error));
     let message = format!(
-        "toolset `{toolset}` is not set up; call `ToolContext::setup` before the first bare call, or call the tool in a \
-         session, which sets it up"
+        "`{name}` is not available, as the setup of toolset `{toolset}` failed: {failure}; do without it, or try it in a \
+         later session"
     );
-    ToolResponse::unhandled(name, call_id.cloned(), ToolError::permanent(message), began)
+    ToolResponse::unhandled(tool.name(), call_id.cloned(), tool.scrub(ToolError::permanent(message)), began)
 }
 
 /// Creates the response to a call of an unknown tool: `NOT_FOUND`, with the nearest name and the available ones.

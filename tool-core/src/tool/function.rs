@@ -24,6 +24,8 @@ pub(crate) struct FunctionInner {
     definition: ToolDefinition,
     pub(crate) handler: Arc<dyn Handler>,
     visible: Option<Arc<Visible>>,
+    /// The setup without which a method does not work.
+    setup: Option<Arc<dyn RequiredSetup>>,
     /// Removes secrets from the tool's errors and panics before they are shown.
     scrub: Option<Arc<Scrub>>,
     /// The address of the toolset, for a tool that is as its macro made it. A toolset binds its tools again whenever it is
@@ -37,6 +39,12 @@ pub(crate) type Visible = dyn Fn(&RunContext) -> bool + Send + Sync;
 
 /// A function that removes secrets from an error.
 pub(crate) type Scrub = dyn Fn(ToolError) -> ToolError + Send + Sync;
+
+/// The setup of a tool's toolset.
+pub(crate) trait RequiredSetup: Send + Sync {
+    /// Returns the error of a bare call if the toolset is not set up.
+    fn missing(&self) -> Option<ToolError>;
+}
 
 /// Starts the calls of a tool.
 pub(crate) trait Handler: Send + Sync {
@@ -93,7 +101,7 @@ impl FunctionTool {
     }
 
     pub(crate) fn new(definition: ToolDefinition, handler: Arc<dyn Handler>, toolset: Option<usize>) -> Self {
-        Self(Arc::new(FunctionInner { definition, handler, visible: None, scrub: None, toolset }))
+        Self(Arc::new(FunctionInner { definition, handler, visible: None, setup: None, scrub: None, toolset }))
     }
 
     /// Returns the tool's definition.
@@ -118,6 +126,19 @@ impl FunctionTool {
             tracing::error!(tool = self.name(), "the predicate of a dynamic toolset panicked; the tool is hidden");
             false
         })
+    }
+
+    /// Returns the setup that the tool needs by itself, in whatever toolset it is.
+    pub(crate) fn setup(&self) -> Option<&Arc<dyn RequiredSetup>> {
+        self.0.setup.as_ref()
+    }
+
+    /// Binds a method that was just bound to the setup of its toolset.
+    pub(crate) fn after_setup(mut self, setup: &Arc<dyn RequiredSetup>) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.setup = Some(Arc::clone(setup));
+        }
+        self
     }
 
     /// Returns true where a predicate decides which runs see the tool.

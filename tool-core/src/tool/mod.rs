@@ -3,9 +3,11 @@
 pub(crate) mod action;
 pub(crate) mod configure;
 pub(crate) mod definition;
+pub(crate) mod derived_toolset;
 pub(crate) mod dispatch;
 pub(crate) mod function;
 pub(crate) mod guide;
+pub(crate) mod instance;
 pub(crate) mod invocation;
 pub(crate) mod options;
 pub(crate) mod panic_guard;
@@ -28,11 +30,12 @@ pub use crate::tool::configure::{
     ToolsetFactory, ToolsetMetadata,
 };
 pub use crate::tool::definition::{SourceLocation, ToolDefinition};
+pub use crate::tool::derived_toolset::{MappedToolset, ToolsetExt, merge_toolsets};
 pub use crate::tool::function::FunctionTool;
 pub use crate::tool::guide::{Guide, GuideExample};
 pub use crate::tool::invocation::LifecycleFuture;
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
 pub use crate::tool::provider::{ProviderId, ProviderTool};
 pub use crate::tool::raw::{RawHandler, RawStateHandler, RawTool};
-pub use crate::tool::toolset::{IntoTool, MappedToolset, Tool, ToolKind, Toolset, ToolsetExt, merge_toolsets};
+pub use crate::tool::toolset::{IntoTool, Tool, ToolKind, Toolset};
 pub use crate::tool::wrap::{Callable, Wrapped};

@@ -2,7 +2,8 @@
 
 use crate::tool::configure::factory::{Configure, LinkedFactory};
 use crate::tool::definition::{SourceLocation, ToolDescriptor};
-use crate::tool::function::FunctionTool;
+use crate::tool::function::{FunctionTool, RequiredSetup};
+use crate::tool::instance::ToolsetInstance;
 use crate::tool::invocation::LifecycleFuture;
 use crate::tool::returns::Probe;
 use crate::tool::spec::{LinkedToolset, MainToolsetBlock, PartSpec, ToolSpec};
@@ -146,9 +147,16 @@ impl<T: MainToolsetBlock> Toolset for T {
     }
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {
+        let this = Arc::clone(&self) as Arc<dyn Toolset>;
+        let setup =
+            ToolsetInstance::of(&this).filter(|_| self.needs_setup()).map(|setup| setup as Arc<dyn RequiredSetup>);
         let mut tools = Vec::new();
         for spec in tool_specs::<T>() {
-            tools.push(Tool::Function(FunctionTool::bind(spec, &self, T::TOOLSET.toolset.prefix)));
+            let tool = FunctionTool::bind(spec, &self, T::TOOLSET.toolset.prefix);
+            tools.push(Tool::Function(match &setup {
+                Some(setup) => tool.after_setup(setup),
+                None => tool,
+            }));
         }
         tools
     }

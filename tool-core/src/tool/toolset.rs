@@ -1,10 +1,8 @@
-//! Toolsets, toolsets derived from others, the `Tool` enum, and the values that a tool context accepts.
+//! Toolsets, the `Tool` enum, and the values that a tool context accepts.
 
-use crate::call::context::RunContext;
 use crate::call::error::ToolError;
 use crate::text;
-use crate::tool::definition::ToolDefinition;
-use crate::tool::function::{FunctionTool, Visible};
+use crate::tool::function::FunctionTool;
 use crate::tool::invocation::LifecycleFuture;
 use crate::tool::provider::ProviderTool;
 use futures_util::future::join_all;
@@ -243,140 +241,6 @@ pub(crate) fn join_error_message(error: JoinError) -> String {
         Err(cancelled) => format!("the task did not complete: {cancelled}"),
         Ok(panic) => format!("the task panicked: {}", text::of_panic(panic)),
     }
-}
-
-/// A toolset that was derived from others with [`ToolsetExt`] or [`merge_toolsets`]. It opens and closes the originals.
-pub struct MappedToolset {
-    pub(crate) id: String,
-    description: String,
-    title: Option<String>,
-    /// Created once, so that the instances stay the same.
-    pub(crate) tools: Vec<Tool>,
-    inner: Vec<Arc<dyn Toolset>>,
-}
-
-impl MappedToolset {
-    /// Creates a toolset that is described like `toolset`, with other tools. It opens and closes `inner`.
-    pub(crate) fn like(toolset: &dyn Toolset, tools: Vec<Tool>, inner: Vec<Arc<dyn Toolset>>) -> Self {
-        let title = toolset.title().map(str::to_owned);
-        Self { id: toolset.id().to_owned(), description: toolset.description().to_owned(), title, tools, inner }
-    }
-}
-
-impl Toolset for MappedToolset {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn description(&self) -> &str {
-        &self.description
-    }
-
-    fn title(&self) -> Option<&str> {
-        self.title.as_deref()
-    }
-
-    fn tools(self: Arc<Self>) -> Vec<Tool> {
-        self.tools.clone()
-    }
-
-    fn needs_setup(&self) -> bool {
-        self.inner.iter().any(|toolset| toolset.needs_setup())
-    }
-
-    fn has_lifecycle(&self) -> bool {
-        self.inner.iter().any(|toolset| toolset.has_lifecycle())
-    }
-
-    /// Opens all toolsets or none: where one of them fails, those that opened are closed again.
-    fn setup(&self) -> LifecycleFuture<'_> {
-        Box::pin(async {
-            let results = for_each_toolset(&self.inner, |toolset| async move { toolset.setup().await }).await;
-            let Some(error) = results.iter().find_map(|result| result.clone().err()) else { return Ok(()) };
-            let opened = self.inner.iter().zip(&results).filter(|(_, result)| result.is_ok());
-            let opened = opened.map(|(toolset, _)| Arc::clone(toolset)).collect::<Vec<_>>();
-            for_each_toolset(&opened, |toolset| async move { toolset.close().await }).await;
-            Err(error)
-        })
-    }
-
-    fn close(&self) -> LifecycleFuture<'_> {
-        Box::pin(async {
-            let results = for_each_toolset(&self.inner, |toolset| async move { toolset.close().await }).await;
-            results.into_iter().collect()
-        })
-    }
-}
-
-/// Derives toolsets with other names, with fewer tools, or visible to some runs only.
-///
-/// ```
-/// use tool_core::{ToolContext, ToolsetExt, tool, toolset};
-///
-/// struct Shop;
-///
-/// #[toolset]
-/// impl Shop {
-///     /// List the goods.
-///     #[tool]
-///     fn list(&self) -> Vec<String> {
-///         vec![]
-///     }
-///
-///     /// Buy something.
-///     #[tool]
-///     fn buy(&self, what: String) -> String {
-///         what
-///     }
-/// }
-///
-/// let tools = ToolContext::builder().with(Shop.filtered(|tool| tool.name() != "buy").prefixed("shop")).build()?;
-/// assert!(tools.has_tool("shop_list") && !tools.has_tool("shop_buy"));
-/// # Ok::<(), tool_core::RegistryErrors>(())
-/// ```
-pub trait ToolsetExt: Toolset + Sized {
-    /// Puts `prefix` and an underscore before the name of every function tool.
-    fn prefixed(self, prefix: &str) -> MappedToolset {
-        derive(self, |tool| Some(tool.renamed(format!("{prefix}_{}", tool.name()))))
-    }
-
-    /// Keeps the function tools for which `keep` returns true.
-    fn filtered(self, keep: impl Fn(&ToolDefinition) -> bool) -> MappedToolset {
-        derive(self, |tool| keep(tool.definition()).then_some(tool))
-    }
-
-    /// Renames function tools. `rename` returns the new name, or `None` to keep the old one.
-    fn renamed(self, rename: impl Fn(&str) -> Option<String>) -> MappedToolset {
-        derive(self, |tool| match rename(tool.name()) {
-            Some(name) => Some(tool.renamed(name)),
-            None => Some(tool),
-        })
-    }
-
-    /// Hides the function tools from runs for which `visible` returns false. It is called for each listing and each call.
-    fn dynamic(self, visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static) -> MappedToolset {
-        let visible: Arc<Visible> = Arc::new(visible);
-        derive(self, |tool| Some(tool.visible_where(Arc::clone(&visible))))
-    }
-}
-
-impl<T: Toolset> ToolsetExt for T {}
-
-/// Merges several toolsets into one with its own id. Each is opened and closed separately, so that the others still work
-/// where one fails to open.
-pub fn merge_toolsets(id: impl Into<String>, toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> MappedToolset {
-    let tools = toolsets.into_iter().map(Tool::Toolset).collect();
-    MappedToolset { id: id.into(), description: String::new(), title: None, tools, inner: Vec::new() }
-}
-
-fn derive<T: Toolset>(toolset: T, change: impl Fn(FunctionTool) -> Option<FunctionTool>) -> MappedToolset {
-    let (toolset, mut inner) = (Arc::new(toolset), Vec::new());
-    let flattened = flatten(Arc::clone(&toolset) as Arc<dyn Toolset>, &mut inner);
-    let changed = flattened.into_iter().filter_map(|tool| match tool {
-        Tool::Function(tool) => change(tool).map(Tool::Function),
-        other => Some(other),
-    });
-    MappedToolset::like(&*toolset, changed.collect(), inner)
 }
 
 /// Returns the tools of a toolset, with those of nested toolsets in their place. Adds all these toolsets to `all`.

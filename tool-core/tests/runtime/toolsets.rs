@@ -68,11 +68,29 @@ impl Closing {
     }
 }
 
-/// A toolset written by hand, around two others.
+struct Panicking;
+
+#[toolset(discover = false)]
+impl Panicking {
+    #[setup]
+    fn open(&self) {
+        panic!("canary");
+    }
+
+    /// Crash.
+    #[tool]
+    fn crash(&self) -> bool {
+        true
+    }
+}
+
+/// A toolset written by hand, around others.
+#[derive(Default)]
 struct Outer {
     opened: Counter,
     closed: Counter,
-    nested: [Arc<dyn Toolset>; 2],
+    fails: bool,
+    nested: Vec<Arc<dyn Toolset>>,
 }
 
 impl Toolset for Outer {
@@ -86,7 +104,7 @@ impl Toolset for Outer {
 
     fn setup(&self) -> LifecycleFuture<'_> {
         self.opened.add();
-        Box::pin(async { Ok(()) })
+        Box::pin(async { if self.fails { Err("no outer".into()) } else { Ok(()) } })
     }
 
     fn close(&self) -> LifecycleFuture<'_> {
@@ -218,7 +236,7 @@ async fn session_lacks_toolset_that_fails_and_retries_later() {
     database.fails.store(true, Ordering::Relaxed);
     let runtime = runtime(tools![database.clone(), Closing(closed.clone())], Policy::text());
     let without = open(&runtime, "1", Mode::Text).await;
-    assert_eq!(kind(&call(&without, "query", json!({})).await), Some(ErrorKind::NotFound));
+    assert_eq!(kind(&call(&without, "query", json!({})).await), Some(ErrorKind::Permanent));
     assert!(call(&without, "work", json!({})).await.is_ok());
     assert!(!without.tools().has_tool("query") && runtime.tools().has_tool("query"));
     database.fails.store(false, Ordering::Relaxed);
@@ -230,12 +248,182 @@ async fn session_lacks_toolset_that_fails_and_retries_later() {
 
 // L6
 #[tokio::test]
+async fn call_and_host_learn_why_a_toolset_is_left_out() {
+    let database = Database::default();
+    database.fails.store(true, Ordering::Relaxed);
+    let runtime = runtime(tools![database], Policy::text());
+    let session = open(&runtime, "1", Mode::Text).await;
+    let text = "`query` is not available, as the setup of toolset `database` failed: no database; do without it, or try it \
+                in a later session";
+    assert_eq!(message(&call(&session, "query", json!({})).await), text);
+    assert!(message(&call(&session, "quer", json!({})).await).contains("no tools are available"));
+    let failures = session.tools().setup_failures().map(|failure| (&*failure.toolset, failure.error.message()));
+    assert_eq!(failures.collect::<Vec<_>>(), [("database", "no database")]);
+    assert_eq!(runtime.tools().setup_failures().count(), 0);
+    // A session with the tools of this one knows it as well.
+    let second = runtime.session("2", Mode::Text).tools(session.tools().clone()).await.expect("opens");
+    assert_eq!(message(&call(&second, "query", json!({})).await), text);
+    assert_eq!(second.tools().setup_failures().count(), 1);
+}
+
+// L6
+#[tokio::test]
+async fn internal_error_of_a_setup_is_masked_for_models() {
+    let tools = tools![Panicking];
+    let (rest, _) = tools.setup().await;
+    let (runtime, ctx) = (runtime(tools.clone(), Policy::text()), RunContext::detached());
+    let session = open(&runtime, "1", Mode::Text).await;
+    let answers = [
+        call(&session, "crash", json!({})).await,
+        rest.call("crash", "{}", &ctx).await,
+        tools.call("crash", "{}", &ctx).await,
+    ];
+    for answer in answers {
+        assert!(message(&answer).contains("`panicking`") && message(&answer).contains("An internal error occurred"));
+        assert!(!answer.to_json().contains("canary"));
+    }
+}
+
+// L6
+#[tokio::test]
+async fn bare_call_after_a_failed_setup_says_why() {
+    let database = Database::default();
+    database.fails.store(true, Ordering::Relaxed);
+    let tools = tools![database.clone()];
+    let (rest, _) = tools.setup().await;
+    let ctx = RunContext::detached();
+    let (before, after) = (tools.call("query", "{}", &ctx).await, rest.call("query", "{}", &ctx).await);
+    assert!(message(&before).contains("is not set up, as its setup failed: no database; call `ToolContext::setup`"));
+    assert!(message(&after).contains("the setup of toolset `database` failed: no database"));
+}
+
+// L6
+#[tokio::test]
+async fn failure_of_a_hidden_toolset_stays_hidden() {
+    let database = Database::default();
+    database.fails.store(true, Ordering::Relaxed);
+    let (rest, _) = tools![database.dynamic(|_| false)].setup().await;
+    let answer = rest.call("query", "{}", &RunContext::detached()).await;
+    assert_eq!(kind(&answer), Some(ErrorKind::NotFound));
+    assert!(!message(&answer).contains("database"));
+}
+
+// L6
+#[tokio::test]
+async fn tool_outside_any_context_without_setup_says_so() {
+    let database = Database::default();
+    let (tools, ctx) = (tools![database.clone().prefixed("db"), Closing(Counter::default())], RunContext::detached());
+    let query = tools.function_tool("db_query").expect("a tool").clone();
+    for tool in [query.clone(), query.renamed("other")] {
+        assert!(message(&tool.call("{}", &ctx).await).starts_with("toolset `database` is not set up; call"));
+    }
+    let (ready, _) = tools.setup().await;
+    assert!(query.call("{}", &ctx).await.is_ok() && query.renamed("other").call("{}", &ctx).await.is_ok());
+    ready.close().await;
+    assert!(!query.call("{}", &ctx).await.is_ok());
+    assert!(ready.function_tool("work").expect("a tool").call("{}", &ctx).await.is_ok());
+    assert_eq!(database.counts(), (1, 1));
+}
+
+// L6
+#[tokio::test]
+async fn failed_explicit_setup_leaves_shared_toolsets_open() {
+    let (shared, own, before) = (Database::default(), Database::default(), Database::default());
+    let nested = [&shared, &own, &before].map(|database| Arc::new(database.clone()) as Arc<dyn Toolset>);
+    let runtime = runtime(tools![Arc::clone(&nested[0])], Policy::text());
+    let session = open(&runtime, "1", Mode::Text).await;
+    let explicit = tools![Arc::clone(&nested[2])];
+    assert!(explicit.setup().await.1.is_empty());
+
+    for toolset in nested {
+        let outer = Outer { fails: true, nested: vec![toolset], ..Outer::default() };
+        let (rest, failures) = tools![outer].setup().await;
+        assert_eq!((failures.len(), rest.function_tools().len()), (1, 0));
+    }
+    assert_eq!([shared.counts(), own.counts(), before.counts()], [(1, 0), (1, 1), (1, 0)]);
+    assert!(call(&session, "query", json!({})).await.is_ok());
+    assert!(explicit.call("query", "{}", &RunContext::detached()).await.is_ok());
+    // The setup that failed does not keep the shared one open.
+    runtime.shutdown().await;
+    assert_eq!(shared.counts(), (1, 1));
+}
+
+// L6
+#[tokio::test]
+async fn failed_toolset_leaves_the_same_one_beside_it_open() {
+    let database = Database::default();
+    let nested: Arc<dyn Toolset> = Arc::new(database.clone());
+    let outer = Outer { fails: true, nested: vec![Arc::clone(&nested)], ..Outer::default() };
+    let tools = tools![outer, nested];
+    let (rest, failures) = tools.setup().await;
+    assert_eq!(failures.len(), 1);
+    assert!(rest.call("query", "{}", &RunContext::detached()).await.is_ok());
+    assert_eq!(database.counts(), (1, 0));
+}
+
+// L6
+#[tokio::test]
+async fn session_closes_toolsets_inside_of_a_failed_one() {
+    let database = Database::default();
+    let outer = Outer { fails: true, nested: vec![Arc::new(database.clone())], ..Outer::default() };
+    let runtime = runtime(tools![outer], Policy::text());
+    let _session = open(&runtime, "1", Mode::Text).await;
+    settle().await;
+    assert_eq!(database.counts(), (1, 1));
+}
+
+// L6
+#[tokio::test]
+async fn derived_toolset_shares_the_state_of_its_originals() {
+    let database = Database::default();
+    let nested: Arc<dyn Toolset> = Arc::new(database.clone());
+    let of = |prefix| Outer { nested: vec![Arc::clone(&nested)], ..Outer::default() }.prefixed(prefix);
+    let runtimes =
+        [tools![of("a")], tools![of("b")], tools![Arc::clone(&nested)]].map(|tools| runtime(tools, Policy::text()));
+    let mut sessions = Vec::new();
+    for (runtime, tool) in runtimes.iter().zip(["a_query", "b_query", "query"]) {
+        let session = open(runtime, "1", Mode::Text).await;
+        assert!(call(&session, tool, json!({})).await.is_ok());
+        sessions.push((session, tool));
+    }
+    assert_eq!(database.counts(), (1, 0));
+    runtimes[0].shutdown().await;
+    runtimes[2].shutdown().await;
+    assert!(call(&sessions[1].0, "b_query", json!({})).await.is_ok());
+    assert_eq!(database.counts(), (1, 0));
+    runtimes[1].shutdown().await;
+    assert_eq!(database.counts(), (1, 1));
+    // An explicit setup of the original counts for the derived ones.
+    assert!(tools![nested].setup().await.1.is_empty());
+    let session = runtimes[0].session("2", Mode::Text).await.expect("opens");
+    assert!(call(&session, "a_query", json!({})).await.is_ok());
+    runtimes[0].shutdown().await;
+    assert_eq!(database.counts(), (2, 1));
+}
+
+// L6
+#[tokio::test]
+async fn derived_toolset_opens_all_originals_or_none() {
+    let (sound, failing) = (Database::default(), Database::default());
+    failing.fails.store(true, Ordering::Relaxed);
+    let nested: Vec<Arc<dyn Toolset>> = vec![Arc::new(sound.clone()), Arc::new(failing.clone().prefixed("other"))];
+    let tools = tools![Outer { nested, ..Outer::default() }.filtered(|_| true)];
+    let (rest, failures) = tools.setup().await;
+    assert_eq!((rest.function_tools().len(), failures.len(), sound.counts()), (0, 1, (1, 1)));
+    failing.fails.store(false, Ordering::Relaxed);
+    assert!(tools.setup().await.1.is_empty());
+    assert!(tools.close().await.is_empty());
+    assert_eq!((sound.counts(), failing.counts()), ((2, 2), (2, 1)));
+}
+
+// L6
+#[tokio::test]
 async fn toolset_around_a_failed_one_opens_and_closes_once() {
     let (sound, failing) = (Database::default(), Database::default());
     failing.fails.store(true, Ordering::Relaxed);
     let (opened, closed) = (Counter::default(), Counter::default());
-    let nested: [Arc<dyn Toolset>; 2] = [Arc::new(sound.clone()), Arc::new(failing.prefixed("other"))];
-    let tools = tools![Outer { opened: opened.clone(), closed: closed.clone(), nested }];
+    let nested: Vec<Arc<dyn Toolset>> = vec![Arc::new(sound.clone()), Arc::new(failing.prefixed("other"))];
+    let tools = tools![Outer { opened: opened.clone(), closed: closed.clone(), nested, ..Outer::default() }];
     let runtime = runtime(tools![], Policy::text());
     let first = runtime.session("1", Mode::Text).tools(tools).await.expect("opens");
     assert!(first.tools().has_tool("query") && !first.tools().has_tool("other_query"));

@@ -13,7 +13,7 @@ use crate::session::pipeline::cx::{CallCx, canonical_sent_arguments, deadline, i
 use crate::session::pipeline::{execute, log_lines, record};
 use crate::session::store::Charge;
 use crate::session::updates::call_with_updates;
-use crate::tool::dispatch::{repair, report_nulls, unknown_tool};
+use crate::tool::dispatch::{repair, report_nulls};
 use crate::tool::invocation::{Invocation, Rejection};
 use crate::tool::{FunctionTool, panic_guard};
 use crate::trace::span;
@@ -259,12 +259,11 @@ async fn inactive(session: &SessionInner, call: &ToolCall, began: Instant) -> To
     record::count_without_tool(session, call, ToolResponse::refused(call, session_over(), began)).await
 }
 
-/// Answers `NOT_FOUND`, with the available names and the nearest one.
+/// Answers a call of a tool that the session does not have.
 #[cold]
 async fn unknown(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
-    let ctx = session.current_context();
-    let names = session.tools.context.visible_names(&ctx);
-    let response = unknown_tool(call.name(), Some(call.shared_id()), names, began);
+    let (tools, ctx) = (&session.tools.context, session.current_context());
+    let response = tools.answer_without_tool(call.name(), Some(call.shared_id()), &ctx, began);
     record::count_without_tool(session, call, response).await
 }
 

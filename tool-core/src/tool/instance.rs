@@ -1,10 +1,12 @@
 //! The lifecycle of one toolset instance. All contexts, runtimes and sessions that use the instance share it.
 
-use crate::call::error::{ErrorKind, ToolError};
+use crate::call::error::{ErrorKind, MASKED, ToolError};
+use crate::tool::function::RequiredSetup;
 use crate::tool::toolset::{Toolset, for_each_toolset};
 use crate::trace::redaction::Redaction;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
@@ -34,7 +36,8 @@ struct Phase {
 
 /// Keeps a toolset open. Dropping the last reference closes it, unless it was set up explicitly.
 pub(crate) struct OpenToolset {
-    instance: Arc<ToolsetInstance>,
+    /// `None` once the caller of [`give_up`] closes it.
+    instance: Option<Arc<ToolsetInstance>>,
     runtime: Handle,
 }
 
@@ -42,7 +45,7 @@ pub(crate) struct OpenToolset {
 pub(crate) type OpenToolsets = Vec<Arc<OpenToolset>>;
 
 /// The maximum time of an automatic setup or close.
-const LIFECYCLE_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const LIFECYCLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The instances that are in use, by address. An instance keeps its toolset alive, so no other toolset has its address.
 static INSTANCES: LazyLock<Mutex<HashMap<usize, Weak<ToolsetInstance>>>> = LazyLock::new(Mutex::default);
@@ -77,14 +80,19 @@ impl ToolsetInstance {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Sets the toolset up for a caller who closes it explicitly.
-    pub(crate) async fn set_up(self: Arc<Self>) -> Result<(), ToolError> {
+    /// Sets the toolset up for a caller who closes it explicitly. Returns false if such a caller has done it before.
+    pub(crate) async fn set_up(self: Arc<Self>) -> Result<bool, ToolError> {
         let mut phase = self.phase.lock().await;
         if !self.is_open() {
             self.run_setup(&mut phase, Duration::MAX).await?;
         }
-        phase.explicit = true;
-        Ok(())
+        Ok(!std::mem::replace(&mut phase.explicit, true))
+    }
+
+    /// Takes an explicit setup back. Closes the toolset unless it is in use.
+    pub(crate) async fn take_back(self: Arc<Self>) -> Result<(), ToolError> {
+        self.phase.lock().await.explicit = false;
+        self.close_unused().await
     }
 
     /// Closes the toolset, however it was set up.
@@ -101,9 +109,9 @@ impl ToolsetInstance {
         phase.users.upgrade().filter(|_| self.is_open())
     }
 
-    /// Sets the toolset up unless it is open, and keeps it open. A caller who waited for a setup that failed gets its
-    /// error instead of another setup.
-    pub(crate) async fn acquire(self: Arc<Self>) -> Result<Arc<OpenToolset>, ToolError> {
+    /// Sets the toolset up within a time unless it is open, and keeps it open. A caller who waited for a setup that failed
+    /// gets its error instead of another setup.
+    pub(crate) async fn acquire(self: Arc<Self>, within: Duration) -> Result<Arc<OpenToolset>, ToolError> {
         let attempts = self.attempts.load(Ordering::Acquire);
         let mut phase = self.phase.lock().await;
         if !self.is_open() {
@@ -111,11 +119,11 @@ impl ToolsetInstance {
             {
                 return Err(failure.clone());
             }
-            self.run_setup(&mut phase, LIFECYCLE_TIMEOUT).await?;
+            self.run_setup(&mut phase, within).await?;
         } else if let Some(open) = phase.users.upgrade() {
             return Ok(open);
         }
-        let open = Arc::new(OpenToolset { instance: Arc::clone(&self), runtime: Handle::current() });
+        let open = Arc::new(OpenToolset { instance: Some(Arc::clone(&self)), runtime: Handle::current() });
         phase.users = Arc::downgrade(&open);
         Ok(open)
     }
@@ -123,10 +131,9 @@ impl ToolsetInstance {
     async fn run_setup(&self, phase: &mut Phase, within: Duration) -> Result<(), ToolError> {
         let toolset = [Arc::clone(&self.toolset)];
         let setup = for_each_toolset(&toolset, |toolset| async move { toolset.setup().await });
-        let late = || ToolError::new(ErrorKind::Timeout, format!("its setup took longer than {within:?}"), true);
         let result = match timeout(within, setup).await {
             Ok(results) => results.into_iter().collect(),
-            Err(_) => Err(late()),
+            Err(_) => Err(late("setup", within)),
         };
         self.open.store(result.is_ok(), Ordering::Release);
         self.attempts.fetch_add(1, Ordering::AcqRel);
@@ -135,21 +142,47 @@ impl ToolsetInstance {
     }
 
     /// Closes the toolset if it was opened automatically and is not in use.
-    async fn close_unused(self: Arc<Self>) {
+    pub(crate) async fn close_unused(self: Arc<Self>) -> Result<(), ToolError> {
         let phase = self.phase.lock().await;
         if phase.explicit || phase.users.strong_count() > 0 || !self.open.swap(false, Ordering::AcqRel) {
-            return;
+            return Ok(());
         }
-        let toolset = self.toolset.id().escape_debug();
-        match timeout(LIFECYCLE_TIMEOUT, self.toolset.close()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                let error = Redaction::new().text(error.message());
-                tracing::error!(%toolset, %error, "failed to close a toolset");
-            }
-            Err(_) => tracing::error!(%toolset, timeout = ?LIFECYCLE_TIMEOUT, "failed to close a toolset in time"),
+        let closed = timeout(LIFECYCLE_TIMEOUT, self.toolset.close()).await;
+        closed.unwrap_or_else(|_| Err(late("close", LIFECYCLE_TIMEOUT)))
+    }
+
+    async fn close_and_log(self: Arc<Self>) {
+        if let Err(error) = Arc::clone(&self).close_unused().await {
+            let toolset = self.toolset.id().escape_debug();
+            let error = Redaction::new().text(error.message());
+            tracing::error!(%toolset, %error, "failed to close a toolset");
         }
     }
+}
+
+fn late(work: &str, within: Duration) -> ToolError {
+    ToolError::new(ErrorKind::Timeout, format!("its {work} took longer than {within:?}"), true)
+}
+
+impl RequiredSetup for ToolsetInstance {
+    fn missing(&self) -> Option<ToolError> {
+        if self.is_open() {
+            return None;
+        }
+        // Where the lock is taken, the setup is running.
+        let failure = self.phase.try_lock().ok().and_then(|phase| phase.failure.as_ref().map(describe_failure));
+        let failure = failure.map(|failure| format!(", as its setup failed: {failure}")).unwrap_or_default();
+        Some(ToolError::permanent(format_args!(
+            "toolset `{}` is not set up{failure}; call `ToolContext::setup` before the first bare call, or call the tool in \
+             a session, which sets it up",
+            self.toolset.id().escape_debug()
+        )))
+    }
+}
+
+/// Returns the text of a failed setup that models may read.
+pub(crate) fn describe_failure(error: &ToolError) -> Cow<'static, str> {
+    if error.kind() == ErrorKind::Internal { MASKED.into() } else { Redaction::new().text(error.message()).into() }
 }
 
 impl Drop for ToolsetInstance {
@@ -165,14 +198,19 @@ impl Drop for ToolsetInstance {
 
 impl Drop for OpenToolset {
     fn drop(&mut self) {
-        self.runtime.spawn(Arc::clone(&self.instance).close_unused());
+        if let Some(instance) = self.instance.take() {
+            self.runtime.spawn(instance.close_and_log());
+        }
     }
+}
+
+/// Gives up toolsets, and returns those that nothing else keeps open. The caller closes them.
+pub(crate) fn give_up(toolsets: OpenToolsets) -> Vec<Arc<ToolsetInstance>> {
+    toolsets.into_iter().filter_map(Arc::into_inner).filter_map(|mut open| open.instance.take()).collect()
 }
 
 /// Gives up toolsets, and waits until those that are not in use any more are closed.
 pub(crate) async fn release(toolsets: OpenToolsets) {
-    let instances = toolsets.iter().map(|open| Arc::clone(&open.instance)).collect::<Vec<_>>();
-    drop(toolsets);
     // Spawned, so that a caller who stops waiting does not abort a close.
-    join_all(instances.into_iter().map(|instance| tokio::spawn(instance.close_unused()))).await;
+    join_all(give_up(toolsets).into_iter().map(|instance| tokio::spawn(instance.close_and_log()))).await;
 }
