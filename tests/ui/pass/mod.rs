@@ -8,6 +8,7 @@ pub mod block_made_by_a_macro;
 pub mod conditional_methods;
 pub mod constant_bounds;
 pub mod constants_in_scope;
+pub mod consumed_imports;
 pub mod everything_in_a_block;
 pub mod framework_by_another_path;
 pub mod generic_parameters;

@@ -27,11 +27,26 @@ pub(crate) fn expand_toolset(toolset: &Toolset) -> TokenStream {
         Some(PartOption::Unnamed(_)) => part(toolset, &scope, &specs),
     };
     let cfgs = cfgs(&toolset.block.parsed.attrs);
-    let constant = scope.enclose(&cfgs, &quote!(#(#items)* #registered));
+    let consumed = consumed(&toolset.tools, &["agent", "tool"]);
+    let constant = scope.enclose(&cfgs, &quote!(#consumed #(#items)* #registered));
     let expansion_of =
         |function: &FunctionItem| expansions.iter().find(|expansion| std::ptr::eq(expansion.tool.function, function));
     let block = toolset.block.rewritten(|function| expansion_of(function).map(body::tool));
     quote!(#block #(#cfgs #public)* #constant)
+}
+
+/// Names the attributes of the tools that are not left to rustc, which would report their imports as unused.
+///
+/// A name that is not imported is that of the struct. Imports look in all namespaces, and attributes have their own.
+///
+/// Expands to: `const _: () = { struct tool; use tool as _; };`
+fn consumed<'a>(tools: impl IntoIterator<Item = &'a Tool<'a>>, names: &[&str]) -> Option<TokenStream> {
+    let attrs: Vec<&Attribute> = tools.into_iter().flat_map(|tool| &tool.function.attrs).collect();
+    let first = |name: &&str| attrs.iter().find_map(|attr| attr.path().get_ident().filter(|ident| *ident == *name));
+    let found: Vec<Ident> =
+        names.iter().filter_map(first).map(|ident| Ident::new(&ident.to_string(), located(ident))).collect();
+    let span = Span::mixed_site();
+    (!found.is_empty()).then(|| quote_spanned!(span=> const _: () = { #(struct #found; use #found as _;)* };))
 }
 
 fn cfgs(attrs: &[Attribute]) -> TokenStream {
@@ -177,7 +192,9 @@ pub(crate) fn expand_function(tool: &Tool) -> TokenStream {
     let ident = ArgsType::name(tool, &mut Vec::new(), |name| tool_mentions(tool, name));
     let expansion = ToolExpansion { tool, scope: &scope, args: ArgsType::of(tool, &scope, ident) };
     let (items, public, spec) = (items(&expansion), arguments::define_public(&expansion), spec::expand(&expansion));
+    let consumed = consumed([tool], &["agent"]);
     let items = quote_spanned! {Span::mixed_site()=>
+        #consumed
         #items
         static __TOOL_SPEC: __tool::ToolSpec<()> = #spec;
         __tool::inventory::submit! {

@@ -29,6 +29,10 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
+    const _: () = {
+        struct tool;
+        use tool as _;
+    };
     struct SearchArgs<'__de> {
         query: __tool::Text<'__de>,
         language: String,
