@@ -198,3 +198,50 @@ fn masked_error_is_printed_where_no_subscriber_logs_it() {
     assert!(printed(&output).contains("An internal error occurred"));
     assert_eq!(printed_errors, "tool `fail` failed: invalid digit found in string\n");
 }
+
+const OWN_TYPE: &str = r##"
+use tool_core::{RunContext, ToolContext, schemars::JsonSchema, serde::{Deserialize, Serialize}, tool, tool_type};
+
+#[derive(Deserialize, JsonSchema, Serialize)]
+#[serde(crate = "tool_core::serde")]
+#[schemars(crate = "tool_core::schemars")]
+struct Place {
+    city: String,
+}
+
+#[tool_type]
+struct Weather {
+    place: Place,
+}
+
+/// Get the weather.
+#[tool]
+fn weather(place: Place) -> Weather {
+    Weather { place }
+}
+
+#[tokio::main]
+async fn main() {
+    let tools = ToolContext::discover().expect("sound");
+    let response = tools.call("weather", r#"{"place":{"city":"Berlin"}}"#, &RunContext::detached()).await;
+    println!("{}", response.data_json().expect("a result"));
+}
+"##;
+
+#[test]
+fn derives_and_tool_types_need_no_serde() {
+    let text = printed(&run("fresh-own-type", "tool-core = {", OWN_TYPE));
+    assert_eq!(text, "{\"place\":{\"city\":\"Berlin\"}}\n");
+}
+
+// The derives of serde cannot be given another message: `tool.md` names this one beside the cure.
+#[test]
+fn derive_without_the_crate_option_says_which_is_missing() {
+    let plain = OWN_TYPE.replace("#[serde(crate = \"tool_core::serde\")]\n", "");
+    let output = run("fresh-plain-derive", "tool-core = {", &plain);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let message = "can't find crate for `serde`";
+    assert!(errors.contains(message) && !output.status.success(), "{errors}");
+    let docs = fs::read_to_string(super::root().join("tool-core/src/docs/tool.md")).expect("the docs of the macro");
+    assert!(docs.contains(message), "{docs}");
+}

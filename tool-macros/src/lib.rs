@@ -60,7 +60,8 @@ pub fn agent(args: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Derives `Serialize`, `Deserialize` and `JsonSchema` for a struct or an enum, which parameters and results need. The user's
-/// crate depends on neither serde nor schemars. Attributes such as `#[serde(rename_all = "snake_case")]` work as usual.
+/// crate depends on neither serde nor schemars, so a plain derive fails there with `` can't find crate for `serde` ``. Attributes
+/// such as `#[serde(rename_all = "snake_case")]` work as usual.
 ///
 /// Options: `input` leaves out `Serialize`, which a type with a `Secret` does not have; `crate`.
 #[proc_macro_attribute]

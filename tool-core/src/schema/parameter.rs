@@ -139,7 +139,7 @@ pub enum Literal {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool parameter",
     label = "no model can fill this in",
-    note = "parameters need `Deserialize` and `JsonSchema`; derive both for a type of your own",
+    note = "parameters need `Deserialize` and `JsonSchema`; write `#[tool_core::tool_type]` above a type of your own, or derive both",
     note = "if it is injected, mark it `#[context]`"
 )]
 pub trait ToolParameter: JsonSchema + for<'de> Deserialize<'de> {}
@@ -152,7 +152,7 @@ impl<T: JsonSchema + for<'de> Deserialize<'de>> ToolParameter for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool parameter",
     label = "no model can fill this in",
-    note = "parameters need `Deserialize` and `JsonSchema`; derive both for a type of your own",
+    note = "parameters need `Deserialize` and `JsonSchema`; write `#[tool_core::tool_type]` above a type of your own, or derive both",
     note = "if it is injected, mark it `#[context]`"
 )]
 pub trait FieldValue<'de>: Deserialize<'de> {}
@@ -250,7 +250,7 @@ pub fn default_json<T: PublishedDefault + ?Sized>(value: &T) -> Value {
 /// A type whose values can be published as a default.
 #[diagnostic::on_unimplemented(
     message = "the default of this parameter cannot be published, because `{Self}` is not `Serialize`",
-    note = "a default stands in the schema that the model reads; derive `serde::Serialize` for `{Self}`"
+    note = "the schema shows the default to the model; write `#[tool_core::tool_type]` above `{Self}`, or derive `Serialize`"
 )]
 pub trait PublishedDefault: serde::Serialize {}
 

@@ -201,7 +201,7 @@ fn foreign(error: &(dyn Error + 'static)) -> ToolError {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool's result",
     label = "this tool returns `{Self}`",
-    note = "a result implements `serde::Serialize`, or is `ToolOutput`, `Content` or a stream; derive `Serialize` for it"
+    note = "a result implements `serde::Serialize`, or is `ToolOutput`, `Content` or a stream; write `#[tool_core::tool_type]` above a type of your own, or derive it"
 )]
 pub trait Returned: Serialize {}
 

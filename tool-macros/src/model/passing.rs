@@ -1,6 +1,6 @@
 //! The storage of a parameter in the argument struct, and its passing to the method.
 
-use syn::{Error, GenericArgument, Path, PathArguments, Result, Type};
+use syn::{Error, GenericArgument, Path, PathArguments, PathSegment, Result, Type};
 
 use crate::tokens::{borrows, compact, mentions};
 
@@ -50,9 +50,6 @@ impl<'a> ParamPassing<'a> {
                     let message = "tool parameters cannot be `&'static`, because arguments live only as long as the call\nhelp: remove the lifetime";
                     return Err(Error::new_spanned(ty, message));
                 }
-                if let Some(owned) = owned_form(&reference.elem) {
-                    return Err(unsized_referent(ty, owned));
-                }
                 PassingForm::of_referent(&reference.elem).map(Self::from)
             }
             Type::Path(path) if path.qself.is_none() => Self::of_path(ty, &path.path),
@@ -61,6 +58,7 @@ impl<'a> ParamPassing<'a> {
                 return Err(Error::new_spanned(ty, message));
             }
             Type::TraitObject(_) | Type::Ptr(_) | Type::Never(_) => return Err(unusable(ty)),
+            Type::Slice(_) => None,
             _ => Some(PassingForm::Owned(ty).into()),
         };
         passing
@@ -69,6 +67,9 @@ impl<'a> ParamPassing<'a> {
     }
 
     fn of_path(ty: &'a Type, path: &'a Path) -> Option<Self> {
+        if is_str(ty) {
+            return None;
+        }
         if is_cow_str(path) {
             return Some(PassingForm::Cow.into());
         }
@@ -77,9 +78,6 @@ impl<'a> ParamPassing<'a> {
         }
         match argument_of(path, "Option").map(ungrouped_type) {
             Some(Type::Reference(reference)) if reference.mutability.is_none() => {
-                if owned_form(&reference.elem).is_some() {
-                    return None;
-                }
                 let form = PassingForm::of_referent(&reference.elem)?;
                 (!matches!(form, PassingForm::StrSlice)).then_some(Self { form, optional: true })
             }
@@ -95,6 +93,7 @@ impl<'a> PassingForm<'a> {
             Type::Slice(slice) if is_ref_str(&slice.elem) => Some(Self::StrSlice),
             Type::Slice(slice) => Some(Self::Slice(&slice.elem)),
             Type::TraitObject(_) | Type::ImplTrait(_) => None,
+            other if owned_form(other).is_some() => None,
             other if is_str(other) => Some(Self::Str),
             other => Some(Self::Ref(other)),
         }
@@ -140,8 +139,16 @@ pub(crate) fn ungrouped_type(ty: &Type) -> &Type {
 /// Returns the `T` of `name<T>`, by the last segment of the path.
 pub(crate) fn argument_of<'a>(path: &'a Path, name: &str) -> Option<&'a Type> {
     let segment = path.segments.last().filter(|segment| segment.ident == name)?;
-    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
-    arguments.args.iter().find_map(|argument| match argument {
+    arguments(segment).next()
+}
+
+/// Returns the generic arguments that are types.
+fn arguments(segment: &PathSegment) -> impl Iterator<Item = &Type> {
+    let arguments = match &segment.arguments {
+        PathArguments::AngleBracketed(arguments) => Some(&arguments.args),
+        _ => None,
+    };
+    arguments.into_iter().flatten().filter_map(|argument| match argument {
         GenericArgument::Type(ty) => Some(ty),
         _ => None,
     })
@@ -160,12 +167,13 @@ fn is_cow_str(path: &Path) -> bool {
     argument_of(path, "Cow").is_some_and(is_str) && !is_static
 }
 
-/// Returns the owned form of a type of the standard library without a fixed size. A user's type of that name is written
-/// with its module.
+/// Returns the type to take instead of a type of the standard library without a fixed size. A user's type of that name is
+/// written with its module.
 fn owned_form(elem: &Type) -> Option<&'static str> {
     let Type::Path(path) = ungrouped_type(elem) else { return None };
     let segments = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Vec<_>>();
-    let forms = [("path", "Path", "PathBuf"), ("ffi", "OsStr", "OsString"), ("ffi", "CStr", "CString")];
+    // Only a path has a schema.
+    let forms = [("path", "Path", "PathBuf"), ("ffi", "OsStr", "String"), ("ffi", "CStr", "String")];
     let (_, _, owned) = forms.into_iter().find(|(module, name, _)| match segments.as_slice() {
         [only] => only == name,
         [.., parent, last] => parent == module && last == name,
@@ -174,12 +182,44 @@ fn owned_form(elem: &Type) -> Option<&'static str> {
     Some(owned)
 }
 
-fn unsized_referent(ty: &Type, owned: &str) -> Error {
-    let shown = compact(ty);
-    // Only a path has a schema.
-    let owned = if owned == "PathBuf" { owned } else { "String" };
-    let message = format!("`{shown}` cannot be a tool parameter, because it has no fixed size\nhelp: take `&{owned}`");
-    Error::new_spanned(ty, message)
+/// A part of a parameter's type that has no fixed size.
+struct UnsizedPart {
+    name: String,
+    /// The part as it is written, with its `&` or `Cow`.
+    written: String,
+    /// The type to take instead.
+    owned: String,
+}
+
+/// Finds a text or a slice that is taken by value, or else every borrow of a type without a fixed size.
+fn unsized_parts(ty: &Type) -> Vec<UnsizedPart> {
+    let owned = match ungrouped_type(ty) {
+        Type::Slice(slice) => format!("Vec<{}>", compact(&slice.elem)),
+        other if is_str(other) => "String".to_owned(),
+        _ => {
+            let mut borrows = Vec::new();
+            unsized_borrows(ty, &mut borrows);
+            return borrows;
+        }
+    };
+    vec![UnsizedPart { name: compact(ty), written: compact(ty), owned }]
+}
+
+fn unsized_borrows(ty: &Type, found: &mut Vec<UnsizedPart>) {
+    let (borrowed, inner): (Option<&Type>, Vec<&Type>) = match ungrouped_type(ty) {
+        Type::Reference(reference) => (Some(&reference.elem), vec![&reference.elem]),
+        Type::Path(path) => (argument_of(&path.path, "Cow"), path.path.segments.iter().flat_map(arguments).collect()),
+        Type::Slice(slice) => (None, vec![&slice.elem]),
+        Type::Array(array) => (None, vec![&array.elem]),
+        Type::Tuple(tuple) => (None, tuple.elems.iter().collect()),
+        _ => return,
+    };
+    match borrowed.and_then(|elem| Some((elem, owned_form(elem)?))) {
+        Some((elem, owned)) => {
+            found.push(UnsizedPart { name: compact(elem), written: compact(ty), owned: owned.to_owned() });
+        }
+        None => inner.into_iter().for_each(|inner| unsized_borrows(inner, found)),
+    }
 }
 
 fn unusable(ty: &Type) -> Error {
@@ -191,7 +231,13 @@ fn unusable(ty: &Type) -> Error {
 }
 
 fn not_borrowable(ty: &Type) -> Error {
-    let shown = compact(ty);
+    let (shown, parts) = (compact(ty), unsized_parts(ty));
+    if let Some(UnsizedPart { name, .. }) = parts.first() {
+        let fix = parts.iter().fold(shown.clone(), |text, part| text.replace(&part.written, &part.owned));
+        let message =
+            format!("`{shown}` cannot be a tool parameter, because `{name}` has no fixed size\nhelp: take `{fix}`");
+        return Error::new_spanned(ty, message);
+    }
     let message = format!(
         "`{shown}` cannot borrow from the arguments\nhelp: take an owned type; only `&str`, `&[T]`, `&T`, `Option` of these, `&[&str]`, `Vec<&str>` and `Cow<str>` can borrow\nhelp: if the run provides it, mark it `#[context]`"
     );

@@ -127,6 +127,12 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Tool, "", "/// D.\n fn draw(a: impl Shape) {}"),
     (Tool, "", "/// D.\n fn draw(a: *const u8) {}"),
     (Tool, "", "/// D.\n fn draw(a: &Path, b: Option<&std::path::Path>, c: &OsStr) {}"),
+    (
+        Tool,
+        "",
+        "/// D.\n fn draw(a: Vec<&Path>, b: &[&OsStr], c: Cow<'_, Path>, d: Option<(u8, &'_ std::ffi::CStr, [&Path; 2])>) {}",
+    ),
+    (Tool, "", "/// D.\n fn draw(a: str, b: [u8], c: Box<str>, d: Box<[u8]>) {}"),
     (Type, "", "#[derive(Debug, Serialize)] struct Event;"),
     (Type, "crat = x", "struct Event;"),
     (Type, "", "fn event() {}"),
