@@ -15,6 +15,7 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
     static BYTES: Cell<i64> = const { Cell::new(0) };
     static PEAK: Cell<i64> = const { Cell::new(0) };
+    static KEEPS_SIZES: Cell<bool> = const { Cell::new(false) };
     static SIZES: Cell<[usize; KEPT]> = const { Cell::new([0; KEPT]) };
 }
 
@@ -23,6 +24,9 @@ struct Counting;
 fn count(size: usize) {
     // While a thread ends its counter may be gone already.
     let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+    if !KEEPS_SIZES.try_with(Cell::get).unwrap_or(false) {
+        return;
+    }
     let _ = SIZES.try_with(|sizes| {
         let mut kept = sizes.get();
         if let Some(place) = kept.iter_mut().find(|place| **place == 0) {
@@ -90,7 +94,9 @@ pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> (T, i64) {
 /// The sizes of what a work allocates, in order, the first ones.
 pub(crate) fn sizes<T>(work: impl FnOnce() -> T) -> (T, Vec<usize>) {
     SIZES.set([0; KEPT]);
+    KEEPS_SIZES.set(true);
     let value = work();
+    KEEPS_SIZES.set(false);
     let sizes = SIZES.get();
     (value, sizes.into_iter().take_while(|size| *size != 0).collect())
 }

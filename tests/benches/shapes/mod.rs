@@ -188,6 +188,12 @@ fn of_untagged_types() -> Vec<Shape> {
             "untagged",
             untagged(&format!("{{\"and\":{},\"two\":\"x\"}}", many("1"))),
         ),
+        typed("untagged, a megabyte of numbers", "untagged", untagged(&format!("{{\"and\":{},\"two\":2}}", many("1")))),
+        typed(
+            "untagged, a megabyte of objects, valid",
+            "untagged",
+            untagged(&format!("{{\"and\":{},\"two\":2}}", many(r#"{"not":1,                "one":1}"#))),
+        ),
         typed(
             "untagged, every number as text",
             "untagged",

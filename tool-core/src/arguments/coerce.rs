@@ -7,8 +7,11 @@ use crate::json::value;
 use crate::schema::compiled::CompiledSchema;
 use crate::schema::evaluation::Evaluation;
 use crate::schema::type_set::TypeSet;
+use crate::schema::walk::address;
+use rustc_hash::FxHashMap;
 use serde_json::{Map, Number, Value};
 use std::fmt;
+use std::rc::Rc;
 
 /// The mistakes of a model that are corrected before its arguments are checked. Defaults to [`Coercions::ALL`].
 ///
@@ -58,10 +61,11 @@ const STEPS: usize = 100_000;
 /// The number of corrections that an answer lists.
 const MAX_NOTES: usize = 20;
 
-/// Corrects a value, and adds one line for each change, such as `/count: text to integer`.
-pub(crate) fn coerce(value: &mut Value, compiled: &CompiledSchema, switches: Coercions, notes: &mut Notes) {
+/// Corrects a value, and adds one line for each change, such as `/count: text to integer`. Returns true if there was one.
+pub(crate) fn coerce(value: &mut Value, compiled: &CompiledSchema, switches: Coercions, notes: &mut Notes) -> bool {
     let branches = BranchTrials { compiled, steps: STEPS };
-    let mut coercer = Coercer { root: compiled.root(), switches, notes: std::mem::take(notes), branches, depth: 0 };
+    let (root, views, changes) = (compiled.root(), FxHashMap::default(), notes.changes);
+    let mut coercer = Coercer { root, views, switches, notes: std::mem::take(notes), branches, depth: 0 };
     for _ in 0..PASSES {
         let before = coercer.notes.changes;
         coercer.value(value, &[compiled.root()], &Path::ROOT);
@@ -70,6 +74,7 @@ pub(crate) fn coerce(value: &mut Value, compiled: &CompiledSchema, switches: Coe
         }
     }
     *notes = coercer.notes;
+    notes.changes > changes
 }
 
 /// The corrections of a value: the first in words, and the number of all.
@@ -88,6 +93,11 @@ impl Notes {
             self.lines.push(format!("{place}: {change}"));
         }
         self.changes += 1;
+    }
+
+    /// Returns true if there was no correction.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes == 0
     }
 
     /// Returns the lines. The last one counts the corrections that have none.
@@ -114,6 +124,8 @@ impl Notes {
 
 struct Coercer<'a> {
     root: &'a Value,
+    /// The views of single schemas by their addresses, because the items of an array share one.
+    views: FxHashMap<usize, Rc<SchemaView<'a>>>,
     switches: Coercions,
     notes: Notes,
     branches: BranchTrials<'a>,
@@ -125,7 +137,16 @@ impl<'a> Coercer<'a> {
     /// Corrects a value that must satisfy all of `schemas`.
     fn value(&mut self, value: &mut Value, schemas: &[&'a Value], path: &Path<'_>) {
         if !schemas.is_empty() && self.branches.steps > 0 {
-            self.viewed(value, &SchemaView::of(schemas, self.root), path);
+            let view = self.view(schemas);
+            self.viewed(value, &view, path);
+        }
+    }
+
+    fn view(&mut self, schemas: &[&'a Value]) -> Rc<SchemaView<'a>> {
+        let view = || Rc::new(SchemaView::of(schemas, self.root));
+        match schemas {
+            [only] => Rc::clone(self.views.entry(address(only)).or_insert_with(view)),
+            _ => view(),
         }
     }
 
@@ -154,7 +175,7 @@ impl<'a> Coercer<'a> {
     fn array(&mut self, items: &mut [Value], view: &SchemaView<'a>, path: &Path<'_>) {
         let prefix = view.prefix();
         let schemas = view.item(usize::MAX);
-        let rest = SchemaView::of(&schemas, self.root);
+        let rest = self.view(&schemas);
         for (position, item) in items.iter_mut().enumerate() {
             let path = path.index(position);
             if position < prefix {

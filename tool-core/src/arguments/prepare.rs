@@ -3,12 +3,13 @@
 
 use crate::arguments::coerce::{Coercions, Notes, coerce};
 use crate::arguments::problem::{Problem, describe_value};
-use crate::arguments::validate::{ValidationSubject, too_costly, validate};
+use crate::arguments::validate::{ValidationSubject, find_problems, not_compiled, too_costly};
 use crate::json::canonical::ordered_exact;
 use crate::json::pointer::Path;
 use crate::json::value;
-use crate::json::value::{RoundedNumbers, SyntaxError};
-use crate::schema::evaluation::{TooCostly, check};
+use crate::json::value::{ParsedValue, RoundedNumbers, SyntaxError};
+use crate::schema::compiled::CompiledSchema;
+use crate::schema::evaluation::{TooCostly, Verdict, check, is_valid};
 use crate::schema::validator::Validator;
 use serde_json::{Map, Value};
 
@@ -26,25 +27,35 @@ pub(crate) struct PreparedArguments {
     pub(crate) confirm_duplicate: Option<bool>,
 }
 
+/// Arguments that the fast path has parsed and their schema refuses, so that the slow path does not start again.
+#[derive(Debug)]
+pub struct RefusedArguments {
+    pub(crate) parsed: ParsedValue,
+    /// The schema's verdict, if it was asked.
+    pub(crate) verdict: Option<Verdict>,
+}
+
 /// Parses, corrects and validates arguments, or returns all problems, sorted by place.
 pub(crate) fn prepare(
     text: &str,
+    refused: Option<Box<RefusedArguments>>,
     validator: &Validator,
     max_bytes: usize,
     switches: Coercions,
 ) -> Result<PreparedArguments, Vec<Problem>> {
     check_length(text, max_bytes).map_err(|problem| vec![problem])?;
-    let mut arguments = ParsedArguments::parse(text, switches)?;
+    let (parsed, verdict) = refused.map(|refused| (refused.parsed, refused.verdict)).unzip();
+    let mut arguments = ParsedArguments::parse(text, parsed, switches)?;
+    let verdict = verdict.flatten().filter(|_| arguments.notes.is_empty());
     let mut problems = std::mem::take(&mut arguments.problems);
     // Arguments that are accepted as they are stay as they are.
-    match validator.compiled().map(|compiled| (compiled, check(compiled, &arguments.value))) {
-        Ok((_, Ok(true))) => {}
-        Ok((_, Err(TooCostly))) => problems.push(too_costly(ValidationSubject::Arguments)),
-        Ok((compiled, Ok(false))) => {
-            coerce(&mut arguments.value, compiled, switches, &mut arguments.notes);
-            problems.extend(validate(validator, &arguments.value));
-        }
-        Err(_) => problems.extend(validate(validator, &arguments.value)),
+    match validator.compiled() {
+        Ok(compiled) => match verdict.unwrap_or_else(|| check(compiled, &arguments.value)) {
+            Ok(true) => {}
+            Ok(false) => problems.extend(correct(&mut arguments, compiled, switches)),
+            Err(TooCostly) => problems.push(too_costly(ValidationSubject::Arguments)),
+        },
+        Err(reason) => problems.push(not_compiled(ValidationSubject::Arguments, reason)),
     }
     if !problems.is_empty() {
         problems.sort();
@@ -54,6 +65,15 @@ pub(crate) fn prepare(
     let confirm_duplicate = validator.confirms_duplicates().then(|| take_confirmation(&mut arguments.value)).flatten();
     let text = ordered_exact(&arguments.value, &arguments.rounded);
     Ok(PreparedArguments { text, coerced: arguments.notes.into_lines(), confirm_duplicate })
+}
+
+/// Corrects arguments that the schema does not accept, or returns their problems.
+fn correct(arguments: &mut ParsedArguments, compiled: &CompiledSchema, switches: Coercions) -> Vec<Problem> {
+    let is_changed = coerce(&mut arguments.value, compiled, switches, &mut arguments.notes);
+    if is_changed && is_valid(compiled, &arguments.value) {
+        return Vec::new();
+    }
+    find_problems(ValidationSubject::Arguments, compiled, &arguments.value)
 }
 
 fn take_confirmation(value: &mut Value) -> Option<bool> {
@@ -85,10 +105,13 @@ struct ParsedArguments {
 
 impl ParsedArguments {
     /// Parses arguments as an object. Its properties are not checked.
-    fn parse(text: &str, switches: Coercions) -> Result<Self, Vec<Problem>> {
+    fn parse(text: &str, parsed: Option<ParsedValue>, switches: Coercions) -> Result<Self, Vec<Problem>> {
         let mut arguments =
             Self { value: Value::Null, notes: Notes::default(), problems: Vec::new(), rounded: RoundedNumbers::None };
-        arguments.read(text).map_err(|error| vec![not_json(&error)])?;
+        match parsed {
+            Some(parsed) => arguments.take(parsed),
+            None => arguments.read(text).map_err(|error| vec![not_json(&error)])?,
+        }
         if switches.double_encoded
             && let Value::String(inner) = &arguments.value
         {
@@ -115,11 +138,14 @@ impl ParsedArguments {
             self.value = Value::Null;
             return Ok(());
         }
-        let parsed = value::parse(text)?;
+        self.take(value::parse(text)?);
+        Ok(())
+    }
+
+    fn take(&mut self, parsed: ParsedValue) {
         self.value = parsed.value;
         self.rounded = parsed.rounded;
         self.problems.extend(parsed.duplicates.into_iter().map(repeated));
-        Ok(())
     }
 }
 

@@ -8,13 +8,14 @@ use crate::arguments::view::{accepts_property, property_names};
 use crate::json::pointer::Path;
 use crate::schema::branches::Shape;
 use crate::schema::compiled::CompiledSchema;
-use crate::schema::evaluation::{Evaluation, STEPS, TooCostly};
+use crate::schema::evaluation::{DEPTH, Evaluation, STEPS, TooCostly, check};
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
 use crate::schema::parameter::ResolvedParameter;
 use crate::schema::validator::Validator;
 use crate::text::truncate;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
+use std::rc::Rc;
 
 /// Returns all problems of the arguments, sorted by place.
 pub(crate) fn validate(validator: &Validator, value: &Value) -> Vec<Problem> {
@@ -25,23 +26,34 @@ pub(crate) fn validate(validator: &Validator, value: &Value) -> Vec<Problem> {
 pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, value: &Value) -> Vec<Problem> {
     let compiled = match validator.compiled() {
         Ok(compiled) => compiled,
-        Err(reason) => return vec![Problem::new("", "", format!("{} does not compile: {reason}", subject.schema()))],
+        Err(reason) => return vec![not_compiled(subject, reason)],
     };
-    let mut evaluation = Evaluation::new(compiled).remembering_all();
-    let mut problems = match evaluation.accepts_by(compiled.root(), value) {
-        Ok(true) => return Vec::new(),
-        Ok(false) => {
-            let schemas = compiled.schemas();
-            let mut reporter = ProblemReporter { compiled, schemas, subject, evaluation, problems: Vec::new() };
-            let is_complete = reporter.value(compiled.root(), value, &Path::ROOT).is_ok();
-            // Problems that were found before the steps ran out are true, and enough for an answer.
-            if is_complete || !reporter.problems.is_empty() { reporter.problems } else { vec![too_costly(subject)] }
-        }
+    match check(compiled, value) {
+        Ok(true) => Vec::new(),
+        Ok(false) => find_problems(subject, compiled, value),
         Err(TooCostly) => vec![too_costly(subject)],
-    };
+    }
+}
+
+/// Returns the problems of a value that the schema does not accept. There is at least one.
+pub(crate) fn find_problems(subject: ValidationSubject, compiled: &CompiledSchema, value: &Value) -> Vec<Problem> {
+    let evaluation = Evaluation::new(compiled).remembering_all();
+    let (schemas, choices, problems) = (compiled.schemas(), FxHashMap::default(), Vec::new());
+    let mut reporter = ProblemReporter { compiled, schemas, subject, evaluation, choices, depth: 0, problems };
+    // Problems that were found before the steps ran out are true, and enough for an answer.
+    let _ = reporter.value(compiled.root(), value, &Path::ROOT);
+    let mut problems = reporter.problems;
+    if problems.is_empty() {
+        problems.push(too_costly(subject));
+    }
     problems.sort();
     problems.dedup();
     problems
+}
+
+/// Reports a schema that does not compile.
+pub(crate) fn not_compiled(subject: ValidationSubject, reason: &str) -> Problem {
+    Problem::new("", "", format!("{} does not compile: {reason}", subject.schema()))
 }
 
 /// Reports a value that takes too many steps to check.
@@ -67,6 +79,10 @@ struct ProblemReporter<'v> {
     schemas: FxHashMap<NodeId, &'v Value>,
     subject: ValidationSubject,
     evaluation: Evaluation<'v>,
+    /// The forms of the choices that were met, by the addresses of the choices.
+    choices: FxHashMap<usize, Rc<Forms<'v>>>,
+    /// The number of nodes that are being looked at.
+    depth: usize,
     problems: Vec<Problem>,
 }
 
@@ -79,15 +95,20 @@ impl<'v> ProblemReporter<'v> {
     }
 
     fn node(&mut self, id: NodeId, value: &'v Value, path: &Path<'_>) -> Reported {
-        if self.problems.len() >= MAX_PROBLEMS || self.evaluation.accepts(id, value)? {
+        let compiled = self.compiled;
+        let node = compiled.node(id);
+        if self.problems.len() >= MAX_PROBLEMS || node.is_remembered() && self.evaluation.accepts(id, value)? {
             return Ok(());
         }
-        let compiled = self.compiled;
-        for keyword in &compiled.node(id).keywords {
-            if !self.evaluation.satisfies(id, keyword, value)? {
+        self.evaluation.charge(node.cost)?;
+        self.depth = Some(self.depth + 1).filter(|depth| *depth <= DEPTH).ok_or(TooCostly)?;
+        for keyword in &node.keywords {
+            // The parts of these are looked at one by one, and those that are accepted have no problems.
+            if keyword.is_conjunction() || !self.evaluation.satisfies(id, keyword, value)? {
                 self.keyword(id, keyword, value, path)?;
             }
         }
+        self.depth -= 1;
         Ok(())
     }
 
@@ -123,9 +144,15 @@ impl<'v> ProblemReporter<'v> {
                     self.push(path, "a value of exactly one form", got);
                 }
             }
-            Keyword::Reference(_) | Keyword::AllOf(_) | Keyword::DependentSchemas(_) => {
-                for id in keyword.at_the_same_value() {
-                    self.node(id, value, path)?;
+            Keyword::Reference(id) => self.node(*id, value, path)?,
+            Keyword::AllOf(all) => {
+                for id in all {
+                    self.node(*id, value, path)?;
+                }
+            }
+            Keyword::DependentSchemas(all) => {
+                for (_, id) in all.iter().filter(|(name, _)| value.get(name).is_some()) {
+                    self.node(*id, value, path)?;
                 }
             }
             Keyword::If { condition, then, otherwise } => {
@@ -176,6 +203,7 @@ impl<'v> ProblemReporter<'v> {
 
     fn items(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value, path: &Path<'_>) -> Reported {
         let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        self.evaluation.charge(items.len())?;
         let ids: Vec<Option<NodeId>> = match keyword {
             Keyword::Items { first, rest } => {
                 let ids = first.iter().map(|id| Some(*id)).chain(std::iter::repeat(*rest));
@@ -198,6 +226,9 @@ impl<'v> ProblemReporter<'v> {
             );
         }
         for (position, (item, id)) in items.iter().zip(ids).enumerate() {
+            if self.problems.len() >= MAX_PROBLEMS {
+                break;
+            }
             if let Some(id) = id.filter(|id| *self.schema(*id) != Value::Bool(false)) {
                 self.node(id, item, &path.index(position))?;
             }
@@ -207,6 +238,7 @@ impl<'v> ProblemReporter<'v> {
 
     fn properties(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value, path: &Path<'_>) -> Reported {
         let Some(members) = value.as_object() else { return Ok(()) };
+        self.evaluation.charge(members.len())?;
         let evaluated = match keyword {
             Keyword::UnevaluatedProperties(_) => self.evaluation.evaluated(id, value, members.len())?,
             _ => Vec::new(),
@@ -216,7 +248,7 @@ impl<'v> ProblemReporter<'v> {
                 break;
             }
             let ids = match keyword {
-                Keyword::Properties(properties) => self.evaluation.of_property(properties, name)?,
+                Keyword::Properties(properties) => self.evaluation.of_property(properties, name)?.collect(),
                 Keyword::UnevaluatedProperties(rest) if evaluated.get(position) == Some(&false) => vec![*rest],
                 Keyword::PropertyNames(id) if !self.evaluation.accepts_name(*id, name)? => {
                     let got = format!("the name {} is not allowed", describe_value(&name.as_str().into()));
@@ -288,23 +320,24 @@ impl<'v> ProblemReporter<'v> {
     /// Reports a failed choice by the branch that was probably meant, or else by the alternatives.
     fn choice(&mut self, choice: &'v Choice, value: &'v Value, path: &Path<'_>) -> Reported {
         // The index finds the branch of a tag.
-        if let Some([only]) = self.compiled.candidates(choice, value).as_deref() {
-            return self.node(*only, value, path);
+        if let Some(index) = self.compiled.index(choice) {
+            let mut candidates = index.candidates(value);
+            if let (Some(only), None) = (candidates.next(), candidates.next()) {
+                return self.node(only, value, path);
+            }
         }
-        self.evaluation.charge(16 * choice.branches.len())?;
-        let schemas: Vec<&Value> = choice.branches.iter().map(|id| self.schema(*id)).collect();
-        if let Some(name) = first_required_name(&schemas) {
+        let forms = self.forms(choice)?;
+        if let Some(name) = forms.required {
             self.missing(&Value::Null, path, name);
             return Ok(());
         }
-        let compiled = self.compiled;
-        let shapes: Vec<_> = choice.branches.iter().map(|id| Shape::of(*id, &|id| compiled.node(id))).collect();
-        if let Some(problem) = self.wrong_tag(&shapes, value, path) {
+        if let Some(problem) = forms.wrong_tag(self.subject, value, path) {
             self.problems.push(problem);
             return Ok(());
         }
+        self.evaluation.charge(choice.branches.len())?;
         let mut meant = Vec::new();
-        for (id, shape) in choice.branches.iter().zip(&shapes) {
+        for (id, shape) in choice.branches.iter().zip(&forms.shapes) {
             if shape.fits(value) && self.fits(*id, value)? {
                 meant.push(*id);
             }
@@ -312,26 +345,20 @@ impl<'v> ProblemReporter<'v> {
         if let [only] = meant.as_slice() {
             return self.node(*only, value, path);
         }
-        let expected = join_alternatives(&schemas, |schema| describe_schema(schema, self.root()));
-        self.push(path, expected, self.subject.value(value));
+        self.push(path, forms.described.clone(), self.subject.value(value));
         Ok(())
     }
 
-    /// Reports a tag that all branches have and that is missing, or has no branch.
-    fn wrong_tag(&self, shapes: &[Shape], value: &Value, path: &Path<'_>) -> Option<Problem> {
-        let members = value.as_object()?;
-        let (name, _) = shapes
-            .first()?
-            .tags()
-            .find(|(name, _)| shapes.iter().all(|shape| shape.tags().any(|(other, _)| other == name)))?;
-        let tags = shapes.iter().flat_map(|shape| shape.tags().filter(|(other, _)| other == name));
-        let tags: Vec<Value> = tags.flat_map(|(_, values)| values.iter().map(|value| value.as_str().into())).collect();
-        let place = path.key(name).pointer();
-        match members.get(name) {
-            None => Some(Problem::missing(place, describe_choice(&tags))),
-            Some(given) if tags.contains(given) => None,
-            Some(given) => Some(Problem::new(place, describe_choice(&tags), self.subject.value(given))),
+    fn forms(&mut self, choice: &'v Choice) -> Result<Rc<Forms<'v>>, TooCostly> {
+        let address = std::ptr::from_ref(choice).addr();
+        if let Some(known) = self.choices.get(&address) {
+            return Ok(Rc::clone(known));
         }
+        self.evaluation.charge(16 * choice.branches.len())?;
+        let schemas: Vec<&Value> = choice.branches.iter().map(|id| self.schema(*id)).collect();
+        let forms = Rc::new(Forms::of(self.compiled, choice, &schemas));
+        self.choices.insert(address, Rc::clone(&forms));
+        Ok(forms)
     }
 
     /// Returns false for a branch that is certainly not the one that was meant: the value has another type, an unknown
@@ -377,6 +404,45 @@ impl<'v> ProblemReporter<'v> {
         }
         Ok(true)
     }
+}
+
+/// The forms between which a value may choose.
+struct Forms<'v> {
+    /// The name of a required parameter with aliases, if each form only requires one of its names.
+    required: Option<&'v str>,
+    shapes: Vec<Shape>,
+    /// The tag that all forms have, and its values.
+    tag: Option<(String, Vec<Value>)>,
+    /// The forms in words.
+    described: String,
+}
+
+impl<'v> Forms<'v> {
+    fn of(compiled: &CompiledSchema, choice: &Choice, schemas: &[&'v Value]) -> Self {
+        let shapes: Vec<_> = choice.branches.iter().map(|id| Shape::of(*id, &|id| compiled.node(id))).collect();
+        let described = join_alternatives(schemas, |schema| describe_schema(schema, compiled.root()));
+        Self { required: first_required_name(schemas), tag: common_tag(&shapes), shapes, described }
+    }
+
+    /// Reports a tag that is missing, or has no form.
+    fn wrong_tag(&self, subject: ValidationSubject, value: &Value, path: &Path<'_>) -> Option<Problem> {
+        let (members, (name, tags)) = (value.as_object()?, self.tag.as_ref()?);
+        let place = path.key(name).pointer();
+        match members.get(name) {
+            None => Some(Problem::missing(place, describe_choice(tags))),
+            Some(given) if tags.contains(given) => None,
+            Some(given) => Some(Problem::new(place, describe_choice(tags), subject.value(given))),
+        }
+    }
+}
+
+/// Returns the tag that all shapes have, with its values.
+fn common_tag(shapes: &[Shape]) -> Option<(String, Vec<Value>)> {
+    let is_common = |name: &String| shapes.iter().all(|shape| shape.tags().any(|(other, _)| other == name));
+    let (name, _) = shapes.first()?.tags().find(|(name, _)| is_common(name))?;
+    let tags = shapes.iter().flat_map(|shape| shape.tags().filter(|(other, _)| other == name));
+    let values = tags.flat_map(|(_, values)| values.iter().map(|value| value.as_str().into())).collect();
+    Some((name.clone(), values))
 }
 
 /// The number of names that an unknown one is compared with.

@@ -5,6 +5,7 @@ use crate::schema::type_set::TypeSet;
 use crate::schema::walk;
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
+use std::cell::OnceCell;
 
 /// The number of schemas that a view holds. The view only guides corrections and messages, so it may miss the others.
 const MAX_PARTS: usize = 64;
@@ -13,11 +14,12 @@ const MAX_PARTS: usize = 64;
 pub(crate) struct SchemaView<'a> {
     /// The schemas, the nearest first.
     pub(crate) parts: Vec<&'a Map<String, Value>>,
+    types: OnceCell<TypeSet>,
 }
 
 impl<'a> SchemaView<'a> {
     pub(crate) fn of(schemas: &[&'a Value], root: &'a Value) -> Self {
-        let mut view = Self { parts: Vec::new() };
+        let mut view = Self { parts: Vec::new(), types: OnceCell::new() };
         for schema in schemas {
             view.add(schema, root);
         }
@@ -53,6 +55,10 @@ impl<'a> SchemaView<'a> {
 
     /// Returns the types that the schemas allow. Their choices are not considered.
     pub(crate) fn types(&self) -> TypeSet {
+        *self.types.get_or_init(|| self.find_types())
+    }
+
+    fn find_types(&self) -> TypeSet {
         let mut left = TypeSet::ALL;
         for part in &self.parts {
             if part.contains_key("type") {

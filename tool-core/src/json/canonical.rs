@@ -8,6 +8,7 @@ use crate::json::string::push_string;
 use crate::json::value::RoundedNumbers;
 use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 
 /// Returns the canonical text of a value.
 pub(crate) fn canonical(value: &Value) -> String {
@@ -77,6 +78,10 @@ impl ValueWriter {
     }
 
     fn number(&mut self, number: &Number, rounded: &RoundedNumbers) {
+        if rounded.is_none() && !number.is_f64() {
+            let _ = write!(self.text, "{number}");
+            return;
+        }
         // No integer has the sign of a negative zero, which is 0 in canonical JSON only.
         let negative_zero = number.as_f64().is_some_and(|float| float == 0.0 && float.is_sign_negative());
         let text = match (rounded, exact(number)) {

@@ -1,6 +1,6 @@
 //! A strict cursor over a JSON text: white space, punctuation, depth, and the values that generated code reads itself.
 
-use crate::json::error::Error;
+use crate::json::error::{Error, begin_text};
 use crate::json::keys::{Key, ObjectKeys, OpenObjects};
 use crate::json::number::{self, ParsedInteger, ParsedNumber};
 use crate::json::probe::{Probe, Request, address};
@@ -30,6 +30,7 @@ impl<'de> Decoder<'de> {
     /// Makes a decoder at the beginning of the text.
     #[inline]
     pub fn new(text: &'de str) -> Self {
+        begin_text();
         Self { text, at: 0, depth: MAX_DEPTH, ignored: false, open_objects: None, probe: None }
     }
 

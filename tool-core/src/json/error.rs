@@ -3,6 +3,7 @@
 use crate::json::pointer::pointer_token;
 use serde::de;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use thiserror::Error;
 
@@ -10,6 +11,21 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct Error(Box<Details>);
+
+/// The number of errors of one text that get words. serde tries the variants of an untagged enum one after the other and
+/// discards the errors of all but one, so a megabyte may make millions.
+const WORDED: u32 = 64;
+
+thread_local! {
+    /// The number of errors with words since a decoder began.
+    static COUNT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Starts to count the errors of another text.
+#[inline]
+pub(crate) fn begin_text() {
+    COUNT.set(0);
+}
 
 #[derive(Debug)]
 struct Details {
@@ -24,7 +40,11 @@ impl Error {
     /// Reports that the text breaks the grammar, or a limit, at a byte.
     #[cold]
     pub(crate) fn syntax(message: &'static str, offset: usize) -> Self {
-        Self(Box::new(Details { message: Cow::Borrowed(message), path: String::new(), offset: Some(offset) }))
+        Self::new(Cow::Borrowed(message), Some(offset))
+    }
+
+    fn new(message: Cow<'static, str>, offset: Option<usize>) -> Self {
+        Self(Box::new(Details { message, path: String::new(), offset }))
     }
 
     /// Reports that the text breaks the grammar at a byte, or ends there.
@@ -74,7 +94,12 @@ impl Error {
 impl de::Error for Error {
     #[cold]
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self(Box::new(Details { message: Cow::Owned(message.to_string()), path: String::new(), offset: None }))
+        let count = COUNT.get();
+        if count >= WORDED {
+            return Self::new(Cow::Borrowed("the value does not fit its type"), None);
+        }
+        COUNT.set(count + 1);
+        Self::new(Cow::Owned(message.to_string()), None)
     }
 }
 

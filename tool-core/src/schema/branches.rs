@@ -111,21 +111,14 @@ impl BranchIndex {
     }
 
     /// Returns the branches that may accept a value.
-    pub(crate) fn candidates(&self, value: &Value) -> Vec<NodeId> {
-        let of_type = self.types.iter().find(|(kind, _)| *kind == TypeSet::of(value));
-        let mut found = of_type.map(|(_, branches)| branches.clone()).unwrap_or_default();
-        match value {
-            Value::String(text) => found.extend(self.strings.get(text).into_iter().flatten()),
-            Value::Object(members) => {
-                for (name, member) in members {
-                    found.extend(self.required.get(name).into_iter().flatten());
-                    let tagged = self.tags.get(name).zip(member.as_str()).and_then(|(values, tag)| values.get(tag));
-                    found.extend(tagged.into_iter().flatten());
-                }
-            }
-            _ => {}
-        }
-        found
+    pub(crate) fn candidates<'s>(&'s self, value: &'s Value) -> impl Iterator<Item = NodeId> + 's {
+        let of_type = self.types.iter().filter(|(kind, _)| *kind == TypeSet::of(value)).flat_map(|(_, all)| all);
+        let listed = value.as_str().and_then(|text| self.strings.get(text)).into_iter().flatten();
+        let named = value.as_object().into_iter().flatten().flat_map(|(name, member)| {
+            let tagged = self.tags.get(name).zip(member.as_str()).and_then(|(values, tag)| values.get(tag));
+            self.required.get(name).into_iter().chain(tagged).flatten()
+        });
+        of_type.chain(listed).chain(named).copied()
     }
 }
 

@@ -62,9 +62,9 @@ impl CompiledSchema {
         at(&self.nodes, id)
     }
 
-    /// Returns the branches of a choice that may accept a value, if it has an index.
-    pub(crate) fn candidates(&self, choice: &Choice, value: &Value) -> Option<Vec<NodeId>> {
-        Some(self.indexes.get(choice.index?)?.candidates(value))
+    /// Returns the index of a choice of many branches.
+    pub(crate) fn index(&self, choice: &Choice) -> Option<&BranchIndex> {
+        self.indexes.get(choice.index?)
     }
 
     /// Returns the node of a subschema of [`root`](Self::root). A subschema that nothing leads to has none.
@@ -141,7 +141,7 @@ impl CompiledSchema {
 }
 
 fn at(nodes: &[Node], id: NodeId) -> &Node {
-    static EMPTY: Node = Node { keywords: Vec::new(), cost: 0, is_shared: false };
+    static EMPTY: Node = Node { keywords: Vec::new(), cost: 0, is_shared: false, is_compound: false };
     nodes.get(id.0 as usize).unwrap_or(&EMPTY)
 }
 
@@ -171,7 +171,7 @@ impl<'a> Compiler<'a> {
         }
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.ids.insert(address(schema), id);
-        self.nodes.push(Node { keywords: Vec::new(), cost: 1, is_shared: false });
+        self.nodes.push(Node { keywords: Vec::new(), cost: 1, is_shared: false, is_compound: false });
         self.queue.push((schema, resource));
         id
     }
@@ -191,6 +191,7 @@ impl<'a> Compiler<'a> {
         let node = self.ids.get(&address(schema)).and_then(|id| self.nodes.get_mut(id.0 as usize));
         if let Some(node) = node {
             node.cost = 1 + keywords.iter().map(Keyword::cost).sum::<usize>();
+            node.is_compound = keywords.iter().any(Keyword::has_subschemas);
             node.keywords = keywords;
         }
     }

@@ -3,8 +3,7 @@
 //! Each verdict on a subschema that several others lead to is remembered, so that a value is checked against it once,
 //! however many ways there are.
 
-use crate::json::canonical::canonical;
-use crate::json::number::compare;
+use crate::json::number::{compare, exact};
 use crate::schema::compiled::CompiledSchema;
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
 use crate::schema::type_set::TypeSet;
@@ -13,23 +12,24 @@ use foldhash::fast::RandomState;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
 
 /// The number of steps that checking one value may take.
 pub(crate) const STEPS: usize = 3_000_000;
 /// The steps that remembering a verdict counts as. It bounds the memory.
 const STEPS_OF_A_VERDICT: usize = 6;
 /// The number of subschemas that may be under way at once. It bounds the stack.
-const DEPTH: usize = 600;
+pub(crate) const DEPTH: usize = 600;
 
 /// Checking the value takes more steps than it may.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct TooCostly;
 
-type Verdict = Result<bool, TooCostly>;
+pub(crate) type Verdict = Result<bool, TooCostly>;
 
 /// Returns true if a schema accepts a value.
-pub(crate) fn check(schema: &CompiledSchema, value: &Value) -> Result<bool, TooCostly> {
+pub(crate) fn check(schema: &CompiledSchema, value: &Value) -> Verdict {
     Evaluation::new(schema).accepts_by(schema.root(), value)
 }
 
@@ -84,7 +84,7 @@ impl<'v> Evaluation<'v> {
         let node = self.schema.node(id);
         self.charge(node.cost)?;
         let key = (id, address(value));
-        let is_remembered = node.is_shared || self.remembers_all && (value.is_array() || value.is_object());
+        let is_remembered = node.is_remembered() || self.remembers_all && (value.is_array() || value.is_object());
         if is_remembered && let Some(verdict) = self.verdicts.get(&key) {
             return Ok(*verdict);
         }
@@ -149,13 +149,20 @@ impl<'v> Evaluation<'v> {
 
     /// Counts the branches that accept the value, up to a number.
     pub(crate) fn accepting(&mut self, choice: &Choice, value: &'v Value, most: usize) -> Result<usize, TooCostly> {
-        let candidates = self.schema.candidates(choice, value);
-        if let (Some(_), Value::Object(members)) = (&candidates, value) {
-            self.charge(members.len())?;
+        let schema = self.schema;
+        match schema.index(choice) {
+            Some(index) => {
+                self.charge(value.as_object().map_or(0, serde_json::Map::len))?;
+                self.count(index.candidates(value), value, most)
+            }
+            None => self.count(choice.branches.iter().copied(), value, most),
         }
+    }
+
+    fn count(&mut self, ids: impl Iterator<Item = NodeId>, value: &'v Value, most: usize) -> Result<usize, TooCostly> {
         let mut found = 0;
-        for id in candidates.as_ref().unwrap_or(&choice.branches) {
-            found += usize::from(self.accepts(*id, value)?);
+        for id in ids {
+            found += usize::from(self.accepts(id, value)?);
             if found == most {
                 break;
             }
@@ -178,12 +185,9 @@ impl<'v> Evaluation<'v> {
                 Ok((*min..=*max).contains(&found))
             }
             Keyword::UniqueItems => {
-                // Hashes take less memory than texts. An item with the hash of another one is compared with it.
                 let (hashing, mut seen) = (RandomState::default(), FxHashMap::default());
                 for item in items {
-                    let text = canonical(item);
-                    self.charge(text.len() / 4)?;
-                    if let Some(other) = seen.insert(hashing.hash_one(text), item)
+                    if let Some(other) = seen.insert(self.hash(item, &hashing)?, item)
                         && equal(other, item)
                     {
                         return Ok(false);
@@ -198,6 +202,39 @@ impl<'v> Evaluation<'v> {
             }
             _ => Ok(true),
         }
+    }
+
+    /// Returns a hash that equal values share.
+    fn hash(&mut self, value: &Value, hashing: &RandomState) -> Result<u64, TooCostly> {
+        self.charge(2)?;
+        let mut hasher = hashing.build_hasher();
+        std::mem::discriminant(value).hash(&mut hasher);
+        match value {
+            Value::Null => {}
+            Value::Bool(value) => value.hash(&mut hasher),
+            Value::Number(number) => match exact(number) {
+                Some(whole) => whole.hash(&mut hasher),
+                None => number.as_f64().map(f64::to_bits).hash(&mut hasher),
+            },
+            Value::String(text) => {
+                self.charge(text.len() / 64)?;
+                text.hash(&mut hasher);
+            }
+            Value::Array(items) => {
+                for item in items {
+                    hasher.write_u64(self.hash(item, hashing)?);
+                }
+            }
+            Value::Object(members) => {
+                // The order of the members does not matter.
+                let mut sum = 0_u64;
+                for (name, member) in members {
+                    sum = sum.wrapping_add(hashing.hash_one((name, self.hash(member, hashing)?)));
+                }
+                hasher.write_u64(sum);
+            }
+        }
+        Ok(hasher.finish())
     }
 
     fn properties(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value) -> Verdict {
@@ -242,31 +279,38 @@ impl<'v> Evaluation<'v> {
     }
 
     /// Returns the nodes that a property has to satisfy.
-    pub(crate) fn of_property(&mut self, properties: &Properties, name: &str) -> Result<Vec<NodeId>, TooCostly> {
-        let mut ids: Vec<_> = properties.named.get(name).copied().into_iter().collect();
+    pub(crate) fn of_property(
+        &mut self,
+        properties: &Properties,
+        name: &str,
+    ) -> Result<impl Iterator<Item = NodeId> + use<>, TooCostly> {
+        let named = properties.named.get(name).copied();
+        let mut matched = Vec::new();
         if !properties.patterns.is_empty() {
             let text = Value::String(name.to_owned());
             for (pattern, id) in &properties.patterns {
                 self.charge(pattern.cost(name.len()))?;
-                ids.extend(pattern.accepts(&text).then_some(*id));
+                matched.extend(pattern.accepts(&text).then_some(*id));
             }
         }
-        if ids.is_empty() {
-            ids.extend(properties.rest);
-        }
-        Ok(ids)
+        let rest = properties.rest.filter(|_| named.is_none() && matched.is_empty());
+        Ok(named.or(rest).into_iter().chain(matched))
     }
 
     /// Returns which members of a value the keywords of a node have evaluated, beside its own `unevaluated` ones.
     pub(crate) fn evaluated(&mut self, id: NodeId, value: &'v Value, members: usize) -> Result<Vec<bool>, TooCostly> {
         let mut marks = vec![false; members];
+        let mut named = Properties { named: FxHashMap::default(), patterns: Vec::new(), rest: None };
         let mut visited = FxHashSet::default();
         let mut left = vec![id];
         while let Some(at) = left.pop() {
             for keyword in &self.schema.node(at).keywords {
                 self.charge(1)?;
                 let is_own = at == id;
-                self.mark(keyword, is_own, value, &mut marks)?;
+                match keyword {
+                    Keyword::Properties(properties) if value.is_object() => self.add_names(properties, &mut named)?,
+                    keyword => self.mark(keyword, is_own, value, &mut marks)?,
+                }
                 for next in self.applied(keyword, value)? {
                     if visited.insert(next) && self.accepts(next, value)? {
                         left.push(next);
@@ -274,30 +318,39 @@ impl<'v> Evaluation<'v> {
                 }
             }
         }
+        for (mark, name) in marks.iter_mut().zip(value.as_object().into_iter().flat_map(serde_json::Map::keys)) {
+            *mark |= self.of_property(&named, name)?.next().is_some();
+        }
         Ok(marks)
+    }
+
+    /// Adds the names and patterns of some properties to those of others.
+    fn add_names(&mut self, properties: &Properties, all: &mut Properties) -> Result<(), TooCostly> {
+        self.charge(properties.named.len() + properties.patterns.len())?;
+        all.named.extend(properties.named.iter().map(|(name, id)| (name.clone(), *id)));
+        all.patterns.extend(properties.patterns.iter().map(|(pattern, id)| (Arc::clone(pattern), *id)));
+        all.rest = all.rest.or(properties.rest);
+        Ok(())
     }
 
     /// Marks the members that a keyword evaluates itself.
     fn mark(&mut self, keyword: &Keyword, is_own: bool, value: &'v Value, marks: &mut [bool]) -> Result<(), TooCostly> {
-        self.charge(marks.len())?;
         match (keyword, value) {
             (Keyword::Items { first, rest }, Value::Array(_)) => {
                 let count = if rest.is_some() { marks.len() } else { first.len() };
+                self.charge(count)?;
                 marks.iter_mut().take(count).for_each(|mark| *mark = true);
             }
             (Keyword::Contains { item: id, .. }, Value::Array(items)) => {
+                self.charge(marks.len())?;
                 for (mark, item) in marks.iter_mut().zip(items) {
                     *mark |= self.accepts(*id, item)?;
-                }
-            }
-            (Keyword::Properties(properties), Value::Object(members)) => {
-                for (mark, name) in marks.iter_mut().zip(members.keys()) {
-                    *mark |= !self.of_property(properties, name)?.is_empty();
                 }
             }
             (Keyword::UnevaluatedItems(_), Value::Array(_)) | (Keyword::UnevaluatedProperties(_), Value::Object(_))
                 if !is_own =>
             {
+                self.charge(marks.len())?;
                 marks.fill(true);
             }
             _ => {}

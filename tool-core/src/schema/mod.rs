@@ -23,7 +23,7 @@ pub(crate) mod validator;
 pub(crate) mod walk;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use drafts::to_draft_2020_12;
 pub use timestamp::ParseTimestampError;

@@ -19,6 +19,15 @@ pub(crate) struct Node {
     pub(crate) cost: usize,
     /// True if several subschemas lead here, so that one value may be checked more than once.
     pub(crate) is_shared: bool,
+    /// True if checking a value leads to other nodes.
+    pub(crate) is_compound: bool,
+}
+
+impl Node {
+    /// Returns true if the verdict on a value is worth remembering.
+    pub(crate) fn is_remembered(&self) -> bool {
+        self.is_shared && self.is_compound
+    }
 }
 
 /// A keyword, or several that work together.
@@ -109,6 +118,35 @@ impl Keyword {
             Self::DependentSchemas(all) => 1 + all.len(),
             _ => 1,
         }
+    }
+
+    /// Returns true if a value satisfies the keyword exactly if it, and its members, satisfy each of some nodes.
+    pub(crate) fn is_conjunction(&self) -> bool {
+        matches!(
+            self,
+            Self::Reference(_)
+                | Self::AllOf(_)
+                | Self::If { .. }
+                | Self::DependentSchemas(_)
+                | Self::Items { .. }
+                | Self::Properties(_)
+                | Self::PropertyNames(_)
+                | Self::UnevaluatedItems(_)
+                | Self::UnevaluatedProperties(_)
+        )
+    }
+
+    /// Returns true if a value is checked against other nodes too.
+    pub(crate) fn has_subschemas(&self) -> bool {
+        matches!(
+            self,
+            Self::Items { .. }
+                | Self::Contains { .. }
+                | Self::Properties(_)
+                | Self::PropertyNames(_)
+                | Self::UnevaluatedItems(_)
+                | Self::UnevaluatedProperties(_)
+        ) || !self.at_the_same_value().is_empty()
     }
 
     /// Returns the nodes that check the same value.

@@ -1,7 +1,7 @@
 //! The bare call: decode the arguments, run the tool, build the response. Every call has a response.
 
 use crate::arguments::coerce::Coercions;
-use crate::arguments::prepare::{PreparedArguments, check_length, prepare};
+use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length, prepare};
 use crate::arguments::problem;
 use crate::arguments::problem::{Problem, nearest};
 use crate::call::context::RunContext;
@@ -105,13 +105,18 @@ async fn run_untraced(
         }
         Err(Rejection::Context(error)) => builder.fail(error),
         // Boxed, so that a path which few calls take does not make every call's future larger.
-        Err(_) => Box::pin(run_repaired(builder, text, settings)).await,
+        Err(rejection) => Box::pin(run_repaired(builder, text, settings, rejection.refused())).await,
     }
 }
 
 /// Takes the slow path: finds the problems, coerces what can be coerced, and starts the tool again.
-async fn run_repaired(builder: ResponseBuilder<'_>, text: &str, settings: &DispatchSettings) -> ToolResponse {
-    let PreparedArguments { text, coerced, .. } = match repair(builder.tool, text, settings) {
+async fn run_repaired(
+    builder: ResponseBuilder<'_>,
+    text: &str,
+    settings: &DispatchSettings,
+    refused: Option<Box<RefusedArguments>>,
+) -> ToolResponse {
+    let PreparedArguments { text, coerced, .. } = match repair(builder.tool, text, refused, settings) {
         Ok(prepared) => prepared,
         Err(problems) => return builder.refuse(&problems),
     };
@@ -130,10 +135,11 @@ async fn run_repaired(builder: ResponseBuilder<'_>, text: &str, settings: &Dispa
 pub(crate) fn repair(
     tool: &FunctionTool,
     text: &str,
+    refused: Option<Box<RefusedArguments>>,
     settings: &DispatchSettings,
 ) -> Result<PreparedArguments, Vec<Problem>> {
     let validator = tool.definition().compiled.validator();
-    prepare(text, validator, settings.argument_bytes, settings.coercions)
+    prepare(text, refused, validator, settings.argument_bytes, settings.coercions)
 }
 
 /// Reports the parameters that were given a `null` which was read as absent.
@@ -306,6 +312,7 @@ impl<'a> ResponseBuilder<'a> {
             Rejection::Context(error) => self.fail(error),
             // The schema accepts the arguments, but a `Deserialize` implementation has stricter rules.
             Rejection::Arguments(error) => self.refuse(&[Problem::refused(error.path(), error.message())]),
+            Rejection::Refused(_) => self.fail(ToolError::internal("corrected arguments were refused")),
             Rejection::NotAdmitted => self.fail(ToolError::internal("a call without a gate was not admitted")),
         }
     }

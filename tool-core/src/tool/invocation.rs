@@ -2,11 +2,13 @@
 
 use crate::arguments::coerce::Coercions;
 use crate::arguments::fields::{ArgumentStruct, ObjectFields};
+use crate::arguments::prepare::RefusedArguments;
 use crate::call::context::{FromRunContext, RunContext};
 use crate::call::error::ToolError;
 use crate::call::output::ToolOutput;
 use crate::json::decoder::Decoder;
 use crate::json::{error, value};
+use crate::schema::evaluation::check;
 use crate::tool::definition::CompiledDefinition;
 use serde_json::Value;
 use std::pin::Pin;
@@ -30,10 +32,22 @@ pub enum Execution<'a> {
 pub enum Rejection {
     /// The arguments do not decode. The slow path finds the problems.
     Arguments(error::Error),
+    /// The schema refuses the arguments. The slow path corrects them, or finds the problems.
+    Refused(Box<RefusedArguments>),
     /// A context parameter is not available.
     Context(ToolError),
     /// The arguments are valid, and the gate did not admit the call.
     NotAdmitted,
+}
+
+impl Rejection {
+    /// Returns the arguments that the slow path takes over.
+    pub(crate) fn refused(self) -> Option<Box<RefusedArguments>> {
+        match self {
+            Self::Refused(refused) => Some(refused),
+            Self::Arguments(_) | Self::Context(_) | Self::NotAdmitted => None,
+        }
+    }
 }
 
 impl From<error::Error> for Rejection {
@@ -76,11 +90,15 @@ impl<'a> Invocation<'a> {
     pub fn decode<A: ArgumentStruct<'a>>(self) -> Result<A, Rejection> {
         let InvocationFrame { text, tool, coercions, .. } = self.0;
         let schema = &tool.schema;
+        if schema.needs_validator && !self.0.validated {
+            // The types alone cannot prove what the schema demands.
+            self.parse_valid()?;
+        }
         let mut fields = ObjectFields::new(text, &schema.nulls, coercions.null_as_absent, schema.probe.as_deref());
         fields.decoder.begin_object()?;
         match A::decode(&mut fields) {
             // A bare call of most tools has nothing left to check.
-            Ok(args) if !schema.needs_validator && self.0.gate.is_none() && fields.are_exact() => Ok(args),
+            Ok(args) if self.0.gate.is_none() && fields.are_exact() => Ok(args),
             Ok(args) => self.accept(&mut fields.decoder, fields.nulls_as_absent).map(|()| args),
             Err(error) => Err(fields.locate(error, A::PARAMETERS).into()),
         }
@@ -95,10 +113,6 @@ impl<'a> Invocation<'a> {
         decoder.end()?;
         if nulls != 0 {
             self.0.nulls.store(nulls, Ordering::Relaxed);
-        }
-        if self.0.tool.schema.needs_validator && !self.0.validated {
-            // The types alone cannot prove what the schema demands.
-            self.parse_valid()?;
         }
         self.admit()
     }
@@ -137,11 +151,16 @@ impl<'a> Invocation<'a> {
     pub(crate) fn parse_valid(self) -> Result<Value, Rejection> {
         use serde::de::Error;
         let parsed = value::parse(self.0.text).map_err(|_| error::Error::custom("not JSON"))?;
-        let is_valid = |value| self.0.validated || self.0.tool.validator().is_valid(value);
-        if parsed.duplicates.is_empty() && is_valid(&parsed.value) {
-            return Ok(parsed.value);
+        let check = |value| match self.0.tool.validator().compiled() {
+            Ok(_) if self.0.validated => Some(Ok(true)),
+            Ok(compiled) => Some(check(compiled, value)),
+            Err(_) => None,
+        };
+        let verdict = if parsed.duplicates.is_empty() { check(&parsed.value) } else { None };
+        match verdict {
+            Some(Ok(true)) => Ok(parsed.value),
+            verdict => Err(Rejection::Refused(Box::new(RefusedArguments { parsed, verdict }))),
         }
-        Err(error::Error::custom("the schema does not accept it").into())
     }
 }
 

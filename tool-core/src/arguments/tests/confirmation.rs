@@ -57,7 +57,7 @@ fn it_is_taken_out_of_the_arguments_and_told_apart() {
     let tools = shop();
     let validator = tools.definitions().next().expect("two").compiled.validator();
     let prepared = |text: &str| {
-        let prepared = prepare(text, validator, 1 << 20, Coercions::ALL).expect(text);
+        let prepared = prepare(text, None, validator, 1 << 20, Coercions::ALL).expect(text);
         (prepared.text, prepared.confirm_duplicate)
     };
     let without = r#"{"what":"tea"}"#.to_owned();
@@ -66,7 +66,7 @@ fn it_is_taken_out_of_the_arguments_and_told_apart() {
     assert_eq!(prepared(r#"{"what":"tea","confirm_duplicate":null}"#), (without.clone(), None));
     assert_eq!(prepared(r#"{"what":"tea","confirm_duplicate":"true"}"#), (without.clone(), Some(true)));
     assert_eq!(prepared(r#"{"what":"tea"}"#), (without, None));
-    let wrong = prepare(r#"{"what":"tea","confirm_duplicate":3}"#, validator, 1 << 20, Coercions::ALL);
+    let wrong = prepare(r#"{"what":"tea","confirm_duplicate":3}"#, None, validator, 1 << 20, Coercions::ALL);
     assert_eq!(wrong.expect_err("no boolean").len(), 1);
 }
 

@@ -5,6 +5,7 @@ use crate::arguments::prepare::prepare;
 use crate::arguments::tests::coerce_with;
 use crate::arguments::validate::validate;
 use crate::schema::example::minimal_example;
+use crate::schema::tests::evaluation;
 use crate::schema::validator::Validator;
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -134,9 +135,17 @@ proptest! {
     }
 
     #[test]
+    fn a_refusal_by_any_keyword_names_a_problem(schema in evaluation::schema(), value in evaluation::value()) {
+        let validator = Validator::new(schema.clone());
+        let problems = validate(&validator, &value);
+        prop_assert_eq!(problems.is_empty(), validator.is_valid(&value), "{} {}", schema, value);
+        prop_assert!(!problems.iter().any(|problem| problem.to_string().contains("steps")), "{} {}", schema, value);
+    }
+
+    #[test]
     fn what_is_prepared_is_accepted(schema in schema(), value in value()) {
         let validator = Validator::new(schema.clone());
-        if let Ok(prepared) = prepare(&value.to_string(), &validator, 1 << 20, Coercions::ALL) {
+        if let Ok(prepared) = prepare(&value.to_string(), None, &validator, 1 << 20, Coercions::ALL) {
             prop_assert!(validator.is_valid(&serde_json::from_str(&prepared.text).expect("it is JSON")));
         }
     }

@@ -39,7 +39,7 @@ fn problems(value: &Value, schema: &Value) -> Vec<String> {
 }
 
 fn prepared(text: &str, schema: &Value) -> Result<PreparedArguments, Vec<Problem>> {
-    prepare(text, &Validator::for_tool(schema.clone()), 1 << 20, Coercions::ALL)
+    prepare(text, None, &Validator::for_tool(schema.clone()), 1 << 20, Coercions::ALL)
 }
 
 /// The schema of `create_event`.

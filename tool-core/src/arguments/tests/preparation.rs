@@ -37,7 +37,7 @@ fn whole_numbers_beyond_64_bits_keep_their_digits() {
     let schema = json!({"type": "object", "properties": {
         "wide": {"type": "integer"}, "list": {"type": "array", "items": {"type": "number"}}, "count": {"type": "integer"}}});
     let validator = Validator::for_tool(schema.clone());
-    let prepared = |text: &str| prepare(text, &validator, 1 << 20, Coercions::ALL).expect(text).text;
+    let prepared = |text: &str| prepare(text, None, &validator, 1 << 20, Coercions::ALL).expect(text).text;
     let text = r#"{"wide":170141183460469231731687303715884105727,"list":[1,-9223372036854775809,0.5],"count":"5"}"#;
     assert_eq!(
         prepared(text),
@@ -98,7 +98,7 @@ fn whole_floats_are_written_as_integers() {
 fn a_text_over_the_cap_is_refused_unread() {
     let schema = event();
     let caps = 10;
-    let found = prepare("{\"title\": 1}", &Validator::new(schema.clone()), caps, Coercions::ALL);
+    let found = prepare("{\"title\": 1}", None, &Validator::new(schema.clone()), caps, Coercions::ALL);
     assert_eq!(
         found.expect_err("too long")[0].to_string(),
         "arguments: expected at most 10 bytes of JSON, got 12 bytes, send less at once"
@@ -130,7 +130,7 @@ fn without_switches_arguments_are_taken_as_they_are() {
     let schema = event();
     let validator = Validator::new(schema.clone());
     for text in ["", "null", "\"{}\""] {
-        assert!(prepare(text, &validator, 1 << 20, Coercions::NONE).is_err());
+        assert!(prepare(text, None, &validator, 1 << 20, Coercions::NONE).is_err());
     }
 }
 

@@ -4,7 +4,7 @@ use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::tests::{decode, path_of, refuses, takes};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{Error as _, IgnoredAny};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -194,6 +194,15 @@ fn containers_beside_one_another_do_not_add_to_the_depth() {
 fn an_error_is_one_pointer_wide() {
     assert_eq!(size_of::<Error>(), size_of::<usize>());
     assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
+}
+
+#[test]
+fn only_the_first_errors_of_a_text_get_words() {
+    let worded = || {
+        let _decoder = Decoder::new("");
+        (0..100).filter(|n| Error::custom(n).message() == n.to_string()).count()
+    };
+    assert_eq!((worded(), worded()), (64, 64));
 }
 
 #[test]

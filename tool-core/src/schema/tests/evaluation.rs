@@ -10,7 +10,7 @@ fn any_of(values: &[Value]) -> Union<BoxedStrategy<Value>> {
     Union::new(values.iter().map(|value| Just(value.clone()).boxed()))
 }
 
-fn value() -> impl Strategy<Value = Value> {
+pub(crate) fn value() -> impl Strategy<Value = Value> {
     let edges = [
         json!(null),
         json!(true),
@@ -65,7 +65,7 @@ fn leaf() -> impl Strategy<Value = Value> {
     ])
 }
 
-fn schema() -> impl Strategy<Value = Value> {
+pub(crate) fn schema() -> impl Strategy<Value = Value> {
     let inner = leaf().prop_recursive(3, 24, 4, |inner| {
         let list = || prop::collection::vec(inner.clone(), 1..5);
         let many = prop::collection::vec(inner.clone(), 9..12);

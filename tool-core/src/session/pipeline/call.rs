@@ -1,6 +1,6 @@
 //! The way of a governed call, from its arrival to its response, and the calls of one step.
 
-use crate::arguments::prepare::{PreparedArguments, check_length};
+use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length};
 use crate::arguments::{Fingerprint, Problem};
 use crate::call::context::{CallContext, SessionHandle};
 use crate::call::error::MASKED;
@@ -190,15 +190,17 @@ impl<'a> CallCx<'a> {
                 report_nulls(&mut response, self.tool, &frame);
                 response
             }
-            Err(Rejection::Arguments(_)) => self.catch_panics(Box::pin(self.repair_and_run(gate))).await,
+            Err(rejection @ (Rejection::Arguments(_) | Rejection::Refused(_))) => {
+                self.catch_panics(Box::pin(self.repair_and_run(gate, rejection.refused()))).await
+            }
         }
     }
 
     /// Repairs arguments that did not decode, and runs the call with them, or refuses it with every problem.
-    async fn repair_and_run(&self, gate: &AdmissionGate<'_>) -> ToolResponse {
+    async fn repair_and_run(&self, gate: &AdmissionGate<'_>, refused: Option<Box<RefusedArguments>>) -> ToolResponse {
         let settings = self.settings();
         let PreparedArguments { text, coerced, confirm_duplicate } =
-            match repair(self.tool, self.request.arguments(), settings) {
+            match repair(self.tool, self.request.arguments(), refused, settings) {
                 Ok(prepared) => prepared,
                 Err(problems) => return self.refuse(gate, &problems).await,
             };
@@ -211,6 +213,7 @@ impl<'a> CallCx<'a> {
                 self.refuse(gate, &[Problem::refused(error.path(), error.message())]).await
             }
             Err(Rejection::Context(error)) => self.without_context(gate, error).await,
+            Err(rejection @ Rejection::Refused(_)) => self.answer().reject(rejection),
         };
         if !coerced.is_empty() {
             response.optional_meta().coerced = coerced;

@@ -150,7 +150,7 @@ pub(crate) fn session_over() -> ToolError {
 /// Returns the canonical text of arguments as a model sent them, after repair. Arguments that cannot be repaired are
 /// returned unchanged.
 pub(crate) fn canonical_sent_arguments(session: &SessionInner, tool: &FunctionTool, text: &str) -> String {
-    match repair(tool, text, session.tools.context.settings()) {
+    match repair(tool, text, None, session.tools.context.settings()) {
         Ok(prepared) => tool.definition().compiled.equality().canonical_text(&prepared.text),
         Err(_) => text.to_owned(),
     }
