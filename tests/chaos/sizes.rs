@@ -189,7 +189,7 @@ fn deep_members_of_meta_and_deep_payloads_are_refused() {
     let output = ToolOutput::new(1).meta("deep", deep_value());
     assert_eq!(output.data_json(), Ok("1"));
     let error = Intent::custom("acme.deep", deep_value()).expect_err("refused");
-    assert!(error.contains("nests deeper than 128"), "{error}");
+    assert!(error.contains("nests deeper than 100"), "{error}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
+use tool_core::json::unless_too_deep;
 use tool_core::{ProviderTool, ToolContext, ToolDefinition};
 
 /// Declares the tools of a context to a provider.
@@ -179,11 +180,15 @@ fn choose_provider_tools(
     for tool in tools {
         if only_functions {
             mixed.skip(tool.id(), "`only_single_type` is set, and the request has function tools");
-        } else if let Some(config) = tool.config(&provider.id()) {
-            mixed.chosen.push((tool.id().to_owned(), config));
-            mixed.answered.extend(tool.answered_here().into_iter().map(str::to_owned));
-        } else {
-            mixed.skip(tool.id(), &format!("it is not a tool of {provider}"));
+            continue;
+        }
+        match tool.config(&provider.id()).map(unless_too_deep) {
+            Some(Some(config)) => {
+                mixed.chosen.push((tool.id().to_owned(), config));
+                mixed.answered.extend(tool.answered_here().into_iter().map(str::to_owned));
+            }
+            Some(None) => mixed.skip(tool.id(), "its configuration nests deeper than 128"),
+            None => mixed.skip(tool.id(), &format!("it is not a tool of {provider}")),
         }
     }
     match form {

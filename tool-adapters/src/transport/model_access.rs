@@ -12,6 +12,7 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::time::Duration;
 use tool_core::ToolError;
+use tool_core::json::unless_too_deep;
 use tool_core::session::ModelInfo;
 use tool_core::time::CENTURY;
 
@@ -87,9 +88,14 @@ impl<T> ProviderModel<T> {
     }
 
     /// Adds a setting of the provider to the top level of the request's body, such as `temperature`, or to the setup of a
-    /// live session, such as Gemini's `generationConfig`.
+    /// live session, such as Gemini's `generationConfig`. A value that nests deeper than 128 is left out.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.extra.insert(name.into(), value.into());
+        let name = name.into();
+        if let Some(value) = unless_too_deep(value.into()) {
+            self.extra.insert(name, value);
+        } else {
+            tracing::error!(setting = %name.escape_debug(), "a setting nests deeper than 128; it is left out");
+        }
         self
     }
 

@@ -180,6 +180,18 @@ async fn invalid_row_is_reported_and_others_load() {
     }
 }
 
+// T9
+#[tokio::test]
+async fn settings_that_nest_100_000_deep_are_no_record() {
+    let database = Database::sqlite();
+    let driver = database.driver().await;
+    driver.add("alice", "email").await;
+    let deep = format!("{{\"a\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    database.by_hand(&format!("UPDATE tool_agent_records SET config = '{deep}'")).await.expect("it is changed");
+    let loaded = driver.0.load("alice").await.expect("the store loads");
+    assert!(loaded.tools.is_empty() && loaded.unreadable[0].reason.contains("`config`"), "{:?}", loaded.unreadable);
+}
+
 #[tokio::test]
 async fn postgres_versions_show_other_paths_and_truncation() {
     let Some(schema) = Schema::on_server().await else { return };

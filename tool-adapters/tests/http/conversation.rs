@@ -47,6 +47,18 @@ async fn runs_three_steps_with_each_provider() {
     }
 }
 
+// T9
+#[tokio::test]
+async fn leaves_out_a_setting_that_nests_100_000_deep() {
+    let server = Server::start([Answer::events(&text(Provider::OpenAiChat, "Hello."))]).await;
+    let deep = (0..100_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+    let model = model(Provider::OpenAiChat, &server).setting("user", "u-1").setting("logit_bias", deep);
+    let reply = AgentLoop::new(session().await.0, model).prompt("Hello?").await;
+    assert!(reply.error.is_none(), "{reply:?}");
+    let requests = server.requests();
+    assert!(requests[0].body["user"] == "u-1" && requests[0].body.get("logit_bias").is_none());
+}
+
 #[tokio::test]
 async fn continues_a_history_with_another_provider() {
     for (first, second) in PROVIDERS.into_iter().zip(PROVIDERS.into_iter().cycle().skip(1)) {

@@ -10,7 +10,7 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::split;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -198,6 +198,52 @@ async fn quarantines_invalid_tools_and_imports_the_rest() {
     assert_eq!(quarantined.last().map(|tool| tool.reason.clone()), Some(QuarantineReason::Duplicate));
     let tools = ToolContext::builder().with(imported).build().expect("tools");
     assert_eq!(tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>(), ["good"]);
+}
+
+/// Serves a tool over lines. Answers its call with this text as the result, and the next call with `{"content": []}`.
+async fn serve_lines(stream: DuplexStream, answer: String) {
+    let (from, mut to) = split(stream);
+    let (mut lines, mut answers) = (BufReader::new(from).lines(), [answer, r#"{"content": []}"#.into()].into_iter());
+    while let Ok(Some(line)) = lines.next_line().await {
+        let request = serde_json::from_str::<Value>(&line).expect("a message");
+        let result = match request["method"].as_str().unwrap_or_default() {
+            "initialize" => {
+                let info = json!({"name": "lines", "version": "1"});
+                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}).to_string()
+            }
+            "tools/list" => json!({"tools": [declared("deep")]}).to_string(),
+            "tools/call" => answers.next().unwrap_or_default(),
+            _ => continue,
+        };
+        let line = format!("{{\"jsonrpc\": \"2.0\", \"id\": {}, \"result\": {result}}}\n", request["id"]);
+        to.write_all(line.as_bytes()).await.expect("the client reads");
+    }
+}
+
+// T9
+#[test]
+fn drops_results_that_nest_100_000_deep() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let structured = format!("{{\"content\": [], \"structuredContent\": {{\"a\": {deep}}}}}");
+    let unknown = format!("{{\"content\": [{{\"type\": \"other\", \"a\": {deep}}}]}}");
+    for answer in [structured, unknown] {
+        let run = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+            runtime.expect("a runtime").block_on(async {
+                let (ours, theirs) = tokio::io::duplex(1 << 20);
+                tokio::spawn(serve_lines(theirs, answer));
+                let (from, to) = split(ours);
+                let imported = McpClient::streams("lines", from, to).connect().await.expect("an import");
+                let session = session(imported).await;
+                let refused = session.call(ToolCall::new("1", "deep", "{}")).await;
+                // The client drops a message that it cannot read.
+                assert_eq!(refused.error().map(|error| error.kind), Some(ErrorKind::Timeout));
+                assert!(session.call(ToolCall::new("2", "deep", "{}")).await.is_ok());
+            });
+        };
+        // A stack that is too small to follow the value.
+        std::thread::Builder::new().stack_size(512 << 10).spawn(run).expect("a thread").join().expect("no panic");
+    }
 }
 
 #[tokio::test]

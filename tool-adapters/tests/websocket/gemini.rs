@@ -2,7 +2,7 @@
 
 use crate::peer::Server;
 use crate::support::{answer, call, gemini, model, talk_with, text_message, turn_complete};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
 use tool_adapters::Provider;
@@ -167,6 +167,17 @@ async fn sends_audio_and_raw_messages_in_order() {
     assert_eq!(peer.receive().await, json!({"realtimeInput": {"audio": audio}}));
     assert_eq!(peer.receive().await, json!({"realtimeInput": {"audioStreamEnd": true}}));
     assert_eq!(peer.receive().await, json!({"realtimeInput": {"activityStart": {}}}));
+}
+
+// T9
+#[tokio::test]
+async fn does_not_send_a_raw_message_that_nests_100_000_deep() {
+    let server = Server::start().await;
+    let (talk, mut peer) = gemini(&server).await;
+    let deep = (0..100_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+    talk.live.input().raw(deep).await.expect("accepted");
+    talk.live.input().audio_end().await.expect("accepted");
+    assert_eq!(peer.receive().await, json!({"realtimeInput": {"audioStreamEnd": true}}));
 }
 
 #[tokio::test]

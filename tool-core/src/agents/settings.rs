@@ -6,7 +6,9 @@ use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools, is_id};
 use crate::agents::store::{AgentStoreError, RecordWrite, SecretsWrite};
 use crate::agents::tokens::Tokens;
+use crate::arguments::Problem;
 use crate::call::error::ToolError;
+use crate::json::nested::{MAX_STORED_DEPTH, unless_deeper};
 use crate::text;
 use crate::tool::{Action, SecretDocument, ToolsetFactory, ToolsetMetadata};
 use serde_json::{Map, Value};
@@ -103,13 +105,13 @@ impl Agents {
     /// Begins a new record of a toolset, which is enabled. [`save`](RecordBuilder::save) writes it.
     pub fn add(&self, agent: impl Into<String>, tool: impl Into<String>) -> RecordBuilder {
         let write = RecordWrite::new(agent, tool, Value::Object(Map::new()));
-        RecordBuilder { agents: self.clone(), write, secrets: None, before: None }
+        RecordBuilder { agents: self.clone(), write, too_deep: false, secrets: None, before: None }
     }
 
     /// Begins a change of a record that was read. [`save`](RecordBuilder::save) writes it.
     pub fn edit(&self, record: &AgentTools) -> RecordBuilder {
         let before = Some(record.clone());
-        RecordBuilder { agents: self.clone(), write: RecordWrite::of(record), secrets: None, before }
+        RecordBuilder { agents: self.clone(), write: RecordWrite::of(record), too_deep: false, secrets: None, before }
     }
 
     /// Removes a record that was read, with its secrets. Fails with `Conflict` if it has changed since.
@@ -298,6 +300,8 @@ fn is_empty(secrets: &SecretDocument) -> bool {
 pub struct RecordBuilder {
     agents: Agents,
     write: RecordWrite,
+    /// True if the settings nest too deep to be stored. They are left out.
+    too_deep: bool,
     secrets: Option<SecretDocument>,
     /// The record that is changed.
     before: Option<AgentTools>,
@@ -307,8 +311,9 @@ impl RecordBuilder {
     /// Sets all settings: a JSON object. Settings are stored as given, and defaults are filled in when the toolset is
     /// configured, so that a new default reaches records that leave the setting out.
     pub fn config(mut self, config: impl Into<Value>) -> Self {
-        let config = config.into();
-        self.write.config = if config.is_null() { Value::Object(Map::new()) } else { config };
+        let config = unless_deeper(config.into(), MAX_STORED_DEPTH);
+        self.too_deep = config.is_none();
+        self.write.config = config.filter(|config| !config.is_null()).unwrap_or_else(|| Value::Object(Map::new()));
         self
     }
 
@@ -348,8 +353,12 @@ impl RecordBuilder {
     /// every problem, in `Several` if there is more than one kind; `Key` if the secrets cannot be sealed; `Store` if the
     /// record was added, changed or removed by another writer, or the store failed.
     pub async fn save(self) -> Result<AgentTools, AgentError> {
-        let Self { agents, mut write, secrets, before } = self;
+        let Self { agents, mut write, too_deep, secrets, before } = self;
         check_ids(&write.agent, Some(&write.tool))?;
+        if too_deep {
+            let problem = Problem::new("", format!("at most {MAX_STORED_DEPTH} nested levels"), "more");
+            return Err(AgentError::new(write.agent, write.tool, AgentErrorKind::InvalidConfig(problem.into())));
+        }
         agents.check(&write, secrets.as_ref(), before.as_ref())?;
         if let Some(secrets) = &secrets {
             write.secrets = agents.seal(&write, secrets)?;

@@ -2,6 +2,7 @@
 
 use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools, is_id};
+use crate::json::nested::{MAX_STORED_DEPTH, is_deeper, unless_deeper};
 use crate::session::journal::object_safe;
 use crate::trace::redaction::Redaction;
 use futures_util::FutureExt;
@@ -157,8 +158,10 @@ pub enum SecretsWrite {
 }
 
 impl RecordWrite {
-    /// Creates a write of a record that does not exist yet.
+    /// Creates a write of a record that does not exist yet. Settings that nest deeper than 100 become null, which
+    /// [`check`](Self::check) refuses.
     pub fn new(agent: impl Into<String>, tool: impl Into<String>, config: Value) -> Self {
+        let config = unless_deeper(config, MAX_STORED_DEPTH).unwrap_or_default();
         let record = AgentTools { config, ..AgentTools::new(agent, tool, 0) };
         Self { expected: Precondition::Absent, ..Self::of(&record) }
     }
@@ -196,19 +199,10 @@ impl RecordWrite {
         if !self.config.is_object() {
             return Err(AgentStoreError::Unreadable("expected settings as a JSON object".into()));
         }
-        if is_deeper(&self.config, 100) {
+        if is_deeper(&self.config, MAX_STORED_DEPTH) {
             return Err(AgentStoreError::Unreadable("expected settings of at most 100 nested levels".into()));
         }
         Ok(())
-    }
-}
-
-fn is_deeper(value: &Value, levels: usize) -> bool {
-    let inside = |value| levels == 0 || is_deeper(value, levels - 1);
-    match value {
-        Value::Array(items) => levels == 0 || items.iter().any(inside),
-        Value::Object(members) => levels == 0 || members.values().any(inside),
-        _ => false,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::call::mode::Mode;
 use crate::call::progress::Progress;
 use crate::call::response::ToolResponse;
 use crate::call::tool_call::{Arguments, ToolCall};
+use crate::json::nested::unless_too_deep;
 use crate::text::Name;
 use crate::trace;
 use crate::trace::cost::Cost;
@@ -180,7 +181,10 @@ impl RunContext {
 
     /// Emits an intent: a request to the runtime beside the result. A call's intents are part of its response, in order.
     pub fn emit(&self, intent: Intent) {
-        self.intents().lock().push(intent);
+        match intent.checked() {
+            Ok(intent) => self.intents().lock().push(intent),
+            Err(problem) => tracing::error!(%problem, "failed to emit an intent"),
+        }
     }
 
     /// Returns a key that is the same for every attempt at the same call, for services that accept idempotency keys.
@@ -365,15 +369,15 @@ impl RunContextBuilder {
         self
     }
 
-    /// Sets the host's settings for the run. Defaults to null.
+    /// Sets the host's settings for the run. Defaults to null, which replaces settings that nest deeper than 128.
     pub fn config(mut self, config: impl Into<Value>) -> Self {
-        self.session.config = Arc::new(config.into());
+        self.session.config = Arc::new(flat_or_null(config.into()));
         self
     }
 
-    /// Sets the session's state. Defaults to null.
+    /// Sets the session's state. Defaults to null, which replaces a state that nests deeper than 128.
     pub fn state(mut self, state: Value) -> Self {
-        self.call.state = OnceLock::from(Arc::new(state));
+        self.call.state = OnceLock::from(Arc::new(flat_or_null(state)));
         self
     }
 
@@ -493,6 +497,13 @@ impl<T: Send + Sync + 'static> FromRunContext<'_> for UserData<T> {
             ))
         })
     }
+}
+
+fn flat_or_null(value: Value) -> Value {
+    unless_too_deep(value).unwrap_or_else(|| {
+        tracing::error!("settings or a state of a run context nest deeper than 128; they are left out");
+        Value::Null
+    })
 }
 
 /// The session's state, read-only. Tools change it by returning intents.

@@ -1,6 +1,6 @@
 //! Intents: requests to the runtime that a tool makes beside its result.
 
-use crate::json::nested::unless_too_deep;
+use crate::json::nested::{MAX_STORED_DEPTH, unless_deeper};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub enum Intent {
     Custom {
         /// The name: at least two parts, separated by dots.
         name: String,
-        /// The payload, which the host interprets.
+        /// The payload, which the host interprets. It nests at most 100 deep.
         payload: Value,
     },
 }
@@ -36,9 +36,18 @@ impl Intent {
         if parts.len() < 2 || parts.iter().any(|part| part.is_empty()) {
             return Err(format!("intent `{name}` needs a namespace, such as `acme.{}`", name.trim_matches('.')));
         }
-        match unless_too_deep(payload) {
+        Self::Custom { name, payload }.checked()
+    }
+
+    /// Refuses a payload that no store could give back, and drops it without recursion.
+    pub(crate) fn checked(self) -> Result<Self, String> {
+        let Self::Custom { name, payload } = self else { return Ok(self) };
+        match unless_deeper(payload, MAX_STORED_DEPTH) {
             Some(payload) => Ok(Self::Custom { name, payload }),
-            None => Err(format!("the payload of intent `{name}` nests deeper than 128; make it flatter")),
+            None => Err(format!(
+                "the payload of intent `{}` nests deeper than {MAX_STORED_DEPTH}; make it flatter",
+                name.escape_debug()
+            )),
         }
     }
 

@@ -45,8 +45,15 @@ const RESERVED: [&str; 13] = [
 
 impl ToolOutput {
     /// Creates a result with this data. Where the data does not serialise, the call fails with INTERNAL.
+    ///
+    /// Data that nests deeper than 128 does not serialise. If it nests deeper than 256, it is leaked, because dropping it
+    /// would recurse as deep. A tool that returns a `serde_json::Value` itself leaks nothing.
     pub fn new(data: impl Serialize) -> Self {
-        encode(&data, MAX_BYTES).unwrap_or_else(|error| Self { data: Err(error), kind: OutputKind::Data, meta: None })
+        encode_owned(data, MAX_BYTES).unwrap_or_else(|error| Self {
+            data: Err(error),
+            kind: OutputKind::Data,
+            meta: None,
+        })
     }
 
     /// Creates a result of content parts, such as text and images.
@@ -65,7 +72,10 @@ impl ToolOutput {
 
     /// Adds an intent: a request to the runtime beside the result.
     pub fn intent(mut self, intent: Intent) -> Self {
-        self.meta_mut().intents.push(intent);
+        match intent.checked() {
+            Ok(intent) => self.meta_mut().intents.push(intent),
+            Err(problem) => return self.warning(problem),
+        }
         self
     }
 
@@ -219,6 +229,33 @@ fn finish(writer: JsonWriter, written: Result<(), WriteError>, bytes: usize) -> 
     }
     written.map_err(|error| ToolError::internal(format!("failed to serialise the result: {error}")))?;
     Ok(ToolOutput { data: Ok(writer.into_text()), kind: OutputKind::Data, meta: None })
+}
+
+/// Serialises a value of any type, and drops it.
+#[inline]
+pub(crate) fn encode_owned<T: Serialize>(value: T, bytes: usize) -> Result<ToolOutput, ToolError> {
+    let encoded = encode(&value, bytes);
+    if encoded.as_ref().map_or(true, |output| output.meta.is_some()) {
+        drop_or_leak(value);
+    }
+    encoded
+}
+
+/// The deepest that a value may nest whose own `Drop` recurses.
+const MAX_DROP_DEPTH: u32 = 256;
+
+/// The part of a value whose depth is measured, in bytes of JSON.
+const MEASURED_BYTES: usize = 16 << 20;
+
+/// Drops a value that was not written to its end, or leaks it where its own `Drop` could exceed the stack.
+#[cold]
+fn drop_or_leak<T: Serialize>(value: T) {
+    let mut writer = JsonWriter::with_depth(MEASURED_BYTES, MAX_DROP_DEPTH);
+    // The outcome is in the writer.
+    let _ = value.serialize(&mut writer);
+    if writer.is_too_deep() {
+        std::mem::forget(value);
+    }
 }
 
 /// Serialises a value that may nest too deep for its own `Drop`, which recurses.

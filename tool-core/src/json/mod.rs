@@ -21,7 +21,7 @@ pub(crate) mod writer;
 
 pub use crate::json::deserializer::parse_strict;
 pub use crate::json::error::Error;
-pub use crate::json::nested::is_nested_too_deep;
+pub use crate::json::nested::{is_nested_too_deep, unless_too_deep};
 
 #[cfg(test)]
 mod tests;

@@ -5,27 +5,44 @@ use serde_json::Value;
 /// The deepest that a value may nest, as in texts.
 const MAX_DEPTH: usize = 128;
 
+/// The deepest that a value may nest which is stored. JSON parsers limit the depth, and a store wraps the value in others.
+pub(crate) const MAX_STORED_DEPTH: usize = 100;
+
 /// Returns true for a value that nests deeper than 128.
 pub fn is_nested_too_deep(value: &Value) -> bool {
-    let mut open = vec![(value, 0)];
+    is_deeper(value, MAX_DEPTH)
+}
+
+/// Returns true for a value that nests deeper than a limit.
+pub(crate) fn is_deeper(value: &Value, limit: usize) -> bool {
+    // Most values and most members are texts and numbers.
+    let is_container = |value: &Value| value.is_array() || value.is_object();
+    if !is_container(value) {
+        return false;
+    }
+    let mut open = vec![(value, 1)];
     while let Some((value, depth)) = open.pop() {
-        // Most members are texts and numbers.
-        let inside = |value: &&Value| value.is_array() || value.is_object();
+        if depth > limit {
+            return true;
+        }
+        let inside = |value: &&Value| is_container(value);
         match value {
             Value::Array(items) => open.extend(items.iter().filter(inside).map(|item| (item, depth + 1))),
             Value::Object(members) => open.extend(members.values().filter(inside).map(|member| (member, depth + 1))),
             _ => {}
-        }
-        if depth >= MAX_DEPTH && inside(&value) {
-            return true;
         }
     }
     false
 }
 
 /// Returns the value, unless it nests deeper than 128. That one is dropped without recursion.
-pub(crate) fn unless_too_deep(value: Value) -> Option<Value> {
-    if is_nested_too_deep(&value) {
+pub fn unless_too_deep(value: Value) -> Option<Value> {
+    unless_deeper(value, MAX_DEPTH)
+}
+
+/// Returns the value, unless it nests deeper than a limit. That one is dropped without recursion.
+pub(crate) fn unless_deeper(value: Value, limit: usize) -> Option<Value> {
+    if is_deeper(&value, limit) {
         drop_iteratively(value);
         return None;
     }

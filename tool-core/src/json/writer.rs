@@ -26,6 +26,7 @@ pub(crate) struct JsonWriter {
     text: String,
     limit: usize,
     depth: u32,
+    max_depth: u32,
     full: bool,
     /// The limit, while the next string is to be written as it is. The limit in force is 0 then, so that every write
     /// takes the slow path, which alone looks at this.
@@ -37,7 +38,18 @@ pub(crate) struct JsonWriter {
 impl JsonWriter {
     /// Makes a writer that stops at `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { text: String::with_capacity(CAPACITY), limit, depth: 0, full: false, verbatim: None, in_key: false }
+        Self::with_depth(limit, MAX_DEPTH)
+    }
+
+    /// Makes a writer that stops at `limit` bytes, or at containers that nest deeper than `max_depth`.
+    pub(crate) fn with_depth(limit: usize, max_depth: u32) -> Self {
+        let text = String::with_capacity(CAPACITY);
+        Self { text, limit, depth: 0, max_depth, full: false, verbatim: None, in_key: false }
+    }
+
+    /// Returns true if the depth stopped the writer.
+    pub(crate) fn is_too_deep(&self) -> bool {
+        self.depth > self.max_depth
     }
 
     /// Returns true if the limit stopped the writer. The text then holds all whole characters up to the limit.
@@ -87,7 +99,7 @@ impl JsonWriter {
     /// Opens a container.
     fn open(&mut self, bracket: &str) -> Result<(), WriteError> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
+        if self.is_too_deep() {
             return Err(WriteError::new("it nests deeper than 128"));
         }
         self.push(bracket)

@@ -2,7 +2,7 @@
 
 use crate::call::{Confirmation, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::inner::SessionInner;
-use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, ToolChoice};
+use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
 use crate::session::pipeline::call::{distinct_calls, run_step};
 use crate::session::pipeline::cx::canonical_sent_arguments;
 use crate::tool::{ToolDefinition, spans};
@@ -82,6 +82,7 @@ pub(crate) async fn reply<M: Model>(
             Err(error) => return Reply { error: Some(error), ..reply },
         };
         step.text = step.text.filter(|text| !text.is_empty());
+        step.native = step.native.and_then(RawTurn::unless_too_deep);
         // Under `ToolChoice::None`, calls are ignored and not answered.
         if step.calls.is_empty() || tool_choice == ToolChoice::None {
             // The provider's raw turn would bring ignored calls into the history.

@@ -2,6 +2,7 @@
 
 use crate::call::context::{CallContext, RunContext, SessionContext, SessionHandle};
 use crate::call::{Mode, ToolResponse};
+use crate::json::nested::unless_too_deep;
 use crate::registry::ToolContext;
 use crate::session::handle::Session;
 use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner, SessionResources};
@@ -47,6 +48,8 @@ pub struct SessionBuilder {
     update_sink: Option<Arc<UpdateSink>>,
     prompt_tokens: Option<u64>,
     tools: Option<ToolContext>,
+    /// True if the configuration nests too deep. It is left out.
+    too_deep: bool,
 }
 
 impl SessionBuilder {
@@ -59,6 +62,7 @@ impl SessionBuilder {
             update_sink: None,
             prompt_tokens: None,
             tools: None,
+            too_deep: false,
         }
     }
 
@@ -83,7 +87,9 @@ impl SessionBuilder {
     /// Sets the configuration that tools read by [`RunContext::config`]. If the session is already open in this process, its
     /// first configuration stays.
     pub fn config(mut self, config: impl Into<Value>) -> Self {
-        self.context.config = Arc::new(config.into());
+        let config = unless_too_deep(config.into());
+        self.too_deep = config.is_none();
+        self.context.config = Arc::new(config.unwrap_or_default());
         self
     }
 
@@ -142,6 +148,9 @@ impl SessionBuilder {
     async fn open(self) -> Result<Session, OpenError> {
         if !(1..=512).contains(&self.id.as_str().len()) {
             return Err(OpenError::InvalidId);
+        }
+        if self.too_deep {
+            return Err(OpenError::InvalidConfig);
         }
         let tools = match &self.tools {
             Some(tools) => self.runtime.tools_of(tools).map_err(OpenError::Tools)?,

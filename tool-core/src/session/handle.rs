@@ -1,6 +1,7 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
 use crate::call::{Intent, Mode, ToolCall, ToolResponse};
+use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{Reply, reply};
 use crate::session::approvals::PendingCall;
@@ -155,7 +156,19 @@ impl Session {
     }
 
     /// Changes the state for the host, for example after the pending message was spoken.
+    ///
+    /// # Errors
+    ///
+    /// The store failed, or a value nests deeper than 100.
     pub async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
+        for change in changes {
+            if let StateChange::Value(name, value) = change
+                && is_deeper(value, MAX_STORED_DEPTH)
+            {
+                let name = name.escape_debug();
+                return Err(StoreError::new(format!("`{name}` nests deeper than {MAX_STORED_DEPTH}; make it flatter")));
+            }
+        }
         self.0.updates.note_changes(changes);
         self.0.record.change(changes).await
     }

@@ -4,7 +4,7 @@
 //! specific conversion comes first. An alias of `Result` counts as a `Result`; another type of that name does not.
 
 use crate::call::error::{IntoToolError, ToolError, with_causes};
-use crate::call::output::{BoundedArray, IntoToolOutput, encode, encode_tree};
+use crate::call::output::{BoundedArray, IntoToolOutput, encode_owned, encode_tree};
 use crate::tool::invocation;
 use crate::tool::invocation::{Execution, Invocation, ToolResult};
 use crate::trace::body::{BodySpan, ReturnedSpan, SpanEnding, open_agent, open_tool};
@@ -120,7 +120,7 @@ impl IsData {
     /// Serialises the value.
     #[inline]
     pub fn answer<T: Returned>(self, value: T, call: Invocation<'_>) -> Execution<'_> {
-        Execution::Done(encode(&value, call.0.output_bytes))
+        Execution::Done(encode_owned(value, call.0.output_bytes))
     }
 }
 
@@ -145,7 +145,7 @@ async fn collect<T: Stream<Item: Serialize>>(stream: T, call: Invocation<'_>) ->
     let mut list = BoundedArray::new(bytes);
     let mut resumed = Instant::now();
     while let Some(item) =
-        std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await.map(|item| encode(&item, bytes))
+        std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await.map(|item| encode_owned(item, bytes))
     {
         let item = item?.data?;
         call.0.ctx.progress().message(&*item);

@@ -1,5 +1,6 @@
 //! The functions and the handle by which a program opens spans and describes them.
 
+use crate::json::nested::unless_too_deep;
 use crate::trace::collector::Collector;
 use crate::trace::instrumented::{Instrumented, WithSpan};
 use crate::trace::propagation::DistributedContext;
@@ -63,7 +64,8 @@ pub fn in_scope<T>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: imp
 
 /// Sets an attribute of the current span, under its OpenTelemetry name. A later value replaces an earlier one.
 ///
-/// A span has at most 64 attributes, and a value at most 1,024 characters. Outside of any span this does nothing.
+/// A span has at most 64 attributes, and a value at most 1,024 characters. A value that nests deeper than 128 is left out.
+/// Outside of any span this does nothing.
 pub fn attribute(key: &'static str, value: impl Into<Value>) {
     if let Some(span) = current() {
         set_attribute(&span, key, value.into());
@@ -71,7 +73,7 @@ pub fn attribute(key: &'static str, value: impl Into<Value>) {
 }
 
 fn set_attribute(span: &OpenSpan, key: &'static str, value: Value) {
-    if span.is_active() {
+    if let Some(value) = unless_too_deep(value).filter(|_| span.is_active()) {
         span.change(|details| details.set_attribute(key, value));
     }
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
 mod support;
+#[path = "../runtime/support_deep.rs"]
+mod support_deep;
 #[path = "../runtime/support_log.rs"]
 #[allow(dead_code, reason = "the runtime's tests use all of it")]
 mod support_log;
@@ -11,6 +13,7 @@ mod actions;
 mod approvals;
 mod cancelled;
 mod collisions;
+mod deep_values;
 mod enabling;
 mod failures;
 mod grants;

@@ -3,6 +3,7 @@
 
 mod support;
 mod support_b;
+mod support_deep;
 mod support_log;
 
 mod approvals;
@@ -11,6 +12,7 @@ mod cancel;
 mod confirm;
 mod context;
 mod deadlines;
+mod deep_values;
 mod duplicates;
 mod empties;
 mod errors;

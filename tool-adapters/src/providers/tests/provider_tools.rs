@@ -9,6 +9,7 @@ use crate::providers::provider::Provider;
 use crate::providers::provider_tools::UserLocation;
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use tool_core::tool::ProviderId;
 use tool_core::{ProviderTool, ToolContext, tool};
 
 fn location() -> UserLocation {
@@ -272,4 +273,28 @@ fn a_secret_is_sent_and_not_shown() {
     assert!(declared.json().get().contains("hunter2"));
     assert!(!format!("{remote:?} {tools:?} {declared:?} {:?}", declared.report()).contains("hunter2"));
     assert_eq!(remote.config(&Provider::OpenAiResponses.id()).expect("taken")["headers"]["x-key"], "hunter2");
+}
+
+#[derive(Debug)]
+struct Deep;
+
+impl ProviderTool for Deep {
+    fn id(&self) -> &'static str {
+        "deep"
+    }
+
+    fn config(&self, _: &ProviderId) -> Option<Value> {
+        Some((0..100_000).fold(Value::Null, |inner, _| Value::Array(vec![inner])))
+    }
+}
+
+// T9
+#[test]
+fn a_provider_tool_that_nests_100_000_deep_is_skipped() {
+    let tools = ToolContext::builder().with(Deep).build().expect("sound tools");
+    for provider in Provider::ALL {
+        let declared = declare(provider, &tools);
+        assert!(declared.report().skipped.iter().any(|skipped| skipped.id == "deep"), "{provider}");
+        assert!(!declared.json().get().contains("[[["), "{provider}");
+    }
 }

@@ -8,6 +8,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+use tool_core::json::unless_too_deep;
 use tool_core::session::Turn;
 use tool_core::{ToolError, ToolResponse};
 
@@ -137,8 +138,12 @@ impl LiveInput {
         self.send(HostInput::Decide(token.into(), Decision::Denied)).await
     }
 
-    /// Sends a message in the provider's own form.
+    /// Sends a message in the provider's own form. A message that nests deeper than 128 is not sent.
     pub async fn raw(&self, message: Value) -> Result<(), ConversationEnded> {
+        let Some(message) = unless_too_deep(message) else {
+            tracing::error!("a raw message nests deeper than 128; it is not sent");
+            return Ok(());
+        };
         self.send(HostInput::Raw(message)).await
     }
 

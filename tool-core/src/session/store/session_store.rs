@@ -163,6 +163,9 @@ pub enum OpenError {
     /// The id is empty, or longer than 512 bytes.
     #[error("expected a session id of 1 to 512 bytes")]
     InvalidId,
+    /// The configuration nests deeper than 128.
+    #[error("expected a configuration of at most 128 nested levels")]
+    InvalidConfig,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

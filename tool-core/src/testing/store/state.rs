@@ -1,7 +1,9 @@
 //! Tests of a session's state and its audit log.
 
+use crate::call::intent::Intent;
 use crate::call::mode::Mode;
-use crate::session::state::{SessionState, StateChange};
+use crate::json::nested::MAX_STORED_DEPTH;
+use crate::session::state::{AuditEntry, SessionState, StateChange};
 use crate::session::store::session_store::Settlement;
 use crate::testing::store::driver::{HOUR, StoreUnderTest, entry, session, settled, text, waiting};
 use serde_json::{Map, Value, json};
@@ -9,6 +11,11 @@ use tokio::task::JoinSet;
 
 fn value(name: &str, value: Value) -> StateChange {
     StateChange::Value(name.to_owned(), value)
+}
+
+/// Returns a value that nests as deep as a session lets it.
+fn deepest() -> Value {
+    (0..MAX_STORED_DEPTH).fold(Value::Null, |inner, _| Value::Array(vec![inner]))
 }
 
 fn message(text: &str) -> StateChange {
@@ -59,6 +66,7 @@ pub async fn values_come_back_as_they_were(store: &impl StoreUnderTest) {
     let values = json!({
         "": "an empty name", "a:b": false, "numbers": [9_007_199_254_740_993_u64, u64::MAX, i64::MIN, 1.5, 1e300, 0],
         "empty": {"list": [], "object": {}, "text": ""}, "text": "\u{0} \r\n \"ü\" \u{1F980}", "{tag}": [[[[]]]],
+        "deep": deepest(),
     });
     let Value::Object(values) = values else { panic!("an object") };
     let changes = values.iter().map(|(name, to)| value(name, to.clone())).collect::<Vec<_>>();
@@ -106,7 +114,9 @@ pub async fn audit_log_is_in_order_and_outlives_the_turn(store: &impl StoreUnder
     session.settle(Settlement { audit: &[entry(0), entry(1)], ..settled() }).await;
     assert!(session.next_turn().await.is_some());
     session.settle(Settlement { audit: &[entry(2)], ..settled() }).await;
-    let all = [0, 1, 2].map(entry);
+    let deep = AuditEntry { intent: Intent::Custom { name: "acme.deep".to_owned(), payload: deepest() }, ..entry(3) };
+    session.settle(Settlement { audit: std::slice::from_ref(&deep), ..settled() }).await;
+    let all = [entry(0), entry(1), entry(2), deep];
     assert_eq!(session.0.audit(), all);
     assert_eq!(text(store).await.0.audit(), all);
 }

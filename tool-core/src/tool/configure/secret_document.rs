@@ -1,6 +1,7 @@
 //! The secrets of a toolset as JSON, and their removal from messages that may quote them.
 
 use crate::call::error::ToolError;
+use crate::json::nested::{drop_iteratively, is_nested_too_deep};
 use crate::tool::configure::credentials::{TokenSource, debug_as_secret};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -24,10 +25,12 @@ impl SecretDocument {
         Self::from_json("{}".to_owned())
     }
 
-    /// Creates a document from a value, and wipes the value.
+    /// Creates a document from a value, and wipes the value. Of a value that nests deeper than 128, the document has an
+    /// empty text, which is not JSON.
     pub fn from_value(mut value: Value) -> Self {
-        let text = value.to_string();
+        let text = if is_nested_too_deep(&value) { String::new() } else { value.to_string() };
         wipe(&mut value);
+        drop_iteratively(value);
         Self::from_json(text)
     }
 
@@ -103,11 +106,14 @@ impl Drop for WipedValue {
 
 /// Wipes the texts of a value from memory.
 pub(crate) fn wipe(value: &mut Value) {
-    match value {
-        Value::String(text) => text.zeroize(),
-        Value::Array(items) => items.iter_mut().for_each(wipe),
-        Value::Object(members) => members.values_mut().for_each(wipe),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => text.zeroize(),
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values_mut()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 }
 

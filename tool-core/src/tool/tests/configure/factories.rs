@@ -8,6 +8,7 @@ use crate::tool::configure::credentials::Auth;
 use crate::tool::configure::credentials::{AccessToken, Secret, TokenSource};
 use crate::tool::configure::secret_document::SecretDocument;
 use crate::tool::configure::{Configure, ConfigureError, ToolsetFactory};
+use futures_util::FutureExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -191,4 +192,16 @@ async fn removes_secrets_from_a_toolset_error() {
         panic!("made")
     };
     assert_eq!(error.message(), "bad pin \"[hidden]\"; see ?pin=[hidden]");
+}
+
+// T9
+#[test]
+fn deep_settings_do_not_configure_a_toolset() {
+    let configure = || {
+        let deep = (0..100_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+        let plain = factory("factories_plain").expect("linked");
+        let configured = plain.configure(deep, SecretDocument::none()).now_or_never();
+        assert!(matches!(configured, Some(Err(ConfigureError::Config(_)))));
+    };
+    std::thread::Builder::new().stack_size(256 << 10).spawn(configure).expect("a thread").join().expect("no panic");
 }
