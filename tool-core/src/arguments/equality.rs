@@ -237,25 +237,27 @@ fn hash_value(decoder: &mut Decoder<'_>, hasher: &mut FoldHasher<'_>) -> Result<
 fn hash_number(decoder: &mut Decoder<'_>, hasher: &mut FoldHasher<'_>) -> Result<(), Error> {
     let start = decoder.place();
     let number = decoder.number()?;
-    if let Some(digits) = unheld(number, decoder.text_since(start)) {
-        hasher.write_u8(b'#');
-        hash_string(&digits, hasher);
-        return Ok(());
-    }
     let whole = match number {
-        ParsedNumber::Unsigned(value) => i128::from(value),
-        ParsedNumber::Signed(value) => i128::from(value),
+        ParsedNumber::Unsigned(value) => Some(value.into()),
+        ParsedNumber::Signed(value) => Some(value.into()),
         ParsedNumber::Big(value) | ParsedNumber::Float(value) | ParsedNumber::Rounded(value) => {
-            let Some(whole) = exact_float(value) else {
+            if let Some(digits) = unheld(number, decoder.text_since(start)) {
+                hasher.write_u8(b'#');
+                hash_string(&digits, hasher);
+                return Ok(());
+            }
+            let whole = exact_float(value);
+            if whole.is_none() {
                 hasher.write_u8(b'.');
                 hasher.write_u64(value.to_bits());
-                return Ok(());
-            };
+            }
             whole
         }
     };
-    hasher.write_u8(b'0');
-    hasher.write_i128(whole);
+    if let Some(whole) = whole {
+        hasher.write_u8(b'0');
+        hasher.write_i128(whole);
+    }
     Ok(())
 }
 

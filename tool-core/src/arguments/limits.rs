@@ -128,7 +128,10 @@ impl Number {
                 Some(b) => Some(a.cmp(&b)),
                 None => (a as f64).partial_cmp(&b),
             },
-            (Self::Float(_), Self::Int(_)) => other.compare(self).map(Ordering::reverse),
+            (Self::Float(a), Self::Int(b)) => match exact_float(a) {
+                Some(a) => Some(a.cmp(&b)),
+                None => a.partial_cmp(&(b as f64)),
+            },
         }
     }
 }

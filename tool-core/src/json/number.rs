@@ -133,6 +133,7 @@ fn whole_digits(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the text of a number that its float does not hold: all digits of a whole number, or the fraction as it is.
+#[inline]
 pub(crate) fn unheld(number: ParsedNumber, text: &str) -> Option<Cow<'_, str>> {
     match number {
         ParsedNumber::Big(float) => whole_digits(text).filter(|digits| is_rounded(float, digits)),

@@ -172,9 +172,9 @@ impl Log {
             let free = needed.max(limit / 2);
             let mut dropped = 0;
             while limit.saturating_sub(self.entries.len() - dropped) < free
-                && let Some((_, rest)) = read(&self.entries[dropped..])
+                && let Some((_, name, text)) = layout(&self.entries[dropped..])
             {
-                dropped = self.entries.len() - rest.len();
+                dropped += HEADER + name + text;
             }
             self.entries.drain(..dropped);
         }
@@ -200,16 +200,25 @@ fn header(call: &AnsweredCall<'_>, text: &str) -> [u8; HEADER] {
     header
 }
 
+/// Returns the header of the first entry, and the lengths of its name and its text.
+fn layout(entries: &[u8]) -> Option<(&[u8; HEADER], usize, usize)> {
+    let header = entries.first_chunk::<HEADER>()?;
+    Some((header, number(header, 4) as usize, u16::from_le_bytes([header[0], header[1]]).into()))
+}
+
+fn number(header: &[u8; HEADER], at: usize) -> u32 {
+    u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+}
+
 /// Decodes the first entry, and returns it with the entries after it.
 fn read(entries: &[u8]) -> Option<(AnsweredCall<'_>, &[u8])> {
-    let (header, rest) = entries.split_first_chunk::<HEADER>()?;
-    let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    let (name, rest) = rest.split_at_checked(number(4) as usize)?;
-    let (text, rest) = rest.split_at_checked(u16::from_le_bytes([header[0], header[1]]).into())?;
+    let (header, name, text) = layout(entries)?;
+    let (name, rest) = entries.get(HEADER..)?.split_at_checked(name)?;
+    let (text, rest) = rest.split_at_checked(text)?;
     let call = AnsweredCall {
         tool: str::from_utf8(name).unwrap_or_default(),
-        turn: number(8).into(),
-        micros: number(12),
+        turn: number(header, 8).into(),
+        micros: number(header, 12),
         error: ErrorKind::ALL.get(usize::from(header[2]).wrapping_sub(1)).copied(),
         arguments: str::from_utf8(text).unwrap_or_default(),
         truncated: header[3] != 0,
