@@ -4,7 +4,7 @@ use crate::call::error::{MASKED, ToolError};
 use crate::call::intent::Intent;
 use crate::call::meta::{OptionalMeta, OutputKind};
 use crate::call::truncation::{SizeUnit, Truncated, close_partial};
-use crate::json::nested::{drop_iteratively, unless_too_deep};
+use crate::json::nested::{MAX_STORED_DEPTH, drop_iteratively, unless_deeper};
 use crate::json::writer::{JsonWriter, WriteError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,8 +85,9 @@ impl ToolOutput {
         if RESERVED.contains(&&*key) {
             return self.warning(format!("`{key}` of `meta` is reserved and was not set"));
         }
-        let Some(value) = unless_too_deep(value.into()) else {
-            return self.warning(format!("`{key}` of `meta` nests deeper than 128 and was not set"));
+        // Stores keep the response, and give it back from JSON text.
+        let Some(value) = unless_deeper(value.into(), MAX_STORED_DEPTH) else {
+            return self.warning(format!("`{key}` of `meta` nests deeper than {MAX_STORED_DEPTH} and was not set"));
         };
         self.meta_mut().extra.insert(key, value);
         self

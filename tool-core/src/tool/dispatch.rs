@@ -38,6 +38,9 @@ impl Default for DispatchSettings {
 
 impl FunctionTool {
     /// Calls the tool outside any tool context, with the default limits.
+    ///
+    /// A method of a toolset with a `#[setup]` needs that setup first. Only a context knows this of the tools of a
+    /// [`Toolset`](crate::Toolset) written by hand.
     pub async fn call(&self, arguments: impl Into<Arguments<'_>>, ctx: &RunContext) -> ToolResponse {
         let arguments = arguments.into();
         if let Some(error) = self.setup().and_then(|setup| setup.missing()) {

@@ -10,7 +10,7 @@ use std::mem::forget;
 use tool_core::session::{History, Model, ModelRequest, ModelStep, OpenError, RawTurn, StateChange};
 use tool_core::tool::ProviderId;
 use tool_core::trace::{self, Collector};
-use tool_core::{ErrorKind, Intent, Mode, Policy, RunContext, ToolError, ToolOutput, tool};
+use tool_core::{ErrorKind, Intent, Mode, Policy, RunContext, ToolError, ToolOutput, ToolResponse, tool};
 
 /// Return a value.
 #[tool]
@@ -93,6 +93,25 @@ fn value_of_129_levels_is_refused_and_of_128_written() {
     on_small_stack(async || {
         assert!(ToolOutput::new(deep_value(128)).data_json().is_ok());
         assert!(ToolOutput::new(deep_value(129)).data_json().is_err());
+    });
+}
+
+/// Return as much as is allowed.
+#[tool]
+fn deepest() -> ToolOutput {
+    let intent = Intent::custom("acme.deep", deep_value(100)).expect("allowed");
+    ToolOutput::new(deep_value(128)).meta("deep", deep_value(100)).meta("deeper", deep_value(101)).intent(intent)
+}
+
+// T9
+#[test]
+fn deepest_response_can_be_read_again() {
+    on_small_stack(async || {
+        let response = tools![deepest].call("deepest", "{}", &RunContext::detached()).await;
+        let text = response.to_json();
+        assert!(text.contains("`deeper` of `meta` nests deeper than 100 and was not set"), "{text}");
+        let read = serde_json::from_str::<ToolResponse>(&text).expect("it can be read");
+        assert_eq!(read.to_json(), text);
     });
 }
 
