@@ -419,9 +419,91 @@ fn of_texts() -> Vec<Shape> {
     ]
 }
 
+fn of_wide_schemas() -> Vec<Shape> {
+    let none = || json!({});
+    let objects: Vec<Value> = (0..3_000).map(|n| json!({"a": n, "b": [n, n]})).collect();
+    let names: Vec<_> = (0..20_000).map(|n| format!("p{n}")).collect();
+    let dependent: Map<String, Value> = (0..2_000).map(|n| (format!("k{n:05}"), json!(["x", "y", "z"]))).collect();
+    let required = |n: usize| json!({"type": "object", "required": [format!("r{n}")]});
+    let patterns: Vec<_> = (0..400).map(|n| json!({"pattern": format!("^[a-z ]*{n}$")})).collect();
+    let any: Vec<_> = (0..40).map(|n| json!({"contains": {"const": n}})).collect();
+    vec![
+        imported(
+            "an enum of 3,000 objects, a megabyte",
+            &json!({"items": {"enum": objects}}),
+            none(),
+            &many(r#"{"a":1}"#),
+        ),
+        imported("a long constant, a megabyte", &json!({"items": {"const": names}}), none(), &many("[\"p0\"]")),
+        imported("20,000 required names, many objects", &json!({"items": {"required": names}}), none(), &many("{}")),
+        imported("2,000 dependent names, a megabyte", &json!({"dependentRequired": dependent}), none(), &members("1")),
+        imported(
+            "3,000 required branches, a megabyte",
+            &json!({"items": {"oneOf": (0..3_000).map(required).collect::<Vec<_>>()}}),
+            none(),
+            &many(r#"{"r1":1,"r2":1}"#),
+        ),
+        imported(
+            "400 patterns of one text",
+            &json!({"anyOf": patterns}),
+            none(),
+            &format!("\"{}\"", "a ".repeat(LARGE / 2)),
+        ),
+        imported("400 patterns of many texts", &json!({"items": {"anyOf": patterns}}), none(), &many("\"some words\"")),
+        imported(
+            "unevaluatedItems over 40 contains",
+            &json!({"anyOf": any, "unevaluatedItems": {"type": "string"}}),
+            none(),
+            &many("1"),
+        ),
+        imported(
+            "names against a chain of 40 anyOf",
+            &json!({"propertyNames": first()}),
+            chain(40, |next| json!({"anyOf": [next, next]}), json!({"maxLength": 2})),
+            &members("1"),
+        ),
+        imported(
+            "objects as texts in objects as texts",
+            &json!({"items": {"type": "object", "properties": {"a": {"type": "object"}}}}),
+            none(),
+            &many(r#""{\\"a\\":\\"{}\\"}""#),
+        ),
+        imported(
+            "a choice of 100 for each of many texts",
+            &json!({"items": {"anyOf": (0..100).map(|n| json!({"type": "array", "items": {"const": n}})).collect::<Vec<_>>()}}),
+            none(),
+            &many("\"[1]\""),
+        ),
+        imported(
+            "400 properties in each of many objects",
+            &json!({"items": {"type": "object", "properties": (0..400).map(|n| (format!("p{n}"), json!({"type": "integer"}))).collect::<Map<_, _>>(), "additionalProperties": false}}),
+            none(),
+            &many(r#"{"p1":"x","q":2}"#),
+        ),
+        imported(
+            "multiples of a fraction, a megabyte",
+            &json!({"items": {"multipleOf": 0.001}}),
+            none(),
+            &many("0.0015"),
+        ),
+        imported(
+            "dates, a megabyte",
+            &json!({"items": {"format": "date-time"}}),
+            none(),
+            &many("\"2026-13-01T00:00:00Z\""),
+        ),
+        imported(
+            "long texts with limits",
+            &json!({"items": {"maxLength": 10, "minLength": 5}}),
+            none(),
+            &many(&format!("\"{}\"", "ä".repeat(4_000))),
+        ),
+    ]
+}
+
 /// Returns every shape.
 pub(crate) fn all() -> Vec<Shape> {
-    [of_types(), of_untagged_types(), of_references(), of_keywords(), of_large_arrays(), of_texts()]
+    [of_types(), of_untagged_types(), of_references(), of_keywords(), of_wide_schemas(), of_large_arrays(), of_texts()]
         .into_iter()
         .flatten()
         .collect()
