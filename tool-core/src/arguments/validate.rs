@@ -335,9 +335,8 @@ impl<'v> ProblemReporter<'v> {
             self.problems.push(problem);
             return Ok(());
         }
-        self.evaluation.charge(choice.branches.len())?;
         let mut meant = Vec::new();
-        for (id, shape) in choice.branches.iter().zip(&forms.shapes) {
+        for (id, shape) in choice.branches.iter().zip(&forms.shapes).filter(|_| forms.shapes.len() <= COMPARED) {
             if shape.fits(value) && self.fits(*id, value)? {
                 meant.push(*id);
             }
@@ -445,7 +444,7 @@ fn common_tag(shapes: &[Shape]) -> Option<(String, Vec<Value>)> {
     Some((name.clone(), values))
 }
 
-/// The number of names that an unknown one is compared with.
+/// The number of names that an unknown one is compared with, and of forms that a value without one is compared with.
 const COMPARED: usize = 200;
 
 /// Returns the hint for an unknown name: the nearest known one, or those that there are.

@@ -239,9 +239,15 @@ impl<'v> Evaluation<'v> {
 
     fn properties(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value) -> Verdict {
         let Some(members) = value.as_object() else { return Ok(true) };
-        self.charge(members.len())?;
         match keyword {
+            Keyword::Properties(Properties { named, patterns, rest: None })
+                if patterns.is_empty() && named.len() < members.len() =>
+            {
+                self.charge(named.len())?;
+                self.all(named.iter().filter_map(|(name, id)| Some((*id, members.get(name)?))))
+            }
             Keyword::Properties(properties) => {
+                self.charge(members.len())?;
                 for (name, member) in members {
                     for id in self.of_property(properties, name)? {
                         if !self.accepts(id, member)? {
@@ -252,6 +258,7 @@ impl<'v> Evaluation<'v> {
                 Ok(true)
             }
             Keyword::PropertyNames(id) => {
+                self.charge(members.len())?;
                 for name in members.keys() {
                     if !self.accepts_name(*id, name)? {
                         return Ok(false);
@@ -260,6 +267,7 @@ impl<'v> Evaluation<'v> {
                 Ok(true)
             }
             Keyword::UnevaluatedProperties(rest) => {
+                self.charge(members.len())?;
                 let evaluated = self.evaluated(id, value, members.len())?;
                 let left = members.values().zip(evaluated).filter(|(_, evaluated)| !evaluated);
                 self.all(left.map(|(member, _)| (*rest, member)))
