@@ -1,6 +1,7 @@
 //! The cost of hostile input, as multiples: instructions, counted by callgrind, of an input and of one twice as large, and the
 //! memory of an event beside its size. No time is measured.
 
+mod arguments;
 #[path = "../benches/works/callgrind.rs"]
 mod callgrind;
 #[path = "../benches/counting.rs"]
@@ -34,7 +35,7 @@ impl Shape {
 
 fn shapes() -> Vec<Shape> {
     let only = std::env::args().nth(1).filter(|name| !name.starts_with('-')).unwrap_or_default();
-    let all = texts::shapes().into_iter().chain(streams::shapes()).chain(schemas::shapes());
+    let all = arguments::shapes().into_iter().chain(texts::shapes()).chain(streams::shapes()).chain(schemas::shapes());
     all.filter(|shape| shape.name.contains(&only)).collect()
 }
 

@@ -13,15 +13,17 @@ async fn handle(_arguments: Value, _ctx: &RunContext) -> Result<Value, ToolError
     Ok(Value::Null)
 }
 
-fn context(schema: &str) -> ToolContext {
+pub(crate) fn raw(schema: &str) -> FunctionTool {
     let parameters = serde_json::from_str(schema).unwrap_or_else(|error| panic!("{error}: {schema}"));
-    let raw = RawTool { name: "raw".into(), description: "A raw tool".into(), parameters };
-    let tool = FunctionTool::raw(raw, handle);
-    ToolContext::builder().with(tool).build().expect("sound tools")
+    FunctionTool::raw(RawTool { name: "raw".into(), description: "A raw tool".into(), parameters }, handle)
+}
+
+fn context(schema: &str) -> ToolContext {
+    ToolContext::builder().with(raw(schema)).build().expect("sound tools")
 }
 
 /// Schemas with `@` for the many parts, each with its part.
-const SCHEMAS: [(&str, &str, &str); 19] = [
+const SCHEMAS: [(&str, &str, &str); 20] = [
     (
         "branches of the root",
         r#"{"type":"object","anyOf":[@]}"#,
@@ -77,6 +79,11 @@ const SCHEMAS: [(&str, &str, &str); 19] = [
         "definitions",
         r#"{"type":"object","properties":{"a":{"anyOf":[{"type":"null"}]}},"$defs":{@},"allOf":[{"properties":{"b":{"$ref":"%/$defs/d 0"}}}]}"#,
         r#""d ~":{"type":"object","properties":{"n":{"$ref":"%/$defs/d ~"}},"required":["n"]}"#,
+    ),
+    (
+        "objects",
+        r#"{"type":"object","properties":{@},"$defs":{"d":{"type":"string","pattern":"^x"}}}"#,
+        r#""p~":{"type":"object","properties":{"x":{"type":"integer","minimum":~},"y":{"$ref":"%/$defs/d"},"z":{"anyOf":[{"type":"string"},{"type":"null"}]}}}"#,
     ),
     (
         "references",

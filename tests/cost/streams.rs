@@ -93,6 +93,16 @@ pub(crate) fn shapes() -> Vec<Shape> {
         ),
         (
             Provider::OpenAiChat,
+            "calls in pieces",
+            String::new(),
+            [
+                chat(r#"{"index":~,"id":"c~","function":{"name":"f","arguments":"{\"a\":"}}"#),
+                chat(r#"{"index":~,"function":{"arguments":"1}"}}"#),
+            ]
+            .join("\n"),
+        ),
+        (
+            Provider::OpenAiChat,
             "names in pieces",
             String::new(),
             chat(r#"{"index":0,"function":{"name":"x~"}}"#),

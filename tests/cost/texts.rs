@@ -1,20 +1,8 @@
-//! Arguments, and texts that are redacted.
+//! Texts that are redacted.
 
 use crate::Shape;
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use tool_core::trace::Redaction;
-use tool_core::{RunContext, ToolContext, tool};
-
-/// Keep labels.
-#[tool]
-fn labels(
-    /// The labels
-    #[arg(flatten)]
-    all: BTreeMap<String, u32>,
-) -> usize {
-    all.len()
-}
 
 /// Repeats a text, with the number in place of `~`.
 pub(crate) fn repeat(parts: usize, text: &str, between: &str) -> String {
@@ -22,15 +10,7 @@ pub(crate) fn repeat(parts: usize, text: &str, between: &str) -> String {
 }
 
 pub(crate) fn shapes() -> Vec<Shape> {
-    let mut shapes = vec![Shape::new("arguments: a flattened map", |parts| {
-        let tools = ToolContext::builder().with(labels).build().expect("sound tools");
-        let arguments = format!("{{{}}}", repeat(parts * 4, r#""label_~":~"#, ","));
-        Box::new(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-            let response = runtime.block_on(tools.call("labels", &*arguments, &RunContext::detached()));
-            assert!(black_box(response).is_ok());
-        })
-    })];
+    let mut shapes = Vec::new();
     for (what, part, between) in [
         ("members", r#""member_~":"x""#, ","),
         ("names and values", r#""name":"api_key","value":"x""#, ","),

@@ -6,7 +6,6 @@ use crate::suite::{BROKEN, EITHER, SOUND};
 use crate::tape::Tape;
 use proptest::prelude::*;
 use serde_json::Value;
-use std::time::{Duration, Instant};
 use tool_core::ErrorKind;
 use tool_core::call::Arguments;
 
@@ -149,10 +148,9 @@ fn duplicate_keys_are_refused_at_every_depth() {
     }
 }
 
-// V9: what is exponential in the nesting would not end. The deadline is far above what these take.
+// V9. `tests/cost` counts what they take.
 #[test]
-fn deeply_nested_choices_are_refused_in_time() {
-    let began = Instant::now();
+fn deeply_nested_choices_have_one_answer() {
     let deep_choice = "[".repeat(120) + &"]".repeat(120);
     taken("untagged", format!("{{\"value\":{deep_choice}}}"));
     let all = "{\"All\":[".repeat(60) + &"]}".repeat(60);
@@ -161,7 +159,6 @@ fn deeply_nested_choices_are_refused_in_time() {
     taken("recursive", format!("{{\"value\":{not}}}"));
     taken("untagged", format!("{{\"value\":[{}]}}", vec!["\"x\""; 20_000].join(",")));
     taken("tree", format!("{{\"value\":{}}}", "{\"size\":\"1\",\"children\":[".repeat(60) + &"]}".repeat(60)));
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
 proptest! {

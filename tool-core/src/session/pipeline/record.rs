@@ -163,7 +163,7 @@ pub(crate) fn is_empty(data: &str) -> bool {
     empty.unwrap_or(false) && json.end().is_ok()
 }
 
-fn is_empty_object(json: &mut Decoder<'_>) -> Result<bool, Error> {
+pub(crate) fn is_empty_object(json: &mut Decoder<'_>) -> Result<bool, Error> {
     json.open()?;
     let (mut members, mut collections) = (0, 0);
     while json.next_key(members == 0)?.is_some() {

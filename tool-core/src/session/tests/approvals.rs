@@ -194,7 +194,7 @@ fn mutate(text: &mut String, dice: &mut Dice) {
     *text = characters.into_iter().collect();
 }
 
-// R-C2
+// R-C2. `tests/cost` holds that a long one is refused by its length.
 #[test]
 fn malformed_token_has_no_id() {
     let token = Signer::new(KEY).sign(&pending());
@@ -203,6 +203,7 @@ fn malformed_token_has_no_id() {
         String::new(),
         ".".to_owned(),
         ".".repeat(TOKEN),
+        format!("{}.{}", "0".repeat(ID), "0".repeat(1 << 20)),
         zeros.clone(),
         "é".repeat(TOKEN / 2),
         token.to_uppercase(),
@@ -217,18 +218,6 @@ fn malformed_token_has_no_id() {
         assert_eq!(Signer::id_of(&text), None, "{text:?}");
         assert!(!Signer::new(KEY).verify(&text, &pending()), "{text:?}");
     }
-}
-
-// R-C2
-#[test]
-fn huge_token_is_refused_by_its_length() {
-    let huge = "0".repeat(64 << 20);
-    let began = std::time::Instant::now();
-    for _ in 0..1_000 {
-        assert_eq!(Signer::id_of(&huge), None);
-    }
-    // Reading each character a thousand times would take seconds.
-    assert!(began.elapsed().as_millis() < 500);
 }
 
 // R-C2

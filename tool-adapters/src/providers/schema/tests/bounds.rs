@@ -5,7 +5,6 @@ use crate::providers::provider::Provider::{Gemini, GeminiJsonSchema, Ollama, Ope
 use crate::providers::report::ChangeKind;
 use crate::providers::schema::tests::{parameter, project, projected, reported};
 use serde_json::{Map, Value, json};
-use std::time::{Duration, Instant};
 
 /// The values in a value.
 fn size(value: &Value) -> usize {
@@ -33,10 +32,8 @@ fn references_that_fan_out_stop_at_a_budget() {
     definitions.insert("d40".to_owned(), json!({"type": "string"}));
     let schema = json!({"type": "object", "properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
     for provider in Provider::ALL {
-        let begun = Instant::now();
         let projection = projected(provider, &schema);
         assert!(size(&projection.schema) < 30_000, "{provider}: {}", size(&projection.schema));
-        assert!(begun.elapsed() < Duration::from_secs(2), "{provider}: {:?}", begun.elapsed());
     }
     let changes = projected(Gemini, &schema).changes;
     assert!(changes.iter().any(|change| change.kind == ChangeKind::Weakened && change.detail.contains("too large")));
@@ -113,9 +110,9 @@ fn what_is_too_deep_keeps_its_type() {
     }
 }
 
-// Twice the schema takes about twice the time: quadratic work on this size would be seen.
+// `tests/cost` holds that twice as many take twice the instructions.
 #[test]
-fn ten_thousand_schemas_are_no_matter() {
+fn ten_thousand_schemas_are_not_too_large() {
     let wide = |count: usize| {
         let property = |at: usize| {
             let inner = json!({"type": "object", "properties": {"x": {"type": "integer", "minimum": at}, "y": {"$ref": "#/$defs/d"}, "z": {"anyOf": [{"type": "string"}, {"type": "null"}]}}});
@@ -126,9 +123,7 @@ fn ten_thousand_schemas_are_no_matter() {
     };
     let schema = wide(1_500);
     for provider in Provider::ALL {
-        let begun = Instant::now();
         let projection = projected(provider, &schema);
-        assert!(begun.elapsed() < Duration::from_secs(3), "{provider}: {:?}", begun.elapsed());
         assert!(projection.changes.iter().all(|change| !change.detail.contains("too large")), "{provider}");
     }
 }
