@@ -91,7 +91,8 @@ fn reads_run_without_a_store_if_the_policy_allows() {
 fn hanging_store_lets_nothing_run_and_calls_are_answered() {
     block_on(async {
         let store = Arc::<LaterStore>::default();
-        let policy = open_policy().store_deadline(Duration::from_millis(20)).category_budget(Category::Action, Some(1));
+        let policy =
+            open_policy().store_deadline(Duration::from_millis(500)).category_budget(Category::Action, Some(1));
         let (counted, session) = over(&store, policy).await;
         store.hangs(true);
         is_refused(&session, "act").await;

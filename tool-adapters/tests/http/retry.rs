@@ -116,11 +116,11 @@ async fn the_total_time_limit_covers_all_attempts() {
     let (session, _) = session().await;
     let timeouts = Timeouts { total: Duration::from_millis(200), ..Timeouts::default() };
     let mut agent = AgentLoop::new(session, model(Provider::OpenAiChat, &server).timeouts(timeouts));
-    let began = Instant::now();
     let error = agent.prompt("Hi").await.error.expect("fails");
     assert_eq!(
         (error.kind(), error.message()),
         (ErrorKind::Transient, "the provider's answer exceeded the total time limit")
     );
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    // The first attempt took all of the time.
+    assert_eq!(server.requests().len(), 1);
 }

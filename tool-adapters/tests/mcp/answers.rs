@@ -1,8 +1,7 @@
 //! Answers to calls.
 
-use super::support::{LineClient, server};
+use super::support::{LineClient, server, until};
 use serde_json::{Value, json};
-use std::time::Duration;
 use tool_adapters::mcp::Server;
 use tool_core::{Runtime, ToolContext};
 
@@ -94,12 +93,7 @@ async fn cancels_a_call_and_serves_the_next() {
     client.call("add", json!({"a": 1, "b": 1})).await;
     assert!(!runtime.metrics().tools.contains_key("wait"), "it runs");
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})).await;
-    for _ in 0..500 {
-        if runtime.metrics().tools.contains_key("wait") {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until(async || runtime.metrics().tools.contains_key("wait")).await;
     assert_eq!(runtime.metrics().tools["wait"].calls, 1, "it has ended");
     assert_eq!(client.call("add", json!({"a": 1, "b": 2})).await["result"]["content"][0]["text"], "3");
     assert!(!client.received.iter().any(|line| line.contains(r#""id":1,"#)), "a cancelled call is not answered");
@@ -114,13 +108,7 @@ async fn ends_the_session_with_the_connection() {
     client.call("add", json!({"a": 1, "b": 2})).await;
     assert_eq!(runtime.sessions().await.expect("a store"), 1);
     drop(client);
-    for _ in 0..100 {
-        if runtime.sessions().await.expect("a store") == 0 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the session did not end");
+    until(async || runtime.sessions().await.expect("a store") == 0).await;
 }
 
 #[tokio::test]

@@ -9,6 +9,16 @@ use tool_core::schemars::{self, JsonSchema};
 use tool_core::serde::{Deserialize, Serialize};
 use tool_core::{CancellationToken, Content, Progress, ToolContext, tool};
 
+/// Waits for what another task does. The time only ends a test that would hang.
+pub(crate) async fn until(mut happened: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !happened().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_mins(1), waiting).await.expect("it happens");
+}
+
 /// Add two numbers.
 #[tool(category = "retrieval", title = "Addition")]
 pub(crate) fn add(a: i64, b: i64) -> i64 {

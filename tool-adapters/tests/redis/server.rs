@@ -13,6 +13,11 @@ pub(crate) fn url() -> Option<String> {
     url
 }
 
+/// Waits for an answer that does not depend on the server's. The time only ends a test that would hang.
+pub(crate) async fn answered<F: Future>(answer: F) -> F::Output {
+    tokio::time::timeout(Duration::from_mins(1), answer).await.expect("an answer without the server")
+}
+
 /// Returns an unused prefix.
 pub(crate) fn prefix() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
