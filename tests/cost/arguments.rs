@@ -90,7 +90,9 @@ pub(crate) fn shapes() -> Vec<Shape> {
     let untagged_tools = || ToolContext::builder().with(untagged).build().expect("sound tools");
     let condition_tools = || ToolContext::builder().with(condition).build().expect("sound tools");
     let tree_tools = || ToolContext::builder().with(tree).build().expect("sound tools");
+    // Twice the parts are at most 128 levels deep.
     let half = |parts| parts / 2;
+    let quarter = |parts| parts / 4;
     vec![
         Shape::new("arguments: a flattened map", |parts| {
             let tools = ToolContext::builder().with(labels).build().expect("sound tools");
@@ -100,7 +102,7 @@ pub(crate) fn shapes() -> Vec<Shape> {
             call(untagged_tools(), format!("{{\"value\":[{}]}}", repeat(parts * 4, "\"x\"", ",")))
         }),
         nested("arrays for an untagged type", untagged_tools, half, ["[", "", "]"]),
-        nested("lists of conditions", condition_tools, half, ["{\"All\":[", "", "]}"]),
+        nested("lists of conditions", condition_tools, quarter, ["{\"All\":[", "", "]}"]),
         nested("a wrong condition inside others", condition_tools, half, ["{\"Not\":", "\"5\"", "}"]),
         nested(
             "trees with texts for numbers",
