@@ -96,7 +96,7 @@ pub(crate) fn shapes() -> Vec<Shape> {
     vec![
         Shape::new("arguments: a flattened map", |parts| {
             let tools = ToolContext::builder().with(labels).build().expect("sound tools");
-            call(tools, format!("{{{}}}", repeat(parts * 4, r#""label_~":~"#, ",")))
+            call(tools, format!("{{{}}}", repeat(parts * 16, r#""label_~":~"#, ",")))
         }),
         Shape::new("arguments: wrong items of an untagged list", move |parts| {
             call(untagged_tools(), format!("{{\"value\":[{}]}}", repeat(parts * 4, "\"x\"", ",")))

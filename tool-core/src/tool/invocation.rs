@@ -92,7 +92,7 @@ impl<'a> Invocation<'a> {
         let schema = &tool.schema;
         if schema.needs_validator && !self.0.validated {
             // The types alone cannot prove what the schema demands.
-            self.parse_valid()?;
+            self.check_valid()?;
         }
         let mut fields = ObjectFields::new(text, &schema.nulls, coercions.null_as_absent, schema.probe.as_deref());
         fields.decoder.begin_object()?;
@@ -144,6 +144,12 @@ impl<'a> Invocation<'a> {
             let message = format!("the default of parameter {index} does not decode from its own JSON: {error}");
             Rejection::Context(ToolError::internal(message))
         })
+    }
+
+    /// Checks that the schema accepts the text.
+    #[cold]
+    fn check_valid(self) -> Result<(), Rejection> {
+        self.parse_valid().map(drop)
     }
 
     /// Parses the text, which the schema has to accept.
