@@ -159,6 +159,30 @@ fn idle() -> u8 {
     1
 }
 
+// V3
+#[test]
+fn disabled_coercion_of_empty_arguments_is_a_problem() {
+    let mut switches = Coercions::ALL;
+    switches.empty = false;
+    let tools = ToolContext::builder().with(idle).coercions(switches).build().expect("sound");
+    for arguments in ["", "null"] {
+        let kind = call(&tools, "idle", arguments).error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::Validation), "{arguments:?}");
+    }
+    assert!(call(&tools, "idle", "\"{}\"").is_ok());
+}
+
+// V3
+#[test]
+fn disabled_coercion_of_texts_is_a_problem() {
+    let mut switches = Coercions::ALL;
+    switches.double_encoded = false;
+    let tools = ToolContext::builder().with(idle).coercions(switches).build().expect("sound");
+    let kind = call(&tools, "idle", "\"{}\"").error().map(|error| error.kind);
+    assert_eq!(kind, Some(ErrorKind::Validation));
+    assert!(call(&tools, "idle", "null").is_ok());
+}
+
 // L28, L26
 #[test]
 fn absent_arguments_are_an_empty_object() {

@@ -3,7 +3,7 @@
 use crate::support::{block_on, call, data, failure, tools};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use tool_core::{
     Content, ErrorKind, FunctionTool, Intent, RawTool, RunContext, ToolContext, ToolError, ToolOutput, ToolsetExt,
     tool, toolset,
@@ -160,8 +160,12 @@ fn boxed_tool_error_keeps_its_message() {
 
 struct Bomb;
 
+/// The bombs that were dropped.
+static DROPPED: AtomicUsize = AtomicUsize::new(0);
+
 impl Drop for Bomb {
     fn drop(&mut self) {
+        DROPPED.fetch_add(1, Ordering::SeqCst);
         assert!(std::thread::panicking(), "boom while dropped");
     }
 }
@@ -185,6 +189,7 @@ fn abandoned_call_does_not_panic_into_its_caller() {
         pending
     });
     assert!(given_up);
+    assert_eq!(DROPPED.load(Ordering::SeqCst), 1, "the call held its bomb");
 }
 
 mod hygiene {

@@ -8,7 +8,7 @@ mod shapes;
 
 use shapes::Shape;
 use std::sync::OnceLock;
-use tool_core::{RunContext, ToolResponse};
+use tool_core::{ErrorKind, RunContext, ToolResponse};
 
 /// The bytes that a call may hold above its arguments.
 const BYTES: i64 = 64 << 20;
@@ -62,7 +62,17 @@ fn answers_to_expensive_arguments_are_short() {
 }
 
 #[test]
+fn wrong_arguments_are_refused_in_bounds() {
+    let wrong: Vec<_> = calls().iter().filter(|call| call.name.ends_with(", wrong")).collect();
+    assert!(wrong.len() >= 10, "{}", wrong.len());
+    for Call { name, response, .. } in wrong {
+        assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Validation), "{name}: {response}");
+    }
+}
+
+#[test]
 fn valid_arguments_are_accepted_in_bounds() {
+    assert!(calls().iter().filter(|call| call.name.ends_with(", valid")).count() > 3);
     for Call { name, response, .. } in calls().iter().filter(|call| call.name.ends_with(", valid")) {
         assert!(response.is_ok(), "{name}: {response}");
     }

@@ -30,6 +30,13 @@ struct Leaky;
 
 #[toolset(discover = false)]
 impl Leaky {
+    /// Act on a secret.
+    #[tool(category = "action")]
+    fn acts(&self, password: &str) -> u8 {
+        _ = password;
+        1
+    }
+
     /// Fail with an error of another crate.
     #[tool]
     fn foreign(&self) -> Result<u8, Foreign> {
@@ -169,6 +176,7 @@ fn only_validation_errors_repeat_argument_values() {
                 ("hangs", json!({"password": "canary"})),
                 ("hangs", json!({"password": "canary"})),
                 ("asks", json!({"password": "canary"})),
+                ("acts", json!({"password": "canary"})),
                 ("nothing", json!({"password": "canary"})),
             ] {
                 let response = session.call(call("c", tool, arguments)).await;
@@ -183,7 +191,9 @@ fn only_validation_errors_repeat_argument_values() {
             for kind in [ErrorKind::Validation, ErrorKind::LoopDetected, ErrorKind::Timeout, ErrorKind::NotFound] {
                 assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
             }
-            assert!(kinds.contains(&ErrorKind::ConfirmationRequired), "{kinds:?}");
+            for kind in [ErrorKind::ConfirmationRequired, ErrorKind::BudgetExceeded] {
+                assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
+            }
             shows_nothing(&runtime, &session);
         });
     });

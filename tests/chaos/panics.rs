@@ -3,6 +3,7 @@
 use crate::support::{block_on, call, kind, on_threads, open_policy, pause, quiet, session};
 use serde::{Serialize, Serializer};
 use serde_json::json;
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Mutex;
 use tool_core::{ErrorKind, Session, ToolContext, tool, toolset};
@@ -30,8 +31,14 @@ async fn after_await(n: u32) -> u32 {
 
 struct Bomb;
 
+thread_local! {
+    /// The bombs that this thread has dropped.
+    static DROPPED: Cell<u32> = const { Cell::new(0) };
+}
+
 impl Drop for Bomb {
     fn drop(&mut self) {
+        DROPPED.set(DROPPED.get() + 1);
         assert!(std::thread::panicking(), "provoked in drop");
     }
 }
@@ -130,6 +137,7 @@ fn panic_while_a_call_is_dropped_is_contained() {
             assert!(first.is_pending());
             drop(given_up);
         }
+        assert_eq!(DROPPED.get(), 100, "every call held its bomb");
         still_works(&session).await;
     });
 }

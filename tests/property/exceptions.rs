@@ -67,6 +67,7 @@ pub(crate) fn may_refuse(tool: &str, value: &Value) -> bool {
         // schemars does not publish the aliases of nested fields. To the schema they are unknown members; to
         // serde they are the same field again.
         "aliased" | "flattened_aliased" => value.get("value").is_some_and(given_twice),
+        "alias_beside_a_map" => value.pointer("/value/titled").is_some_and(given_twice),
         "aliased_list" => value.get("value").and_then(Value::as_array).into_iter().flatten().any(given_twice),
         // Serde takes the second for the first again.
         "flattened_alias_of_another" => value.get("page").is_some() && value.get("offset").is_some(),

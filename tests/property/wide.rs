@@ -41,6 +41,22 @@ proptest! {
     }
 }
 
+#[test]
+fn numbers_next_to_the_limits_are_exact() {
+    for near in -3..=3_i128 {
+        let floats = (1_i128 << 53) + near;
+        for spelling in [floats.to_string(), format!("{floats}.0")] {
+            assert_eq!(echoed("range_above_floats", &spelling).is_some(), near > 0, "{spelling}");
+        }
+        for limit in [0, 1_i128 << 53, 1 << 63, 1 << 64, -(1 << 63), -(1 << 64)] {
+            let number = limit + near;
+            assert_eq!(echoed("i128_", &number.to_string()), answer(number));
+            let unsigned = echoed("u128_", &number.to_string());
+            assert_eq!(unsigned, u128::try_from(number).ok().and_then(answer), "{number}");
+        }
+    }
+}
+
 // A coercion of another parameter keeps the digits.
 #[test]
 fn digits_are_kept_beside_a_coerced_value() {

@@ -419,6 +419,52 @@ fn of_texts() -> Vec<Shape> {
     ]
 }
 
+/// Definitions of which each leads to the next in many ways.
+fn fans(ways: usize, end: Value) -> Value {
+    chain(4, |next| json!({"allOf": vec![next; ways]}), end)
+}
+
+fn of_wide_choices() -> Vec<Shape> {
+    let constants = |prefix: char| {
+        let names: Vec<_> = (0..5_000).map(|n| format!("{prefix}{n}")).collect();
+        let properties: Map<String, Value> = names.iter().map(|name| (name.clone(), json!({"const": "x"}))).collect();
+        json!({"properties": properties, "required": names})
+    };
+    let strings: Vec<_> = (0..10_000).map(|n| n.to_string()).collect();
+    let shared: Map<String, Value> = (0..10_000).map(|n| (format!("p{n}"), json!({"$ref": "#/$defs/all"}))).collect();
+    let few = json!({"properties": {"a": {"type": "string"}}});
+    let thousand: Map<String, Value> = (0..1_000).map(|n| (format!("p{n}"), json!({}))).collect();
+    let object = || json!({"type": "object", "properties": {"x": {}}});
+    vec![
+        imported("fans of 300 in 9 branches", &json!({"anyOf": vec![first(); 9]}), fans(300, object()), "1"),
+        imported("fans of 300 in one branch", &json!({"anyOf": [first()]}), fans(300, object()), "1"),
+        imported(
+            "10,000 properties of one enum",
+            &json!({"anyOf": vec![json!({"properties": shared}); 2]}),
+            json!({"all": {"enum": strings}}),
+            "{\"p1\":0}",
+        ),
+        imported(
+            "10,000 constants in two branches",
+            &json!({"anyOf": [constants('a'), constants('b')]}),
+            json!({}),
+            "{}",
+        ),
+        imported(
+            "200 branches behind 40 references",
+            &json!({"allOf": vec![first(); 40]}),
+            json!({"d0": {"anyOf": vec![few; 200]}}),
+            &members("1").replacen('{', "{\"a\":1,", 1),
+        ),
+        imported(
+            "unevaluated beside 1,000 names, valid",
+            &json!({"items": {"properties": thousand, "unevaluatedProperties": false}}),
+            json!({}),
+            &format!("[{}]", vec!["{}"; 5_000].join(",")),
+        ),
+    ]
+}
+
 fn of_wide_schemas() -> Vec<Shape> {
     let none = || json!({});
     let objects: Vec<Value> = (0..3_000).map(|n| json!({"a": n, "b": [n, n]})).collect();
@@ -503,8 +549,17 @@ fn of_wide_schemas() -> Vec<Shape> {
 
 /// Returns every shape.
 pub(crate) fn all() -> Vec<Shape> {
-    [of_types(), of_untagged_types(), of_references(), of_keywords(), of_wide_schemas(), of_large_arrays(), of_texts()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        of_types(),
+        of_untagged_types(),
+        of_references(),
+        of_keywords(),
+        of_wide_schemas(),
+        of_wide_choices(),
+        of_large_arrays(),
+        of_texts(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -389,6 +389,7 @@ impl<'v> ProblemReporter<'v> {
     }
 
     fn fits_properties(&mut self, properties: &Properties, value: &'v Value) -> Result<bool, TooCostly> {
+        self.evaluation.charge(value.as_object().map_or(0, Map::len))?;
         let compiled = self.compiled;
         for (name, member) in value.as_object().into_iter().flatten() {
             for id in self.evaluation.of_property(properties, name)? {

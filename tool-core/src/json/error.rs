@@ -12,19 +12,19 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct Error(Box<Details>);
 
-/// The number of errors of one text that get words. serde tries the variants of an untagged enum one after the other and
+/// The bytes of words that the errors of one text get. serde tries the variants of an untagged enum one after the other and
 /// discards the errors of all but one, so a megabyte may make millions.
-const WORDED: u32 = 64;
+const WORDS: usize = 256 << 10;
 
 thread_local! {
-    /// The number of errors with words since a decoder began.
-    static COUNT: Cell<u32> = const { Cell::new(0) };
+    /// The bytes of words since a decoder began.
+    static USED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Starts to count the errors of another text.
+/// Starts to count the words of another text.
 #[inline]
 pub(crate) fn begin_text() {
-    COUNT.set(0);
+    USED.set(0);
 }
 
 #[derive(Debug)]
@@ -94,12 +94,13 @@ impl Error {
 impl de::Error for Error {
     #[cold]
     fn custom<T: fmt::Display>(message: T) -> Self {
-        let count = COUNT.get();
-        if count >= WORDED {
+        let used = USED.get();
+        if used >= WORDS {
             return Self::new(Cow::Borrowed("the value does not fit its type"), None);
         }
-        COUNT.set(count + 1);
-        Self::new(Cow::Owned(message.to_string()), None)
+        let message = message.to_string();
+        USED.set(used + message.len() + 64);
+        Self::new(Cow::Owned(message), None)
     }
 }
 

@@ -163,7 +163,8 @@ fn check_compiled(tool: &ToolDefinition) -> Option<String> {
             Ok(schema) => schema,
             Err(error) => return Some(format!("the parameters schema does not compile: {error}")),
         };
-        if let Some(name) = schema.repeated_choice().filter(|_| !compiled.raw) {
+        let repeated = if compiled.raw { None } else { schema.repeated_choice() };
+        if let Some(name) = repeated {
             return Some(format!(
                 "an untagged enum contains itself under `{name}` in two variants, so decoding it takes exponential time; \
                  give it a tag, or name the fields differently"

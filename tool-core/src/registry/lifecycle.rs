@@ -24,8 +24,8 @@ impl ToolContext {
         }
         let rest = self.without_toolsets(&failed);
         // Nothing offers a toolset inside of one that failed, so this call takes its setup back.
-        let unused = opened.into_iter().filter(|(instance, is_new)| *is_new && !rest.has_instance(instance));
-        let unused = unused.map(|(instance, _)| instance).collect::<Vec<_>>();
+        let unused = opened.into_iter().map(|(instance, ())| instance).filter(|instance| !rest.has_instance(instance));
+        let unused = unused.collect::<Vec<_>>();
         let taken_back = for_each_toolset(&unused, ToolsetInstance::take_back).await;
         let not_closed = split(&unused, taken_back).1;
         (rest, failed.iter().chain(&not_closed).map(failure).collect())

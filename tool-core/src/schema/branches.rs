@@ -3,18 +3,20 @@
 
 use crate::schema::node::{Keyword, Node, NodeId};
 use crate::schema::type_set::TypeSet;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 /// The number of references and `allOf` that are followed to find a shape.
 const DEPTH: usize = 8;
+/// The number of nodes and listed strings that one shape looks at. A shape that stops early accepts more.
+const STEPS: usize = 2_000;
 
 /// The values that a schema accepts, as far as its types, tags and required names say.
 pub(crate) struct Shape {
     types: TypeSet,
     /// The strings that are accepted, if they are listed.
     strings: Option<Vec<String>>,
-    required: Vec<String>,
+    required: FxHashSet<String>,
     /// The properties with listed strings.
     constants: Vec<(String, Vec<String>)>,
 }
@@ -22,31 +24,43 @@ pub(crate) struct Shape {
 impl Shape {
     /// Returns the shape of the schema of a node.
     pub(crate) fn of<'n>(id: NodeId, nodes: &dyn Fn(NodeId) -> &'n Node) -> Self {
-        let mut shape = Self { types: TypeSet::ALL, strings: None, required: Vec::new(), constants: Vec::new() };
-        shape.add(id, nodes, DEPTH, true);
+        let mut shape = Self::any();
+        shape.add(id, nodes, DEPTH, &mut { STEPS }, true);
         shape
     }
 
-    fn add<'n>(&mut self, id: NodeId, nodes: &dyn Fn(NodeId) -> &'n Node, depth: usize, is_outer: bool) {
-        let Some(depth) = depth.checked_sub(1) else { return };
+    fn any() -> Self {
+        Self { types: TypeSet::ALL, strings: None, required: FxHashSet::default(), constants: Vec::new() }
+    }
+
+    fn add<'n>(
+        &mut self,
+        id: NodeId,
+        nodes: &dyn Fn(NodeId) -> &'n Node,
+        depth: usize,
+        steps: &mut usize,
+        is_outer: bool,
+    ) {
+        let (Some(depth), Some(left)) = (depth.checked_sub(1), steps.checked_sub(1)) else { return };
+        *steps = left;
         for keyword in &nodes(id).keywords {
             match keyword {
                 Keyword::Type(types) => self.types = self.types.and(*types),
                 Keyword::Const(Value::String(text)) => self.strings = Some(vec![text.clone()]),
-                Keyword::Enum(values) if values.others.is_empty() => {
+                Keyword::Enum(values) if values.others.is_empty() && values.strings.len() <= *steps => {
+                    *steps -= values.strings.len();
                     self.strings = Some(values.strings.iter().cloned().collect());
                 }
                 Keyword::Required(names) => self.required.extend(names.iter().cloned()),
                 Keyword::Properties(properties) if is_outer => {
                     for (name, id) in &properties.named {
-                        let mut inner =
-                            Self { types: TypeSet::ALL, strings: None, required: vec![], constants: vec![] };
-                        inner.add(*id, nodes, depth, false);
+                        let mut inner = Self::any();
+                        inner.add(*id, nodes, depth, steps, false);
                         self.constants.extend(inner.strings.map(|strings| (name.clone(), strings)));
                     }
                 }
-                Keyword::Reference(id) => self.add(*id, nodes, depth, is_outer),
-                Keyword::AllOf(all) => all.iter().for_each(|id| self.add(*id, nodes, depth, is_outer)),
+                Keyword::Reference(id) => self.add(*id, nodes, depth, steps, is_outer),
+                Keyword::AllOf(all) => all.iter().for_each(|id| self.add(*id, nodes, depth, steps, is_outer)),
                 _ => {}
             }
         }
@@ -92,7 +106,7 @@ impl BranchIndex {
             add_all(values, strings, id);
         });
         let is_named = is_tagged.or_else(|| {
-            self.required.entry(shape.required.first()?.clone()).or_default().push(id);
+            self.required.entry(shape.required.iter().next()?.clone()).or_default().push(id);
             Some(())
         });
         let is_listed = shape.strings.as_ref().map(|strings| {

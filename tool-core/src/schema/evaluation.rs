@@ -130,7 +130,7 @@ impl<'v> Evaluation<'v> {
                 self.charge(check.cost(value.as_str().map_or(0, str::len)))?;
                 Ok(check.accepts(value))
             }
-            Keyword::MinLength(_) | Keyword::MaxLength(_) => {
+            Keyword::Enum(_) | Keyword::MinLength(_) | Keyword::MaxLength(_) => {
                 self.charge(value.as_str().map_or(0, str::len) / 64)?;
                 Ok(satisfies_alone(keyword, value))
             }
@@ -278,6 +278,7 @@ impl<'v> Evaluation<'v> {
 
     /// Returns true if the schema of a node accepts a property's name.
     pub(crate) fn accepts_name(&mut self, id: NodeId, name: &str) -> Verdict {
+        self.charge(name.len() / 64)?;
         // The verdicts on a name end with it, because another name may get its address.
         let name = Value::String(name.to_owned());
         let mut evaluation = Evaluation::with_steps(self.schema, self.steps);
@@ -292,6 +293,7 @@ impl<'v> Evaluation<'v> {
         properties: &Properties,
         name: &str,
     ) -> Result<impl Iterator<Item = NodeId> + use<>, TooCostly> {
+        self.charge(name.len() / 64)?;
         let named = properties.named.get(name).copied();
         let mut matched = Vec::new();
         if !properties.patterns.is_empty() {
@@ -316,7 +318,9 @@ impl<'v> Evaluation<'v> {
                 self.charge(1)?;
                 let is_own = at == id;
                 match keyword {
-                    Keyword::Properties(properties) if value.is_object() => self.add_names(properties, &mut named)?,
+                    Keyword::Properties(properties) if properties.named.len() < members => {
+                        self.add_names(properties, &mut named)?;
+                    }
                     keyword => self.mark(keyword, is_own, value, &mut marks)?,
                 }
                 for next in self.applied(keyword, value)? {
@@ -353,6 +357,12 @@ impl<'v> Evaluation<'v> {
                 self.charge(marks.len())?;
                 for (mark, item) in marks.iter_mut().zip(items) {
                     *mark |= self.accepts(*id, item)?;
+                }
+            }
+            (Keyword::Properties(properties), Value::Object(members)) => {
+                self.charge(marks.len())?;
+                for (mark, name) in marks.iter_mut().zip(members.keys()) {
+                    *mark |= self.of_property(properties, name)?.next().is_some();
                 }
             }
             (Keyword::UnevaluatedItems(_), Value::Array(_)) | (Keyword::UnevaluatedProperties(_), Value::Object(_))

@@ -28,8 +28,8 @@ pub(crate) struct ToolsetInstance {
 struct Phase {
     /// The users that opened the toolset automatically.
     users: Weak<OpenToolset>,
-    /// True after an explicit setup, until the explicit close.
-    explicit: bool,
+    /// The explicit setups since the last explicit close.
+    explicit: usize,
     /// The error of the last setup.
     failure: Option<ToolError>,
 }
@@ -80,18 +80,22 @@ impl ToolsetInstance {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Sets the toolset up for a caller who closes it explicitly. Returns false if such a caller has done it before.
-    pub(crate) async fn set_up(self: Arc<Self>) -> Result<bool, ToolError> {
+    /// Sets the toolset up for a caller who closes it explicitly.
+    pub(crate) async fn set_up(self: Arc<Self>) -> Result<(), ToolError> {
         let mut phase = self.phase.lock().await;
         if !self.is_open() {
             self.run_setup(&mut phase, Duration::MAX).await?;
         }
-        Ok(!std::mem::replace(&mut phase.explicit, true))
+        phase.explicit += 1;
+        Ok(())
     }
 
-    /// Takes an explicit setup back. Closes the toolset unless it is in use.
+    /// Takes an explicit setup back. Closes the toolset unless it is in use, or another caller has set it up.
     pub(crate) async fn take_back(self: Arc<Self>) -> Result<(), ToolError> {
-        self.phase.lock().await.explicit = false;
+        {
+            let mut phase = self.phase.lock().await;
+            phase.explicit = phase.explicit.saturating_sub(1);
+        }
         self.close_unused().await
     }
 
@@ -99,7 +103,7 @@ impl ToolsetInstance {
     pub(crate) async fn close(self: Arc<Self>) -> Result<(), ToolError> {
         let mut phase = self.phase.lock().await;
         self.open.store(false, Ordering::Release);
-        phase.explicit = false;
+        phase.explicit = 0;
         self.toolset.close().await
     }
 
@@ -144,7 +148,7 @@ impl ToolsetInstance {
     /// Closes the toolset if it was opened automatically and is not in use.
     pub(crate) async fn close_unused(self: Arc<Self>) -> Result<(), ToolError> {
         let phase = self.phase.lock().await;
-        if phase.explicit || phase.users.strong_count() > 0 || !self.open.swap(false, Ordering::AcqRel) {
+        if phase.explicit > 0 || phase.users.strong_count() > 0 || !self.open.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
         let closed = timeout(LIFECYCLE_TIMEOUT, self.toolset.close()).await;

@@ -32,6 +32,8 @@ pub trait Toolset: Send + Sync + 'static {
     }
 
     /// Returns the tools, in the order in which the model sees them.
+    ///
+    /// A toolset that offers the tools of another one returns that one as a [`Tool::Toolset`], so that it is set up and closed.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
 
     /// Returns true if the tools only work after [`setup`](Self::setup). A bare call then fails until the toolset is set

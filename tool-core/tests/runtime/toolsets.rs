@@ -90,6 +90,8 @@ struct Outer {
     opened: Counter,
     closed: Counter,
     fails: bool,
+    /// The time that its setup takes.
+    takes: Duration,
     nested: Vec<Arc<dyn Toolset>>,
 }
 
@@ -104,7 +106,10 @@ impl Toolset for Outer {
 
     fn setup(&self) -> LifecycleFuture<'_> {
         self.opened.add();
-        Box::pin(async { if self.fails { Err("no outer".into()) } else { Ok(()) } })
+        Box::pin(async {
+            tokio::time::sleep(self.takes).await;
+            if self.fails { Err("no outer".into()) } else { Ok(()) }
+        })
     }
 
     fn close(&self) -> LifecycleFuture<'_> {
@@ -346,6 +351,23 @@ async fn failed_explicit_setup_leaves_shared_toolsets_open() {
     // The setup that failed does not keep the shared one open.
     runtime.shutdown().await;
     assert_eq!(shared.counts(), (1, 1));
+}
+
+// L6
+#[tokio::test(start_paused = true)]
+async fn failed_setup_leaves_what_another_set_up_meanwhile() {
+    let database = Database::default();
+    let nested: Arc<dyn Toolset> = Arc::new(database.clone());
+    let takes = Duration::from_secs(1);
+    let failing = tools![Outer { fails: true, takes, nested: vec![Arc::clone(&nested)], ..Outer::default() }];
+    let other = tools![nested];
+    let meanwhile = async {
+        tokio::time::sleep(takes / 2).await;
+        other.setup().await
+    };
+    let ((_, failures), (_, none)) = tokio::join!(failing.setup(), meanwhile);
+    assert_eq!((failures.len(), none.len(), database.counts()), (1, 0, (1, 0)));
+    assert!(other.call("query", "{}", &RunContext::detached()).await.is_ok());
 }
 
 // L6
