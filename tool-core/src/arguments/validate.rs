@@ -389,17 +389,38 @@ impl<'v> ProblemReporter<'v> {
     }
 
     fn fits_properties(&mut self, properties: &Properties, value: &'v Value) -> Result<bool, TooCostly> {
-        self.evaluation.charge(value.as_object().map_or(0, Map::len))?;
-        let compiled = self.compiled;
-        for (name, member) in value.as_object().into_iter().flatten() {
-            for id in self.evaluation.of_property(properties, name)? {
-                for keyword in &compiled.node(id).keywords {
-                    let is_unknown = matches!(keyword, Keyword::Never) && !properties.named.contains_key(name);
-                    let is_constant = matches!(keyword, Keyword::Const(_));
-                    if is_unknown || is_constant && !self.evaluation.satisfies(id, keyword, member)? {
-                        return Ok(false);
-                    }
+        let Some(members) = value.as_object() else { return Ok(true) };
+        if properties.are_few_beside(members.len()) {
+            self.evaluation.charge(properties.named.len())?;
+            for (name, id) in &properties.named {
+                if let Some(member) = members.get(name)
+                    && !self.fits_property(*id, member, false)?
+                {
+                    return Ok(false);
                 }
+            }
+            return Ok(true);
+        }
+        self.evaluation.charge(members.len())?;
+        for (name, member) in members {
+            let is_rest = !properties.named.contains_key(name);
+            for id in self.evaluation.of_property(properties, name)? {
+                if !self.fits_property(id, member, is_rest)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns false for an unknown property and for another constant.
+    fn fits_property(&mut self, id: NodeId, member: &'v Value, is_rest: bool) -> Result<bool, TooCostly> {
+        let compiled = self.compiled;
+        for keyword in &compiled.node(id).keywords {
+            let is_unknown = is_rest && matches!(keyword, Keyword::Never);
+            let is_constant = matches!(keyword, Keyword::Const(_));
+            if is_unknown || is_constant && !self.evaluation.satisfies(id, keyword, member)? {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -436,10 +457,13 @@ impl<'v> Forms<'v> {
     }
 }
 
+/// The number of properties that are looked at to find a common tag.
+const TAGS: usize = 20;
+
 /// Returns the tag that all shapes have, with its values.
 fn common_tag(shapes: &[Shape]) -> Option<(String, Vec<Value>)> {
     let is_common = |name: &String| shapes.iter().all(|shape| shape.tags().any(|(other, _)| other == name));
-    let (name, _) = shapes.first()?.tags().find(|(name, _)| is_common(name))?;
+    let (name, _) = shapes.first()?.tags().take(TAGS).find(|(name, _)| is_common(name))?;
     let tags = shapes.iter().flat_map(|shape| shape.tags().filter(|(other, _)| other == name));
     let values = tags.flat_map(|(_, values)| values.iter().map(|value| value.as_str().into())).collect();
     Some((name.clone(), values))

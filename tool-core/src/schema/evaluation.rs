@@ -240,9 +240,8 @@ impl<'v> Evaluation<'v> {
     fn properties(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value) -> Verdict {
         let Some(members) = value.as_object() else { return Ok(true) };
         match keyword {
-            Keyword::Properties(Properties { named, patterns, rest: None })
-                if patterns.is_empty() && named.len() < members.len() =>
-            {
+            Keyword::Properties(properties) if properties.are_few_beside(members.len()) => {
+                let named = &properties.named;
                 self.charge(named.len())?;
                 self.all(named.iter().filter_map(|(name, id)| Some((*id, members.get(name)?))))
             }

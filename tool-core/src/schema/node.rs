@@ -92,6 +92,13 @@ pub(crate) struct Properties {
     pub(crate) rest: Option<NodeId>,
 }
 
+impl Properties {
+    /// Returns true if looking up the named properties is all that so many members need, and takes fewer steps.
+    pub(crate) fn are_few_beside(&self, members: usize) -> bool {
+        self.patterns.is_empty() && self.rest.is_none() && self.named.len() < members
+    }
+}
+
 /// The branches of `anyOf` or `oneOf`.
 pub(crate) struct Choice {
     pub(crate) branches: Vec<NodeId>,
