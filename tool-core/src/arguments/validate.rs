@@ -12,8 +12,9 @@ use crate::schema::evaluation::{DEPTH, Evaluation, STEPS, TooCostly, check};
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
 use crate::schema::parameter::ResolvedParameter;
 use crate::schema::validator::Validator;
+use crate::schema::walk::address;
 use crate::text::truncate;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
 use std::rc::Rc;
 
@@ -38,8 +39,10 @@ pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, val
 /// Returns the problems of a value that the schema does not accept. There is at least one.
 pub(crate) fn find_problems(subject: ValidationSubject, compiled: &CompiledSchema, value: &Value) -> Vec<Problem> {
     let evaluation = Evaluation::new(compiled).remembering_all();
-    let (schemas, choices, problems) = (compiled.schemas(), FxHashMap::default(), Vec::new());
-    let mut reporter = ProblemReporter { compiled, schemas, subject, evaluation, choices, depth: 0, problems };
+    let (choices, reported, problems) = Default::default();
+    let schemas = compiled.schemas();
+    let mut reporter =
+        ProblemReporter { compiled, schemas, subject, evaluation, choices, reported, depth: 0, problems };
     // Problems that were found before the steps ran out are true, and enough for an answer.
     let _ = reporter.value(compiled.root(), value, &Path::ROOT);
     let mut problems = reporter.problems;
@@ -81,6 +84,8 @@ struct ProblemReporter<'v> {
     evaluation: Evaluation<'v>,
     /// The forms of the choices that were met, by the addresses of the choices.
     choices: FxHashMap<usize, Rc<Forms<'v>>>,
+    /// The shared nodes whose problems are reported, with the addresses of the values.
+    reported: FxHashSet<(NodeId, usize)>,
     /// The number of nodes that are being looked at.
     depth: usize,
     problems: Vec<Problem>,
@@ -98,6 +103,10 @@ impl<'v> ProblemReporter<'v> {
         let compiled = self.compiled;
         let node = compiled.node(id);
         if self.problems.len() >= MAX_PROBLEMS || node.is_remembered() && self.evaluation.accepts(id, value)? {
+            return Ok(());
+        }
+        // Many ways may lead to a node, and its problems at one value are the same.
+        if node.is_remembered() && !self.reported.insert((id, address(value))) {
             return Ok(());
         }
         self.evaluation.charge(node.cost)?;
