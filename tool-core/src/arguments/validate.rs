@@ -39,10 +39,9 @@ pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, val
 /// Returns the problems of a value that the schema does not accept. There is at least one.
 pub(crate) fn find_problems(subject: ValidationSubject, compiled: &CompiledSchema, value: &Value) -> Vec<Problem> {
     let evaluation = Evaluation::new(compiled).remembering_all();
-    let (choices, reported, problems) = Default::default();
+    let (choices, visited, problems) = Default::default();
     let schemas = compiled.schemas();
-    let mut reporter =
-        ProblemReporter { compiled, schemas, subject, evaluation, choices, reported, depth: 0, problems };
+    let mut reporter = ProblemReporter { compiled, schemas, subject, evaluation, choices, visited, depth: 0, problems };
     // Problems that were found before the steps ran out are true, and enough for an answer.
     let _ = reporter.value(compiled.root(), value, &Path::ROOT);
     let mut problems = reporter.problems;
@@ -85,7 +84,7 @@ struct ProblemReporter<'v> {
     /// The forms of the choices that were met, by the addresses of the choices.
     choices: FxHashMap<usize, Rc<Forms<'v>>>,
     /// The shared nodes whose problems are reported, with the addresses of the values.
-    reported: FxHashSet<(NodeId, usize)>,
+    visited: FxHashSet<(NodeId, usize)>,
     /// The number of nodes that are being looked at.
     depth: usize,
     problems: Vec<Problem>,
@@ -106,7 +105,7 @@ impl<'v> ProblemReporter<'v> {
             return Ok(());
         }
         // Many ways may lead to a node, and its problems at one value are the same.
-        if node.is_remembered() && !self.reported.insert((id, address(value))) {
+        if node.is_remembered() && !self.visited.insert((id, address(value))) {
             return Ok(());
         }
         self.evaluation.charge(node.cost)?;
