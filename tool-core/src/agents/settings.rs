@@ -356,7 +356,7 @@ impl RecordBuilder {
         let Self { agents, mut write, too_deep, secrets, before } = self;
         check_ids(&write.agent, Some(&write.tool))?;
         if too_deep {
-            let problem = Problem::new("", format!("at most {MAX_STORED_DEPTH} nested levels"), "more");
+            let problem = Problem::too_deep(MAX_STORED_DEPTH);
             return Err(AgentError::new(write.agent, write.tool, AgentErrorKind::InvalidConfig(problem.into())));
         }
         agents.check(&write, secrets.as_ref(), before.as_ref())?;

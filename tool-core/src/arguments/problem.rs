@@ -38,6 +38,11 @@ impl Problem {
         Self::new(pointer, expected, MISSING)
     }
 
+    /// Reports a value that nests deeper than recursion, or a store, can follow.
+    pub(crate) fn too_deep(limit: usize) -> Self {
+        Self::new("", format!("at most {limit} nested levels"), "more")
+    }
+
     /// Reports a value that a Rust type refuses although the schema accepts it.
     pub(crate) fn refused(pointer: impl Into<String>, reason: &str) -> Self {
         Self::new(pointer, "", format!("refused: {reason}"))

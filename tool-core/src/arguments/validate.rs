@@ -83,7 +83,7 @@ struct ProblemReporter<'v> {
     evaluation: Evaluation<'v>,
     /// The forms of the choices that were met, by the addresses of the choices.
     choices: FxHashMap<usize, Rc<Forms<'v>>>,
-    /// The shared nodes whose problems are reported, with the addresses of the values.
+    /// The shared nodes that were looked at, with the addresses of the values.
     visited: FxHashSet<(NodeId, usize)>,
     /// The number of nodes that are being looked at.
     depth: usize,
@@ -101,11 +101,11 @@ impl<'v> ProblemReporter<'v> {
     fn node(&mut self, id: NodeId, value: &'v Value, path: &Path<'_>) -> Reported {
         let compiled = self.compiled;
         let node = compiled.node(id);
-        if self.problems.len() >= MAX_PROBLEMS || node.is_remembered() && self.evaluation.accepts(id, value)? {
+        if self.problems.len() >= MAX_PROBLEMS {
             return Ok(());
         }
         // Many ways may lead to a node, and its problems at one value are the same.
-        if node.is_remembered() && !self.visited.insert((id, address(value))) {
+        if node.is_remembered() && (!self.visited.insert((id, address(value))) || self.evaluation.accepts(id, value)?) {
             return Ok(());
         }
         self.evaluation.charge(node.cost)?;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The deepest that a value may nest, as in texts.
-const MAX_DEPTH: usize = 128;
+pub(crate) const MAX_DEPTH: usize = 128;
 
 /// The deepest that a value may nest which is stored. JSON parsers limit the depth, and a store wraps the value in others.
 pub(crate) const MAX_STORED_DEPTH: usize = 100;

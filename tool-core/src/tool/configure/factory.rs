@@ -2,11 +2,10 @@
 
 use crate::arguments::problem::Problem;
 use crate::call::error::{ErrorList, ToolError};
-use crate::json::nested::unless_too_deep;
+use crate::json::nested::{MAX_DEPTH, unless_too_deep};
 use crate::text;
 use crate::tool::action;
 use crate::tool::action::Action;
-use crate::tool::configure::form::too_deep;
 use crate::tool::configure::metadata::ToolsetMetadata;
 use crate::tool::configure::secret_document::SecretDocument;
 use crate::tool::spec::LinkedToolset;
@@ -117,7 +116,8 @@ impl ToolsetFactory for LinkedFactory {
 
     fn configure(&self, config: Value, secrets: SecretDocument) -> BoxFuture<'_, Configured> {
         Box::pin(async move {
-            let config = unless_too_deep(config).ok_or_else(|| ConfigureError::Config(too_deep().into()))?;
+            let config =
+                unless_too_deep(config).ok_or_else(|| ConfigureError::Config(Problem::too_deep(MAX_DEPTH).into()))?;
             // `AssertUnwindSafe` is sound: after a panic the state is dropped together with the unfinished toolset.
             let configured = AssertUnwindSafe(async { (self.constructor)(&self.metadata, config, &secrets).await })
                 .catch_unwind()

@@ -6,7 +6,7 @@ use crate::arguments::defaults::{may_be_object, wrong_defaults};
 use crate::arguments::problem::Problem;
 use crate::arguments::validate::{ValidationSubject, unknown_name, validate_as};
 use crate::call::error::ErrorList;
-use crate::json::nested::is_nested_too_deep;
+use crate::json::nested::{MAX_DEPTH, is_nested_too_deep};
 use crate::schema::validator::Validator;
 use crate::schema::walk::join_pointer;
 use crate::tool::configure::secret_document::{SecretTexts, wipe};
@@ -31,17 +31,12 @@ pub(crate) struct FormSchema {
     validator: Validator,
 }
 
-/// Returns the problem of settings that recursion cannot follow.
-pub(crate) fn too_deep() -> Problem {
-    Problem::new("", "at most 128 nested levels", "more")
-}
-
 impl FormSchema {
     /// Fills in the defaults, or returns every problem. A value that fits only without its defaults, because they turn it
     /// into another shape, is returned without them.
     pub(crate) fn fill(&self, given: &Value, unknown: UnknownNames) -> Result<Value, ErrorList<Problem>> {
         if is_nested_too_deep(given) {
-            return Err(too_deep().into());
+            return Err(Problem::too_deep(MAX_DEPTH).into());
         }
         let mut known = given.clone();
         let mut problems = self.drop_unknown(&mut known, unknown, &[])?;
