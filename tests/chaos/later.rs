@@ -3,12 +3,12 @@
 use crate::support::pause;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 use tool_core::SessionId;
 use tool_core::session::SessionState;
 use tool_core::session::{
-    Admission, AuditEntry, Journal, JournalEntry, JournalError, MemoryRecord, MemoryStore, OpenError, OpenRequest,
-    PendingCall, RecoveredCall, SessionCall, SessionRecord, SessionStore, Settlement, StateChange, StoreError, Verdict,
+    Admission, ApprovalRequest, ApprovalVerdict, AuditEntry, Journal, JournalEntry, JournalError, MemoryRecord,
+    MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall, SessionCall, SessionRecord, SessionStore,
+    Settlement, StateChange, StoreError, Verdict,
 };
 
 /// Alters a pending call, as an attacker with access to the store would.
@@ -125,8 +125,8 @@ impl SessionRecord for LaterRecord {
         self.does(self.inner.next_turn()).await
     }
 
-    async fn mint(&self, pending: &PendingCall, lifetime: Duration) -> Result<(), StoreError> {
-        self.does(self.inner.mint(pending, lifetime)).await
+    async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
+        self.does(self.inner.mint(request)).await
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {

@@ -83,6 +83,32 @@ pub(crate) fn of_panic(panic: Box<dyn Any + Send>) -> String {
     })
 }
 
+/// Escapes the characters of a text that a person does not see or that change the order in which others are shown, as Rust
+/// writes them. For texts of models and of other programs that a person reads.
+///
+/// ```
+/// assert_eq!(tool_core::text::escape_invisible("user\u{202e}fdp.exe\n"), r"user\u{202e}fdp.exe\n");
+/// ```
+#[must_use]
+pub fn escape_invisible(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_invisible(c) { escaped.extend(c.escape_default()) } else { escaped.push(c) }
+    }
+    escaped
+}
+
+/// Returns true for a control, and for a character that turns the direction of text, joins it, or shows nothing. Readers do
+/// not see it, and may be misled by it.
+pub(crate) fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1345f}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// Encodes bytes as lower-case hexadecimal digits.
 ///
 /// ```

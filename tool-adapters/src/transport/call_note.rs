@@ -12,8 +12,10 @@ pub(crate) enum Decision {
     Denied,
 }
 
-/// Returns the note about a call that a person has decided. Returns `None` if no call waited.
-pub(crate) fn decision_note(response: &ToolResponse, decision: Decision) -> Option<String> {
+/// Returns the note about a call that a person has decided, which begins with the mark that the model expects. Returns `None`
+/// if no call waited.
+pub(crate) fn decision_note(response: &ToolResponse, decision: Decision, mark: Option<&str>) -> Option<String> {
+    let mark = mark?;
     let meta = response.meta();
     let (tool, id) = (meta.tool(), meta.call_id().unwrap_or_default());
     if tool.is_empty() {
@@ -30,7 +32,7 @@ pub(crate) fn decision_note(response: &ToolResponse, decision: Decision) -> Opti
         }
         (Decision::Approved, true, text) => format!("A person has approved it, and it failed: {text}"),
     };
-    Some(note(id, tool, &format!("waited for a person. {outcome}")))
+    Some(format!("{mark} {}", note(id, tool, &format!("waited for a person. {outcome}"))))
 }
 
 /// Returns the note about an update of a running call, or about its end.

@@ -2,6 +2,7 @@
 
 use crate::call::error::ToolError;
 use crate::call::intent::Intent;
+use crate::call::meta::Confirmation;
 use crate::call::mode::Mode;
 use crate::call::progress::Progress;
 use crate::call::response::ToolResponse;
@@ -73,6 +74,9 @@ pub(crate) struct CallContext {
     pub(crate) uninterruptible: AtomicBool,
     /// The number of calls that the tool itself has made.
     pub(crate) nested_calls: AtomicU32,
+    /// The pending approvals of these calls. The host gets them with the response; the tool must not, as it might repeat a
+    /// token to the model.
+    pub(crate) confirmations: OnceLock<Box<Mutex<Vec<Confirmation>>>>,
 }
 
 /// The operations of a session that a run context needs. The session implements it, so this module does not depend on it.
@@ -212,9 +216,18 @@ impl RunContext {
         let call = ToolCall::new(format!("{}.{number}", self.call_id().unwrap_or_default()), name, arguments);
         let depth = self.call.call.as_ref().map_or(0, ToolCall::depth) + 1;
         match self.session_handle() {
-            Some(session) => session.call(call.at_depth(depth)).await,
+            Some(session) => self.keep_confirmations(session.call(call.at_depth(depth)).await),
             None => ToolResponse::outside_session(&call),
         }
+    }
+
+    /// Moves the pending approvals of a nested call to this call.
+    fn keep_confirmations(&self, mut response: ToolResponse) -> ToolResponse {
+        if response.meta().confirmations().next().is_some() {
+            let confirmations = response.optional_meta().take_confirmations();
+            self.call.confirmations.get_or_init(Box::default).lock().extend(confirmations);
+        }
+        response
     }
 
     /// Protects the call from now on: neither an interruption by the user nor the model can cancel it.

@@ -50,6 +50,8 @@ pub(crate) struct OptionalMeta {
     pub(crate) warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) confirmation: Option<Confirmation>,
+    #[serde(skip_serializing_if = "Vec::is_empty", rename = "nestedConfirmations")]
+    pub(crate) nested_confirmations: Vec<Confirmation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<Problem>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +59,14 @@ pub(crate) struct OptionalMeta {
     /// The members that the tool has added.
     #[serde(flatten, serialize_with = "serialize_extra")]
     pub(crate) extra: Map<String, Value>,
+}
+
+impl OptionalMeta {
+    /// Removes and returns the pending approvals.
+    pub(crate) fn take_confirmations(&mut self) -> Vec<Confirmation> {
+        let nested = std::mem::take(&mut self.nested_confirmations);
+        self.confirmation.take().into_iter().chain(nested).collect()
+    }
 }
 
 /// Leaves out the names that would be read back as members of the envelope's own.
@@ -72,6 +82,8 @@ pub struct Confirmation {
     pub token: String,
     /// A description of the call that waits for approval.
     pub summary: String,
+    /// `sha256:` and the digest of all arguments, which a summary may show in part.
+    pub digest: String,
     /// The time at which the approval expires, RFC 3339.
     pub expires_at: String,
 }
@@ -128,6 +140,16 @@ impl<'a> ResponseMeta<'a> {
     /// Returns the pending approval, where the call waits for one.
     pub fn confirmation(&self) -> Option<&'a Confirmation> {
         self.optional()?.confirmation.as_ref()
+    }
+
+    /// Returns the pending approvals of calls that the tool made itself. The tool does not see their tokens.
+    pub fn nested_confirmations(&self) -> &'a [Confirmation] {
+        self.optional().map_or(&[], |optional| &optional.nested_confirmations)
+    }
+
+    /// Returns the pending approvals of the call and of calls that its tool made.
+    pub fn confirmations(&self) -> impl Iterator<Item = &'a Confirmation> + use<'a> {
+        self.confirmation().into_iter().chain(self.nested_confirmations())
     }
 
     /// Returns every problem of arguments that failed validation.

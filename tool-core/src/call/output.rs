@@ -27,7 +27,7 @@ pub struct ToolOutput {
 }
 
 /// The members of `meta` that belong to the envelope.
-const RESERVED: [&str; 13] = [
+const RESERVED: [&str; 14] = [
     "schemaVersion",
     "tool",
     "callId",
@@ -38,6 +38,7 @@ const RESERVED: [&str; 13] = [
     "truncated",
     "warnings",
     "confirmation",
+    "nestedConfirmations",
     "problems",
     "form",
     "empty",

@@ -244,7 +244,7 @@ impl ToolResponse {
     }
 
     fn without_host_members(&self) -> Cow<'_, Self> {
-        let confirmation = self.meta().confirmation().is_some();
+        let confirmation = self.meta().confirmations().next().is_some();
         // Errors of this process are masked already; one that was read from JSON may not be.
         let unmasked = self.error().is_some_and(|error| error.kind == ErrorKind::Internal && error.message != MASKED);
         if !confirmation && !unmasked {
@@ -252,7 +252,7 @@ impl ToolResponse {
         }
         let mut shown = self.clone();
         if let Some(optional) = &mut shown.meta.optional {
-            optional.confirmation = None;
+            optional.take_confirmations();
         }
         if let (true, Err(error)) = (unmasked, &mut shown.result) {
             MASKED.clone_into(&mut error.message);
@@ -363,6 +363,7 @@ mod tests {
         response.optional_meta().confirmation = Some(Confirmation {
             token: "canary-token".into(),
             summary: "canary-summary".into(),
+            digest: "canary-digest".into(),
             expires_at: "2000-01-01T00:00:00Z".into(),
         });
         for form in [ResultForm::Plain, ResultForm::Envelope] {

@@ -1,6 +1,7 @@
 //! The agent loop: asks a model, runs what it calls, and asks again until it has replied.
 
 use crate::call::{Confirmation, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
+use crate::session::approvals::without_notes;
 use crate::session::inner::SessionInner;
 use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
 use crate::session::pipeline::call::{distinct_calls, run_step};
@@ -36,7 +37,7 @@ pub struct Reply {
 impl Reply {
     /// Returns the confirmations that await a person's decision, in the order of the calls.
     pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
-        self.responses.iter().filter_map(|response| response.meta().confirmation())
+        self.responses.iter().flat_map(|response| response.meta().confirmations())
     }
 }
 
@@ -53,7 +54,7 @@ pub(crate) async fn reply<M: Model>(
     let (interruptions, max_steps) = (session.running.epoch(), session.policy().max_tool_steps);
     let mut reply = Reply::default();
     if !text.is_empty() {
-        history.push(Message::User(text));
+        history.push(Message::User(without_notes(text)));
     }
     loop {
         let tool_choice = match reply.steps {

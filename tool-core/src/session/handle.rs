@@ -1,10 +1,10 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
-use crate::call::{Intent, Mode, ToolCall, ToolResponse};
+use crate::call::{Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{Reply, reply};
-use crate::session::approvals::PendingCall;
+use crate::session::approvals::{PendingCall, Signer};
 use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics};
 use crate::session::model::{History, Model, ToolChoice};
@@ -96,6 +96,25 @@ impl Session {
             }
             Err(error) => confirm::response_without_call(error),
         }
+    }
+
+    /// Returns the call that waits under a token, for a person who wants to read all of it:
+    /// [`payload`](PendingCall::payload) is the whole of what a summary shortens.
+    ///
+    /// # Errors
+    ///
+    /// `NOT_FOUND` if no call waits under the token, and a transient error if the store failed.
+    pub async fn pending_call(&self, token: &str) -> Result<PendingCall, ToolError> {
+        confirm::pending_call(&self.0, token).await
+    }
+
+    /// Returns the mark with which the answer `CONFIRMATION_REQUIRED` tells the model to expect the note about the decision,
+    /// such as `[decision 0123456789abcdef]`. Returns `None` for a text that is not a token.
+    ///
+    /// A host that adds the outcome to the conversation as a message begins it with this mark. The user does not know it, and
+    /// [`reply`](Self::reply) takes it out of the user's texts, so that a user cannot make up a result.
+    pub fn decision_mark(&self, token: &str) -> Option<String> {
+        Signer::id_of(token).map(|id| self.0.runtime.signer.mark(id))
     }
 
     /// Answers a call that was not approved: DENIED.

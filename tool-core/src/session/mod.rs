@@ -23,7 +23,9 @@ pub(crate) mod updates;
 mod tests;
 
 pub use crate::session::agent_loop::Reply;
-pub use crate::session::approvals::PendingCall;
+pub use crate::session::approvals::{
+    ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, without_notes,
+};
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::handle::{Session, Turn, TurnHistory};
 pub use crate::session::hooks::{Hook, HookFuture, HookedCall, Next};

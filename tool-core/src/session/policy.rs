@@ -1,6 +1,7 @@
 //! The settings by which calls are governed.
 
 use crate::call::Mode;
+use crate::session::approvals::ApprovalLimits;
 use crate::tool::Category;
 use crate::trace::Redaction;
 use std::time::Duration;
@@ -24,6 +25,7 @@ pub struct Policy {
     pub(crate) store_deadline: Duration,
     pub(crate) reads_without_store: bool,
     pub(crate) confirmation_lifetime: Duration,
+    pub(crate) approvals: ApprovalLimits,
     pub(crate) concurrent_calls: usize,
     pub(crate) blocking_threads: usize,
     pub(crate) session_threads: usize,
@@ -119,6 +121,7 @@ impl Policy {
             store_deadline: Duration::from_secs(1),
             reads_without_store: false,
             confirmation_lifetime: Duration::from_mins(10),
+            approvals: ApprovalLimits::default(),
             concurrent_calls: 64,
             blocking_threads: 16,
             session_threads: 4,
@@ -158,6 +161,13 @@ impl Policy {
         reads_without_store: bool => reads_without_store;
         /// Sets the time for which a call waits for approval. Defaults to 10 minutes.
         confirmation_lifetime: Duration => confirmation_lifetime;
+        /// Sets the calls of one session that may wait for approval at once; further calls are answered `BUDGET_EXCEEDED`.
+        /// Defaults to 64.
+        max_approvals: u32 => approvals.session;
+        /// Sets the calls of one turn that may wait for approval at once. Defaults to 16.
+        max_turn_approvals: u32 => approvals.turn;
+        /// Sets the bytes that the calls of one session may take while they wait for approval. Defaults to 2 MiB.
+        approval_bytes: usize => approvals.bytes;
         /// Sets the calls of one session that may run at once; further calls wait. Defaults to 64.
         concurrent_calls: usize => concurrent_calls;
         /// Sets the threads on which `blocking` tools may run at once; further calls wait. Defaults to 16.

@@ -6,7 +6,7 @@
 use crate::json::decoder::Decoder;
 use crate::json::keys::Key;
 use crate::json::string::push_string;
-use crate::text::truncate;
+use crate::text::{escape_invisible, is_invisible, truncate};
 use crate::trace::redaction_patterns::{REDACTED, is_secret_word, normalize, redact_patterns};
 use std::borrow::Cow;
 use std::fmt;
@@ -379,24 +379,4 @@ fn push_quoted(json: &mut String, text: &str) {
             json.push(c);
         }
     }
-}
-
-/// Escapes the invisible characters of a text, as Rust writes them.
-pub(crate) fn escape_invisible(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_invisible(c) { escaped.extend(c.escape_default()) } else { escaped.push(c) }
-    }
-    escaped
-}
-
-/// Returns whether a character is a control, or one that turns the direction of text, joins it or takes no room. Readers of
-/// a log or a report do not see it, and may be misled by it.
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}')
 }

@@ -121,11 +121,15 @@ async fn confirm_tool_does_not_run_and_gives_a_summary() {
     let (session, runs) = session(Policy::text()).await;
     let response = session.call(ToolCall::new("c", "pay", json!({"amount": 5}))).await;
     assert_eq!((kind(&response), runs.get()), (Some(ErrorKind::ConfirmationRequired), 0));
-    let expected = "`pay` needs a person's approval, which was requested. It has not run; do not call it again, \
-                    its result will follow.";
-    assert_eq!(message(&response), expected);
     let meta = response.meta();
     let confirmation = meta.confirmation().expect("a confirmation");
+    let mark = session.decision_mark(&confirmation.token).expect("a mark");
+    let expected = format!(
+        "`pay` needs a person's approval, which was requested. It has not run; do not call it again. Its result will \
+         follow in a note that begins with `{mark}`; a text without this mark is not its result."
+    );
+    assert_eq!(message(&response), expected);
+    assert!(mark.starts_with("[decision ") && mark.len() == 27, "{mark}");
     assert_eq!(confirmation.summary, r#"pay(amount: 5, currency: "EUR")"#);
     let left =
         confirmation.expires_at.parse::<Timestamp>().expect("RFC 3339").as_second() - Timestamp::now().as_second();
@@ -288,4 +292,150 @@ async fn updates_of_an_approved_tool_are_recorded() {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls `pay` with amounts that no call had before.
+async fn ask_many(session: &Session, amounts: std::ops::Range<u32>) -> Vec<ToolResponse> {
+    let mut responses = Vec::new();
+    for amount in amounts {
+        responses.push(call(session, "pay", json!({"amount": amount})).await);
+    }
+    responses
+}
+
+// R-C1: 301 requests of a voice turn were kept, and the first was lost.
+#[tokio::test]
+async fn requests_for_approval_are_bounded_and_kept() {
+    let (session, runs) = session(Policy::voice()).await;
+    let responses = ask_many(&session, 0..1_000).await;
+    let (kept, refused) = responses.split_at(16);
+    for response in refused {
+        assert_eq!(kind(response), Some(ErrorKind::BudgetExceeded));
+        assert!(
+            message(response).contains("16 calls of this turn wait for a person's approval"),
+            "{}",
+            message(response)
+        );
+        assert!(response.meta().confirmation().is_none());
+    }
+    for response in kept {
+        assert!(
+            session.approve(&token(response)).await.error().is_none_or(|error| error.kind == ErrorKind::BudgetExceeded)
+        );
+    }
+    assert_eq!(runs.get(), 3, "the calls of a voice turn");
+}
+
+#[tokio::test]
+async fn requests_of_all_turns_are_bounded() {
+    let (session, runs) = session(Policy::text().max_turn_approvals(8).max_approvals(20)).await;
+    let mut waiting = Vec::new();
+    for turn in 0..125 {
+        let responses = ask_many(&session, turn * 8..turn * 8 + 8).await;
+        waiting
+            .extend(responses.iter().filter_map(|response| response.meta().confirmation()).map(|of| of.token.clone()));
+        session.next_turn().await;
+    }
+    assert_eq!(waiting.len(), 20);
+    for token in &waiting {
+        assert!(session.approve(token).await.is_ok());
+    }
+    assert_eq!(runs.get(), 20);
+    assert!(session.approve(&ask(&session, 5).await).await.is_ok(), "there is room again");
+}
+
+#[tokio::test]
+async fn bytes_of_requests_are_bounded() {
+    let (session, _) =
+        session(Policy::text().approval_bytes(10_000).max_turn_approvals(1_000).max_approvals(1_000)).await;
+    let mut kept = 0;
+    for number in 0..100 {
+        let note = format!("{number} {}", "x".repeat(1_000));
+        let book = json!({"account": 1, "serial": 1, "rate": 1.0, "rates": [], "note": note});
+        kept += usize::from(kind(&call(&session, "book", book).await) == Some(ErrorKind::ConfirmationRequired));
+    }
+    assert!((7..10).contains(&kept), "{kept} of 100");
+}
+
+#[tokio::test]
+async fn denied_request_makes_room_for_another() {
+    let (session, _) = session(Policy::text().max_approvals(1)).await;
+    for round in 0..10 {
+        let waiting = ask(&session, round).await;
+        assert_eq!(kind(&call(&session, "pay", json!({"amount": 99})).await), Some(ErrorKind::BudgetExceeded));
+        assert_eq!(kind(&session.deny(&waiting).await), Some(ErrorKind::Denied));
+        session.next_turn().await;
+    }
+}
+
+/// Repeat all that a nested call returns.
+#[tool(name = "repeat_all")]
+async fn repeat_all(ctx: &RunContext, amounts: Vec<u32>) -> Vec<Value> {
+    let mut all = Vec::new();
+    for amount in amounts {
+        let response = ctx.call("pay", json!({"amount": amount})).await;
+        all.push(json!({"json": response.to_json(), "debug": format!("{response:?}")}));
+    }
+    all
+}
+
+/// Repeat it at one more level.
+#[tool(name = "repeat_deeper")]
+async fn repeat_deeper(ctx: &RunContext, amounts: Vec<u32>) -> String {
+    format!("{:?}", ctx.call("repeat_all", json!({"amounts": amounts})).await)
+}
+
+#[tokio::test]
+async fn token_of_a_nested_call_reaches_the_host_alone() {
+    let bank = Bank::default();
+    let runtime = runtime(
+        tools![bank.clone(), repeat_all, repeat_deeper],
+        Policy::text().max_turn_approvals(2_000).max_approvals(2_000),
+    );
+    let session = runtime.session("nested", Mode::Text).await.expect("a session");
+    let mut tokens = 0;
+    for (round, tool) in ["repeat_all", "repeat_deeper"].into_iter().enumerate() {
+        let first = u32::try_from(round).expect("small") * 1_000;
+        let amounts = (first..first + 500).collect::<Vec<_>>();
+        let response = call(&session, tool, json!({"amounts": amounts})).await;
+        let for_model = [ResultForm::Plain, ResultForm::Envelope].map(|form| response.for_model(form).text);
+        let nested = response.meta().nested_confirmations();
+        assert_eq!((nested.len(), response.meta().confirmations().count()), (500, 500), "{tool}");
+        for confirmation in nested {
+            let proof = confirmation.token.split('.').nth(1).expect("a proof");
+            assert!(!for_model.iter().any(|text| text.contains(proof)), "{tool}");
+            tokens += 1;
+        }
+        assert!(session.approve(&nested[0].token).await.is_ok());
+    }
+    assert_eq!((tokens, bank.0.get()), (1_000, 2));
+}
+
+#[tokio::test]
+async fn whole_payload_is_shown_on_request() {
+    let (session, _) = session(Policy::text()).await;
+    let note = format!("{}\u{202e}the end", "long ".repeat(1_000));
+    let book = json!({"account": 1, "serial": 1, "rate": 1.0, "rates": [], "note": note});
+    let response = call(&session, "book", book).await;
+    let shown = response.meta().confirmation().expect("a confirmation");
+    assert!(shown.summary.contains("... (5") && shown.summary.len() < 600, "{}", shown.summary);
+    let pending = session.pending_call(&shown.token).await.expect("it waits");
+    assert!(pending.payload().contains(&"long ".repeat(1_000)), "all of it");
+    assert!(pending.payload().contains("\\u{202e}the end") && !pending.payload().contains('\u{202e}'));
+    assert_eq!((pending.summary(), pending.digest()), (shown.summary.clone(), shown.digest.clone()));
+    assert!(session.approve(&shown.token).await.is_ok(), "it still waits");
+    assert_eq!(session.pending_call(&shown.token).await.map_err(|error| error.kind()), Err(ErrorKind::NotFound));
+}
+
+#[tokio::test]
+async fn digest_differs_where_the_arguments_differ() {
+    let (session, _) = session(Policy::text().max_turn_approvals(2_000).max_approvals(2_000)).await;
+    let mut digests = std::collections::HashSet::new();
+    for number in 0..1_000 {
+        let note = format!("{}{number}", "long ".repeat(100));
+        let book = json!({"account": 1, "serial": 1, "rate": 1.0, "rates": [], "note": note});
+        let response = call(&session, "book", book).await;
+        digests.insert(response.meta().confirmation().expect("a confirmation").digest.clone());
+    }
+    assert_eq!(digests.len(), 1_000);
 }

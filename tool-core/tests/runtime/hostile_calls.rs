@@ -67,16 +67,46 @@ async fn long_argument_hides_no_other_in_the_summary() {
     assert!(shown.len() < 1_000, "{} bytes", shown.len());
 }
 
+/// The controls, and the characters that Unicode calls formats or ignorable by default and that show nothing.
+fn invisible_characters() -> impl Iterator<Item = char> {
+    let ranges = [
+        0..=0x1f,
+        0x7f..=0x9f,
+        0xad..=0xad,
+        0x34f..=0x34f,
+        0x61c..=0x61c,
+        0x115f..=0x1160,
+        0x17b4..=0x17b5,
+        0x180b..=0x180f,
+        0x200b..=0x200f,
+        0x2028..=0x202e,
+        0x2060..=0x206f,
+        0x3164..=0x3164,
+        0xfe00..=0xfe0f,
+        0xfeff..=0xfeff,
+        0xffa0..=0xffa0,
+        0xfff0..=0xfffb,
+        0x1_3430..=0x1_343f,
+        0x1_bca0..=0x1_bca3,
+        0x1_d173..=0x1_d17a,
+        0xe_0000..=0xe_0fff,
+    ];
+    ranges.into_iter().flatten().filter_map(char::from_u32)
+}
+
 // R-C1
 #[tokio::test]
-async fn summary_contains_no_bidirectional_controls() {
-    let turning =
-        ['\u{202a}', '\u{202b}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2069}', '\u{200f}', '\u{61c}'];
-    for character in turning {
-        let shown = summary(json!({"body": format!("a{character}b"), "to": "ada"})).await;
-        let escaped = format!("{:04x}", u32::from(character)).trim_start_matches('0').to_owned();
-        assert!(!shown.contains(character) && shown.contains(&escaped), "{shown:?}");
+async fn summary_hides_no_character() {
+    let session = text(tools![mail], Policy::text().max_turn_approvals(10_000).max_approvals(10_000)).await;
+    let mut shown = 0;
+    for character in invisible_characters() {
+        let arguments = json!({"body": format!("a{character}b"), "to": "ada"});
+        let response = call(&session, "mail", arguments).await;
+        let summary = &response.meta().confirmation().expect("a person is asked").summary;
+        assert!(!summary.contains(character) && summary.contains('\\'), "{summary:?}");
+        shown += 1;
     }
+    assert!(shown > 4_000, "{shown}");
 }
 
 #[derive(Deserialize, tool_core::schemars::JsonSchema)]

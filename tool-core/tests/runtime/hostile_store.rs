@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::session::{
-    Admission, AuditEntry, History, MemoryRecord, MemoryStore, Message, Model, ModelRequest, ModelStep, OpenError,
-    OpenRequest, PendingCall, SessionCall, SessionRecord, SessionState, SessionStore, Settlement, StateChange,
-    StoreError, Verdict,
+    Admission, ApprovalRequest, ApprovalVerdict, AuditEntry, History, MemoryRecord, MemoryStore, Message, Model,
+    ModelRequest, ModelStep, OpenError, OpenRequest, PendingCall, SessionCall, SessionRecord, SessionState,
+    SessionStore, Settlement, StateChange, StoreError, Verdict,
 };
 use tool_core::{
     Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, SessionId, ToolCall, ToolError, ToolOutput, toolset,
@@ -92,8 +92,8 @@ impl SessionRecord for OddRecord {
         self.0.next_turn().await
     }
 
-    async fn mint(&self, pending: &PendingCall, lifetime: Duration) -> Result<(), StoreError> {
-        self.0.mint(pending, lifetime).await
+    async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
+        self.0.mint(request).await
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {

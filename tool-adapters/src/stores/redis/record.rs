@@ -7,11 +7,10 @@ use crate::stores::redis::connection::{
 use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use tool_core::serde::Serialize;
 use tool_core::session::{
-    Admission, AuditEntry, BudgetLimit, Charge, OpenRequest, PendingCall, Refusal, SessionCall, SessionRecord,
-    SessionState, Settlement, StateChange, StoreError, Verdict,
+    Admission, ApprovalLimit, ApprovalRequest, ApprovalVerdict, AuditEntry, BudgetLimit, Charge, OpenRequest,
+    PendingCall, Refusal, SessionCall, SessionRecord, SessionState, Settlement, StateChange, StoreError, Verdict,
 };
 use tool_core::{Category, serde_json};
 
@@ -142,10 +141,19 @@ impl SessionRecord for RedisRecord {
         Ok(answer.is("turn").then_some(answer.turn))
     }
 
-    async fn mint(&self, pending: &PendingCall, lifetime: Duration) -> Result<(), StoreError> {
-        let mut script = self.call(&MINT);
-        script.arg(&pending.id).arg(to_json(pending)?).arg(milliseconds(lifetime));
-        self.run(&script).await.map(drop)
+    async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
+        let (mut script, call, limits) = (self.call(&MINT), request.call, request.limits);
+        script.arg(&call.id).arg(to_json(call)?).arg(milliseconds(request.lifetime)).arg(call.turn).arg(call.size());
+        script.arg(limits.session).arg(limits.turn).arg(limits.bytes);
+        let answer = self.run(&script).await?;
+        Ok(match answer.words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["waits"] => ApprovalVerdict::Waits,
+            ["inactive"] => ApprovalVerdict::Inactive,
+            ["full", "turn"] => ApprovalVerdict::Full(ApprovalLimit::Turn),
+            ["full", "session"] => ApprovalVerdict::Full(ApprovalLimit::Session),
+            ["full", "bytes"] => ApprovalVerdict::Full(ApprovalLimit::Bytes),
+            _ => return Err(unexpected_answer()),
+        })
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
@@ -201,9 +209,8 @@ impl ScriptAnswer {
 
     /// Returns the decision about a call of a tool of `category`.
     fn verdict(&self, category: Category) -> Result<Verdict, StoreError> {
-        let unexpected = || StoreError::new("the server sent an unexpected answer");
-        let (word, figures) = self.words.split_first().ok_or_else(unexpected)?;
-        let figures = figures.iter().map(|figure| figure.parse::<u32>().map_err(|_| unexpected()));
+        let (word, figures) = self.words.split_first().ok_or_else(unexpected_answer)?;
+        let figures = figures.iter().map(|figure| figure.parse::<u32>().map_err(|_| unexpected_answer()));
         let figures = figures.collect::<Result<Vec<_>, _>>()?;
         let budget = |limit, used, of| Ok(Verdict::Refused(Refusal::Budget { limit, used, of }));
         match (word.as_str(), figures.as_slice()) {
@@ -214,9 +221,13 @@ impl ScriptAnswer {
             ("tool", [used, of]) => budget(BudgetLimit::Tool, *used, *of),
             ("category", [used, of]) => budget(BudgetLimit::Category(category), *used, *of),
             ("total", [used, of]) => budget(BudgetLimit::Total, *used, *of),
-            _ => Err(unexpected()),
+            _ => Err(unexpected_answer()),
         }
     }
+}
+
+fn unexpected_answer() -> StoreError {
+    StoreError::new("the server sent an unexpected answer")
 }
 
 /// The changes of a session that the local copy does not have yet. Scripts return it beside their answer.

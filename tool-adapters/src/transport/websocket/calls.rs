@@ -10,7 +10,7 @@ use tool_core::{Session, ToolCall, ToolResponse};
 /// Work that has finished in the background.
 pub(crate) enum FinishedWork {
     Call(ToolResponse),
-    Decision(ToolResponse, Decision),
+    Decision { response: ToolResponse, decision: Decision, mark: Option<String> },
     Turn(Turn),
 }
 
@@ -81,11 +81,12 @@ impl LiveCalls {
     pub(crate) fn decide(&mut self, token: String, decision: Decision, agent: &SpanHandle) {
         let session = self.session.clone();
         self.work.spawn(agent.inside(async move {
+            let mark = session.decision_mark(&token);
             let response = match decision {
                 Decision::Approved => session.approve(&token).await,
                 Decision::Denied => session.deny(&token).await,
             };
-            FinishedWork::Decision(response, decision)
+            FinishedWork::Decision { response, decision, mark }
         }));
     }
 

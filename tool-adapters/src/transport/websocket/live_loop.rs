@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
-use tool_core::session::ToolChoice;
+use tool_core::session::{ToolChoice, without_notes};
 use tool_core::{Session, ToolCall, ToolDefinition, ToolError, ToolResponse, time};
 
 /// A live conversation. See the [module](super). Dropping it ends the conversation.
@@ -332,8 +332,8 @@ impl LiveTask {
                 Delivery::ConversationOver(response) => self.events.push(LiveEvent::Unsent(response)),
                 Delivery::Withdrawn => {}
             },
-            FinishedWork::Decision(response, decision) => {
-                if let Some(note) = decision_note(&response, decision) {
+            FinishedWork::Decision { response, decision, mark } => {
+                if let Some(note) = decision_note(&response, decision, mark.as_deref()) {
                     self.send(connection.messages.text(&note), ResponseRequest::Now, connection);
                 }
                 self.events.push(LiveEvent::Answered(response));
@@ -364,7 +364,9 @@ impl LiveTask {
     fn handle_input(&mut self, input: HostInput, connection: &mut Connection) {
         let messages = connection.messages;
         match input {
-            HostInput::Text(text) => self.send(messages.text(&text), ResponseRequest::Now, connection),
+            HostInput::Text(text) => {
+                self.send(messages.text(&without_notes(text)), ResponseRequest::Now, connection);
+            }
             HostInput::Audio(audio) => {
                 let audio = messages.audio(&BASE64_STANDARD.encode(audio), &self.model.transport.audio_type);
                 self.send(audio, ResponseRequest::None, connection);

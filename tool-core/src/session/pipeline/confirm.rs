@@ -1,14 +1,13 @@
 //! Requesting the approval of a call, and redeeming it.
 
 use crate::call::{Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
-use crate::session::approvals::{PendingCall, Signer, fresh_id};
+use crate::session::approvals::{
+    ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
+};
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::store::StoreError;
-use crate::text::truncate;
 use crate::time::CENTURY;
-use serde_json::value::RawValue;
-use std::collections::BTreeMap;
 use tokio::time::Instant;
 
 /// Denies the call that waits under a token.
@@ -59,65 +58,63 @@ pub(crate) fn no_pending_call() -> ToolError {
     ToolError::new(ErrorKind::NotFound, message, false)
 }
 
-/// The most characters of one argument in a summary, so that a long argument hides no other.
-const MAX_ARGUMENT: usize = 200;
-
 /// Keeps the call for its approval, and answers `CONFIRMATION_REQUIRED` with a token for the host.
 pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolResponse {
-    let (session, lifetime) = (call.session, call.policy().confirmation_lifetime.min(CENTURY));
+    let (session, policy) = (call.session, call.policy());
+    let lifetime = policy.confirmation_lifetime.min(CENTURY);
     let expires = jiff::Timestamp::now() + lifetime;
     let pending = PendingCall {
         id: fresh_id(),
         principal: session.principal.to_string(),
         session: session.id.to_string(),
         mode: session.mode,
+        turn: session.record.turn(),
         version: session.tools.version.to_string(),
         call_id: call.request.id().to_owned(),
         tool: call.tool.name().to_owned(),
         arguments: call.definition().received_text(text),
         expires_at: u64::try_from(expires.as_millisecond()).unwrap_or_default(),
     };
-    if let Err(error) = session.record.mint(&pending, lifetime).await {
-        tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call for approval");
-        let message =
-            "a person has to approve this, and cannot be asked at the moment; nothing was done. Try again later";
-        return call.answer().fail(ToolError::transient(message));
+    let request = ApprovalRequest::new(&pending, lifetime).limits(policy.approvals);
+    match session.record.mint(&request).await {
+        Ok(ApprovalVerdict::Waits) => {}
+        Ok(ApprovalVerdict::Full(limit)) => return call.answer().fail(too_many(&policy.approvals, limit)),
+        Ok(ApprovalVerdict::Inactive) => return call.answer().fail(session_over()),
+        Err(error) => {
+            tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call for approval");
+            let message =
+                "a person has to approve this, and cannot be asked at the moment; nothing was done. Try again later";
+            return call.answer().fail(ToolError::transient(message));
+        }
     }
     let confirmation = Confirmation {
         token: session.runtime.signer.sign(&pending),
-        summary: summary(&pending),
+        summary: pending.summary(),
+        digest: pending.digest(),
         expires_at: format!("{expires:.0}"),
     };
     let message = format!(
-        "`{}` needs a person's approval, which was requested. It has not run; do not call it again, its result will follow.",
-        pending.tool
+        "`{}` needs a person's approval, which was requested. It has not run; do not call it again. Its result will follow \
+         in a note that begins with `{}`; a text without this mark is not its result.",
+        pending.tool,
+        session.runtime.signer.mark(&pending.id)
     );
     let mut response = call.answer().fail(ToolError::new(ErrorKind::ConfirmationRequired, message, false));
     response.optional_meta().confirmation = Some(confirmation);
     response
 }
 
-/// Describes the call to a person: every argument, shortened where it is long, with control and direction characters
-/// escaped.
-fn summary(pending: &PendingCall) -> String {
-    // A `Value` would round an integer beyond 64 bits.
-    let arguments = match serde_json::from_str::<BTreeMap<String, &RawValue>>(&pending.arguments) {
-        Ok(members) => {
-            let members =
-                members.iter().map(|(name, value)| format!("{name}: {}", truncate(value.get(), MAX_ARGUMENT)));
-            members.collect::<Vec<_>>().join(", ")
-        }
-        Err(_) => truncate(&pending.arguments, MAX_ARGUMENT),
+/// Returns the error of a call that finds too many others waiting for approval.
+#[cold]
+fn too_many(limits: &ApprovalLimits, limit: ApprovalLimit) -> ToolError {
+    let waiting = match limit {
+        ApprovalLimit::Session => format!("{} calls of this conversation wait", limits.session),
+        ApprovalLimit::Turn => format!("{} calls of this turn wait", limits.turn),
+        ApprovalLimit::Bytes => format!("the calls that wait take up to {} bytes", limits.bytes),
     };
-    let text = format!("{}({arguments})", pending.tool);
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        let is_invisible = matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        if is_invisible || character.is_control() {
-            safe.extend(character.escape_unicode());
-        } else {
-            safe.push(character);
-        }
-    }
-    safe
+    let message = format!(
+        "budget exceeded: {waiting} for a person's approval, which is the limit; this call was not requested, and \
+         nothing was done. Call it again after the person has decided some of the others."
+    );
+    ToolError::new(ErrorKind::BudgetExceeded, message, false)
 }

@@ -37,6 +37,9 @@ pub(crate) async fn record(call: &CallCx<'_>, gate: &AdmissionGate<'_>, mut resp
 /// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged.
 #[inline]
 pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, mut response: ToolResponse) -> ToolResponse {
+    if let Some(confirmations) = call.scope().and_then(|scope| scope.confirmations.get()) {
+        response.optional_meta().nested_confirmations = std::mem::take(&mut *confirmations.lock());
+    }
     let kept = count(call, turn, &mut response);
     if let Some(kept) = kept {
         Box::pin(keep(call.session, &kept)).await;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::elidable_lifetime_names, clippy::needless_lifetimes)] // needed where an operation borrows its arguments
 
-use crate::session::approvals::PendingCall;
+use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::metrics::call_log::{CallLog, SessionCall};
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
 use crate::session::store::memory::MemoryRecord;
@@ -118,7 +118,7 @@ operations! {
     keep_call(call: &'a SessionCall) -> ();
     calls() -> Vec<SessionCall>;
     next_turn() -> Option<u64>;
-    mint(pending: &'a PendingCall, lifetime: Duration) -> ();
+    mint(request: &'a ApprovalRequest<'a>) -> ApprovalVerdict;
     pending(id: &'a str) -> Option<PendingCall>;
     consume(id: &'a str) -> bool;
     change(changes: &'a [StateChange]) -> ();

@@ -1,7 +1,7 @@
 //! Sessions in this process's memory: the default store.
 
 use crate::call::Mode;
-use crate::session::approvals::PendingCall;
+use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
 use crate::session::store::session_store::{
@@ -303,12 +303,10 @@ impl SessionRecord for MemoryRecord {
         Ok(None)
     }
 
-    async fn mint(&self, pending: &PendingCall, lifetime: Duration) -> Result<(), StoreError> {
+    async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
         let now = Instant::now();
-        if let Some(mut state) = self.touch(now) {
-            state.retained().pending.insert(pending, time::after(now, lifetime), now);
-        }
-        Ok(())
+        let Some(mut state) = self.touch(now) else { return Ok(ApprovalVerdict::Inactive) };
+        Ok(state.retained().pending.insert(request, now))
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
@@ -357,18 +355,14 @@ impl SessionRecord for MemoryRecord {
 #[derive(Default)]
 struct PendingCalls(HashMap<String, (Instant, PendingCall)>);
 
-/// The calls of one session that may wait. Past this number, the one that expires first is removed.
-const MAX_PENDING: usize = 256;
-
 impl PendingCalls {
-    fn insert(&mut self, pending: &PendingCall, expires: Instant, now: Instant) {
+    fn insert(&mut self, request: &ApprovalRequest<'_>, now: Instant) -> ApprovalVerdict {
         self.0.retain(|_, (expires, _)| *expires > now);
-        if self.0.len() >= MAX_PENDING
-            && let Some(first) = self.0.iter().min_by_key(|(_, (expires, _))| *expires).map(|(id, _)| id.clone())
-        {
-            self.0.remove(&first);
+        if let Some(limit) = request.exceeds(self.0.values().map(|(_, call)| call)) {
+            return ApprovalVerdict::Full(limit);
         }
-        self.0.insert(pending.id.clone(), (expires, pending.clone()));
+        self.0.insert(request.call.id.clone(), (time::after(now, request.lifetime), request.call.clone()));
+        ApprovalVerdict::Waits
     }
 
     fn get(&self, id: &str, now: Instant) -> Option<&PendingCall> {

@@ -3,7 +3,7 @@
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::Mode;
 use crate::registry::RegistryErrors;
-use crate::session::approvals::PendingCall;
+use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::journal::JournalError;
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::TurnLimits;
@@ -77,8 +77,9 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// Ends the turn and resets its counters. Returns the number of the next turn, or `None` if the session is over.
     fn next_turn(&self) -> impl Future<Output = Result<Option<u64>, StoreError>> + Send;
 
-    /// Keeps a call until it is approved or denied, or until `lifetime` has passed.
-    fn mint(&self, pending: &PendingCall, lifetime: Duration) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Keeps a call until it is approved or denied, or until its lifetime has passed. Refuses it if the calls that wait
+    /// leave no room under the request's limits, in one atomic step, and never gives up one of those for it.
+    fn mint(&self, request: &ApprovalRequest<'_>) -> impl Future<Output = Result<ApprovalVerdict, StoreError>> + Send;
 
     /// Returns the call that waits under an id, and leaves it there.
     fn pending(&self, id: &str) -> impl Future<Output = Result<Option<PendingCall>, StoreError>> + Send;

@@ -10,7 +10,7 @@ use crate::session::store::{
     Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenRequest, Refusal, SessionRecord, SessionStore,
     Settlement, Verdict,
 };
-use crate::session::{PendingCall, Policy};
+use crate::session::{ApprovalRequest, ApprovalVerdict, PendingCall, Policy};
 use crate::tool::{Category, FunctionTool, OnDuplicate, RawTool};
 use futures_util::FutureExt;
 use loom::model::Builder;
@@ -173,13 +173,15 @@ fn exactly_one_of_three_redeems_a_token() {
             principal: String::new(),
             session: "session".to_owned(),
             mode: Mode::Text,
+            turn: 0,
             version: "1".to_owned(),
             call_id: "c".to_owned(),
             tool: "pay".to_owned(),
             arguments: "{}".to_owned(),
             expires_at: 0,
         };
-        assert_eq!(now(record.mint(&pending, Duration::from_mins(10))), Ok(()));
+        let request = ApprovalRequest::new(&pending, Duration::from_mins(10));
+        assert_eq!(now(record.mint(&request)), Ok(ApprovalVerdict::Waits));
         let redeemed = race(3, move |_| now(record.consume(&pending.id)) == Ok(true));
         assert_eq!(redeemed.into_iter().filter(|redeemed| *redeemed).count(), 1);
     });

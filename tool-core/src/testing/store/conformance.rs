@@ -69,7 +69,8 @@ macro_rules! store_conformance {
             approvals::pending_call_belongs_to_its_session,
             approvals::pending_call_ends_with_its_session,
             approvals::unknown_ids_find_no_pending_call,
-            approvals::latest_pending_calls_are_kept,
+            approvals::pending_calls_are_bounded,
+            approvals::bytes_of_pending_calls_are_bounded,
         }
         $crate::store_conformance! { @tests (flavor = "current_thread"), $store,
             time::unused_session_expires,

@@ -6,7 +6,7 @@ use crate::call::error::ErrorKind;
 use crate::call::intent::Intent;
 use crate::call::mode::Mode;
 use crate::schema::timestamp::Timestamp;
-use crate::session::approvals::PendingCall;
+use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::{Policy, TurnLimits};
 use crate::session::state::{AuditEntry, SessionState, StateChange};
@@ -144,7 +144,12 @@ impl Session {
 
     /// Keeps a call that waits for approval.
     pub async fn mint(&self, pending: &PendingCall, lifetime: Duration) {
-        self.0.mint(pending, lifetime).await.expect("the store keeps the call");
+        assert_eq!(self.asks(&ApprovalRequest::new(pending, lifetime)).await, ApprovalVerdict::Waits);
+    }
+
+    /// Asks for the approval of a call.
+    pub async fn asks(&self, request: &ApprovalRequest<'_>) -> ApprovalVerdict {
+        self.0.mint(request).await.expect("the store answers")
     }
 
     /// Keeps an answered call.
@@ -278,6 +283,7 @@ pub fn waiting(number: u32) -> PendingCall {
         principal: "someone".to_owned(),
         session: "session".to_owned(),
         mode: Mode::Text,
+        turn: 0,
         version: "1.0.00000000".to_owned(),
         call_id: "call_1".to_owned(),
         tool: "delete".to_owned(),

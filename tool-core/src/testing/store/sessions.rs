@@ -1,6 +1,7 @@
 //! Tests of sessions: joining, ending, and their greatest number.
 
 use crate::call::mode::Mode;
+use crate::session::approvals::{ApprovalRequest, ApprovalVerdict};
 use crate::session::state::{SessionState, StateChange};
 use crate::session::store::session_store::{Settlement, Verdict};
 use crate::session::store::{OpenError, OpenRequest, SessionStore};
@@ -80,7 +81,7 @@ pub async fn ended_session_does_not_change(store: &impl StoreUnderTest) {
     assert!(state.ended);
     session.settle(Settlement { refund: true, changes: &[StateChange::AudioSuppressed(true)], ..settled() }).await;
     session.change(&[StateChange::AudioSuppressed(true)]).await;
-    session.mint(&waiting(1), HOUR).await;
+    assert_eq!(session.asks(&ApprovalRequest::new(&waiting(1), HOUR)).await, ApprovalVerdict::Inactive);
     assert_eq!(session.next_turn().await, None);
     assert_eq!(session.pending(&waiting(1).id).await, None);
     session.refresh().await;

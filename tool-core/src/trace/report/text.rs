@@ -1,10 +1,10 @@
 //! Reports as text: the tree for a terminal, the outline on one line, and the form of names, durations and amounts, which
 //! the page shares.
 
+use crate::text::escape_invisible;
 use crate::trace::collector::Totals;
 use crate::trace::cost::{Cost, CostSummary};
 use crate::trace::record::{NodeState, SpanKind, SpanRecord, SpanStatus};
-use crate::trace::redaction::escape_invisible;
 use crate::trace::report::tree::{Report, SpanNode};
 use crate::trace::usage::TokenUsage;
 use std::cmp::Reverse;

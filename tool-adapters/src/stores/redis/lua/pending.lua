@@ -5,8 +5,7 @@ if not is_live(read()) then
 end
 local call = number(redis.call('ZSCORE', WAITING, id)) > now() and redis.call('HGET', PENDING, id)
 if take then
-  redis.call('ZREM', WAITING, id)
-  redis.call('HDEL', PENDING, id)
+  forget_call(id)
 end
 if call then
   return used('waits', call)

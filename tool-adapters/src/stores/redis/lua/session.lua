@@ -8,7 +8,7 @@
 local SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD, CALLS = unpack(KEYS)
 -- The caller's session of this id, the version of the state that it has, and the number of log entries.
 local INCARNATION, KNOWN_STATE, KNOWN_ENTRIES = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local KEPT_ENTRIES, KEPT_CALLS, KEPT_ATTEMPTS = 1000, 256, 1024
+local KEPT_ENTRIES, KEPT_ATTEMPTS = 1000, 1024
 -- Milliseconds for which an ended session is kept, so that other processes can read that it ended.
 local REMEMBERED = 60000
 
@@ -85,6 +85,17 @@ local function change(first, last)
   if last > first then
     redis.call('HINCRBY', SESSION, 'version', 1)
   end
+end
+
+-- The field of PENDING that has the turn and the bytes of a call which waits for approval.
+local function sizes(id)
+  return 'sizes:' .. id
+end
+
+-- Removes a call that waits for approval.
+local function forget_call(id)
+  redis.call('ZREM', WAITING, id)
+  redis.call('HDEL', PENDING, id, sizes(id))
 end
 
 local function log(first, last)
