@@ -32,6 +32,7 @@ pub(crate) struct Config {
     from_email: String,
     /// The encryption of the connection
     #[serde(default)]
+    #[schemars(extend("x-binds-secret" = true))]
     security: Security,
     /// The server that mail is read from, such as imap.example.com; without it, no mail is read
     #[schemars(length(max = 253), extend("pattern" = "^[A-Za-z0-9._:-]+$"))]
@@ -42,6 +43,7 @@ pub(crate) struct Config {
     imap_port: u16,
     /// The encryption of the connection to the server that mail is read from
     #[serde(default = "tls")]
+    #[schemars(extend("x-binds-secret" = true))]
     imap_security: Security,
     /// Total time to wait for the server
     #[serde(default = "twenty")]
@@ -70,8 +72,7 @@ pub(crate) struct Secrets {
     password: Option<Secret>,
     /// An API key in the place of a password
     api_key: Option<Secret>,
-    /// A certificate in PEM to trust beside those of the system: that of a company's own authority. It is entered with the
-    /// password, so that a change of the settings alone cannot give the password to another server
+    /// A certificate in PEM to trust beside those of the system: that of a company's own authority
     certificate: Option<String>,
 }
 

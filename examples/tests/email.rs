@@ -24,6 +24,8 @@ mod definitions;
 mod imap;
 #[path = "email/later.rs"]
 mod later;
+#[path = "email/moved.rs"]
+mod moved;
 #[path = "email/protected.rs"]
 mod protected;
 #[path = "email/refused.rs"]

@@ -64,6 +64,9 @@ pub fn agent(args: TokenStream, item: TokenStream) -> TokenStream {
 /// such as `#[serde(rename_all = "snake_case")]` work as usual.
 ///
 /// Options: `input` leaves out `Serialize`, which a type with a `Secret` does not have; `crate`.
+///
+/// `#[setting(binds_secret)]` on a field of a toolset's settings binds the toolset's secrets to the value of the field, and
+/// `#[setting(binds_secret = false)]` does not: see `tool_core::tool::BoundSettings`.
 #[proc_macro_attribute]
 pub fn tool_type(args: TokenStream, item: TokenStream) -> TokenStream {
     tool_type::expand(args.into(), &item.into()).into()

@@ -2,9 +2,9 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Attribute, Item};
+use syn::{Attribute, Fields, Item, LitBool, parse_quote};
 
-use crate::attr::grammar::{TOOL_TYPE, crate_path, flag, from_call};
+use crate::attr::grammar::{SETTING, TOOL_TYPE, crate_path, flag, from_call, has_value, is, value};
 use crate::errors::Errors;
 use crate::expand::scope::krate_path;
 use crate::tokens::mentions;
@@ -23,22 +23,32 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         }
         Ok(())
     });
-    let attrs = match syn::parse2::<Item>(item.clone()) {
-        Ok(Item::Struct(item)) => item.attrs,
-        Ok(Item::Enum(item)) => item.attrs,
-        Ok(other) => {
+    let mut item = match syn::parse2::<Item>(item.clone()) {
+        Ok(item) => item,
+        Err(error) => {
+            errors.push(error);
+            Item::Verbatim(item.clone())
+        }
+    };
+    let attrs = match &mut item {
+        Item::Struct(item) => {
+            mark_settings(&mut item.fields, &mut errors);
+            item.attrs.as_slice()
+        }
+        Item::Enum(item) => {
+            item.variants.iter_mut().for_each(|variant| mark_settings(&mut variant.fields, &mut errors));
+            item.attrs.as_slice()
+        }
+        Item::Verbatim(_) => &[],
+        other => {
             errors.report(
                 other,
                 "`#[tool_type]` can only be applied to structs and enums\nhelp: wrap the type in a struct",
             );
-            Vec::new()
-        }
-        Err(error) => {
-            errors.push(error);
-            Vec::new()
+            &[]
         }
     };
-    for attr in &attrs {
+    for attr in attrs {
         refuse_repeated(attr, &mut errors);
     }
     if let Some(errors) = errors.into_tokens() {
@@ -54,6 +64,25 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         #[serde(crate = #serde)]
         #[schemars(crate = #schemars)]
         #item
+    }
+}
+
+/// Turns `#[setting(binds_secret)]` on fields into an extension of their schemas.
+fn mark_settings(fields: &mut Fields, errors: &mut Errors) {
+    for field in fields {
+        let mut seen = Vec::new();
+        for attr in field.attrs.iter_mut().filter(|attr| is(attr, "setting")) {
+            let mut binds = true;
+            SETTING.read(attr, &mut seen, errors, |_, meta| {
+                if has_value(meta) {
+                    binds = value::<LitBool>(meta, "false")?.value;
+                } else {
+                    flag(meta)?;
+                }
+                Ok(())
+            });
+            *attr = parse_quote!(#[schemars(extend("x-binds-secret" = #binds))]);
+        }
     }
 }
 

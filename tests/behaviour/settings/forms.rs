@@ -24,7 +24,7 @@ fn form_has_titles_defaults_limits_and_secret_marks() {
     let config = form.config_schema.as_ref().expect("settings");
     assert_eq!(
         config["properties"]["server"],
-        json!({"type": "string", "description": "The address of the post office"})
+        json!({"type": "string", "description": "The address of the post office", "x-binds-secret": true})
     );
     let port = &config["properties"]["port"];
     assert_eq!((&port["default"], &port["minimum"], &port["maximum"]), (&json!(587), &json!(1), &json!(65535)));

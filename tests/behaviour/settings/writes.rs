@@ -121,10 +121,11 @@ async fn sealed_secret_opens_under_its_key_only() {
     let keys = Keyring::parse(&Keyring::generate("k1").expect("a key")).expect("keys");
     let agents = Agents::builder(Arc::clone(&store)).keys(keys.clone()).build().expect("a sound catalog");
     let record = post(&agents).await;
+    let bound = agents.form("settings_post").expect("a form").bound_settings(&record.config);
     let sealed = record.secrets.expect("sealed");
-    let opened = keys.open("alice", "settings_post", &sealed).expect("opens");
+    let opened = keys.open("alice", "settings_post", &bound, &sealed).expect("opens");
     assert_eq!(opened.expose(), r#"{"password":"longenough"}"#);
-    assert!(keys.open("alice", "settings_plain", &sealed).is_err());
+    assert!(keys.open("alice", "settings_plain", &bound, &sealed).is_err());
 }
 
 // C11

@@ -1,6 +1,7 @@
 //! The stores of agents over SQLite, and over PostgreSQL: `POSTGRES_URL=postgres://.. cargo test -p tool-adapters`.
 
 mod conformance;
+mod destinations;
 mod faults;
 mod killed;
 mod manual_changes;

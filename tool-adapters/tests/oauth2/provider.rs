@@ -5,7 +5,7 @@ use std::env;
 use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients};
 use tool_core::agents::{Agents, DynAgentToolStore, Keyring, MemoryAgentToolStore};
 use tool_core::serde_json::{self, Value, json};
-use tool_core::tool::SecretDocument;
+use tool_core::tool::{BoundSettings, SecretDocument};
 
 /// The redirect target of browsers. No server listens there.
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:9/callback";
@@ -79,7 +79,7 @@ pub(crate) async fn connected_shortly(tool: &str) -> (OAuth2Clients, Agents) {
 /// The secrets in a record.
 pub(crate) async fn secrets(agents: &Agents, agent: &str, tool: &str) -> Value {
     let sealed = agents.record(agent, tool).await.expect("there").secrets.expect("connected");
-    let opened: SecretDocument = keys().open(agent, tool, &sealed).expect("opens");
+    let opened: SecretDocument = keys().open(agent, tool, &BoundSettings::none(), &sealed).expect("opens");
     serde_json::from_str(opened.expose()).expect("JSON")
 }
 

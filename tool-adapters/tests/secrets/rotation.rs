@@ -9,6 +9,7 @@ use std::time::Duration;
 use tool_adapters::stores::SqliteStore;
 use tool_core::agents::{AgentToolStore, Agents, Keyring, RecordWrite, SecretsWrite};
 use tool_core::serde_json::json;
+use tool_core::tool::BoundSettings;
 use tool_core::tool::SecretDocument;
 
 const FILE: &str = "TOOL_ADAPTERS_ROTATES";
@@ -50,7 +51,7 @@ async fn filled(path: &Path) -> SqliteStore {
     let store = SqliteStore::open(path).await.expect("opens");
     for agent in 0..ROWS {
         let mut write = RecordWrite::new(format!("agent-{agent:04}"), "email", json!({}));
-        let sealed = keys("one").seal(&write.agent, "email", &secret(agent)).expect("sealed");
+        let sealed = keys("one").seal(&write.agent, "email", &BoundSettings::none(), &secret(agent)).expect("sealed");
         write.secrets = SecretsWrite::Set(sealed);
         store.write(&write).await.expect("written");
     }
@@ -64,7 +65,10 @@ async fn sealed_under(store: &SqliteStore, key: &str) -> usize {
         let id = format!("agent-{agent:04}");
         let record = store.get(&id, "email").await.expect("up").expect("there");
         let sealed = record.secrets.expect("sealed");
-        assert_eq!(keys("one").open(&id, "email", &sealed).expect("opens").expose(), secret(agent).expose());
+        assert_eq!(
+            keys("one").open(&id, "email", &BoundSettings::none(), &sealed).expect("opens").expose(),
+            secret(agent).expose()
+        );
         assert_eq!(record.version, 1);
         under += usize::from(sealed.key() == key);
     }

@@ -64,7 +64,14 @@ pub enum AgentErrorKind {
     Several(Vec<Self>),
     /// The secrets cannot be sealed or opened.
     #[error(transparent)]
-    Key(#[from] KeyError),
+    Key(KeyError),
+    /// The settings that decide where the secrets go are not those that the secrets were entered for. The toolset does not
+    /// get the secrets until a person sets them again, or restores the settings.
+    #[error("{}", KeyError::DestinationChanged { settings: settings.clone() })]
+    DestinationChanged {
+        /// JSON pointers of the settings that differ.
+        settings: Vec<String>,
+    },
     /// The store failed or refused the operation.
     #[error(transparent)]
     Store(#[from] AgentStoreError),
@@ -118,6 +125,15 @@ impl fmt::Display for AgentError {
 impl std::error::Error for AgentError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.kind.source()
+    }
+}
+
+impl From<KeyError> for AgentErrorKind {
+    fn from(error: KeyError) -> Self {
+        match error {
+            KeyError::DestinationChanged { settings } => Self::DestinationChanged { settings },
+            other => Self::Key(other),
+        }
     }
 }
 

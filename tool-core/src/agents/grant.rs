@@ -9,13 +9,13 @@
 //! the store is back: the provider may have revoked the old refresh token already.
 
 use crate::agents::error::{AgentError, AgentErrorKind};
-use crate::agents::keys::{Keyring, SealedSecrets};
+use crate::agents::keys::{Keyring, OpenedSecrets, SealedSecrets};
 use crate::agents::store::{DynAgentToolStore, STORE_TIMEOUT, ask_store};
 use crate::agents::tokens::{HeldTokens, RefreshError, TokenFailure, TokenRefresher, Tokens};
 use crate::call::error::ToolError;
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::fresh_id;
-use crate::tool::{OAuth2, Secret, SecretDocument, TokenSource};
+use crate::tool::{BoundSettings, OAuth2, Secret, SecretDocument, TokenSource};
 use crate::trace::redaction::Redaction;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -200,6 +200,8 @@ struct GrantRecord {
 /// The secrets of a record, and the tokens among them.
 struct StoredTokens {
     sealed: SealedSecrets,
+    /// The settings that the secrets are sealed for. New tokens are sealed for the same ones.
+    bound: BoundSettings,
     secrets: SecretDocument,
     tokens: Tokens,
 }
@@ -383,8 +385,9 @@ impl GrantRecord {
         let record =
             ask_store(self.grants.store.get(&self.agent, &self.tool)).await.map_err(|error| self.failure(error))?;
         let Some(sealed) = record.and_then(|record| record.secrets) else { return Ok(None) };
-        let secrets = self.grants.keys.open(&self.agent, &self.tool, &sealed).map_err(|error| self.failure(error))?;
-        Ok(Tokens::of(&secrets).map(|tokens| StoredTokens { sealed, secrets, tokens }))
+        let opened = self.grants.keys.open_sealed(&self.agent, &self.tool, &sealed);
+        let OpenedSecrets { secrets, bound } = opened.map_err(|error| self.failure(error))?;
+        Ok(Tokens::of(&secrets).map(|tokens| StoredTokens { sealed, bound, secrets, tokens }))
     }
 
     /// Acquires or extends the lease. Returns false if another process refreshes the token.
@@ -495,11 +498,11 @@ impl GrantRecord {
     /// Replaces the tokens, again if the record changed and still holds the same grant, for example under another key.
     async fn replace(&self, stored: &StoredTokens, new: &UnsavedTokens) -> Result<Option<HeldTokens>, TokenFailure> {
         let Grants { store, keys, .. } = &*self.grants;
-        let (mut secrets, mut from) = (stored.secrets.clone(), stored.sealed.clone());
+        let (mut secrets, mut from, mut bound) = (stored.secrets.clone(), stored.sealed.clone(), stored.bound.clone());
         loop {
             let changed = new.tokens.put_into(&secrets);
             let changed = changed.ok_or_else(|| self.needs_person("its secrets are not a JSON object"))?;
-            let sealed = keys.seal(&self.agent, &self.tool, &changed).map_err(|error| self.failure(error))?;
+            let sealed = keys.seal(&self.agent, &self.tool, &bound, &changed).map_err(|error| self.failure(error))?;
             match store.replace_secrets(&self.agent, &self.tool, &from, &sealed).await {
                 Ok(true) => return Ok(Some(HeldTokens::fresh(new.tokens.clone()))),
                 Ok(false) => {}
@@ -515,7 +518,7 @@ impl GrantRecord {
             if !holds_one_of(&now.tokens, &new.used) || now.tokens.access.expose() == new.tokens.access.expose() {
                 return Ok(Some(HeldTokens::fresh(now.tokens)));
             }
-            (secrets, from) = (now.secrets, now.sealed);
+            (secrets, from, bound) = (now.secrets, now.sealed, now.bound);
         }
     }
 }

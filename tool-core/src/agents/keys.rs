@@ -1,6 +1,7 @@
 //! Keys, and the secrets that are sealed under them.
 
-use crate::text::decode_hex;
+use crate::text::{decode_hex, truncate};
+use crate::tool::BoundSettings;
 use crate::tool::configure::secret_document::SecretDocument;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -21,14 +22,16 @@ const MAX_SECRETS: usize = 256 * 1024;
 const MAX_KEY_FILE: usize = 64 * 1024;
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
+/// Number of settings that an error names.
+const MAX_LISTED: usize = 10;
 /// Bytes of a [`Key::check`].
 const CHECK_BYTES: usize = 8;
 const NONCE_BYTES: usize = 24;
 const TAG_BYTES: usize = 16;
-/// The first sealed byte. Another layout of the bytes would have another number.
-const FORMAT: u8 = 1;
-/// Bytes that sealing adds: format, check, nonce and tag.
-const OVERHEAD: usize = 1 + CHECK_BYTES + NONCE_BYTES + TAG_BYTES;
+/// The first sealed byte. Another layout of the bytes has another number.
+const FORMAT: u8 = 2;
+/// Bytes of the length of the bound settings.
+const LENGTH_BYTES: usize = 4;
 
 /// The keys that seal and open secrets. The first key seals; every key opens what was sealed under it.
 ///
@@ -36,16 +39,17 @@ const OVERHEAD: usize = 1 + CHECK_BYTES + NONCE_BYTES + TAG_BYTES;
 /// `2026-11:8f3a..`. `#` begins a comment. [`generate`](Self::generate) creates such a line.
 ///
 /// ```
-/// use tool_core::tool::SecretDocument;
 /// use tool_core::agents::{KeyError, Keyring};
+/// use tool_core::tool::{BoundSettings, SecretDocument};
 ///
 /// let line = Keyring::generate("2026-11")?;
 /// let keys = Keyring::parse(&line)?;
-/// let sealed = keys.seal("alice", "email", &SecretDocument::from_json(r#"{"password": "hunter2"}"#.into()))?;
+/// let (bound, secrets) = (BoundSettings::none(), SecretDocument::from_json(r#"{"password": "hunter2"}"#.into()));
+/// let sealed = keys.seal("alice", "email", &bound, &secrets)?;
 ///
-/// assert_eq!(keys.open("alice", "email", &sealed)?.expose(), r#"{"password": "hunter2"}"#);
+/// assert_eq!(keys.open("alice", "email", &bound, &sealed)?.expose(), r#"{"password": "hunter2"}"#);
 /// // Secrets that were sealed for one agent do not open for another.
-/// assert_eq!(keys.open("mallory", "email", &sealed).unwrap_err(), KeyError::Tampered);
+/// assert_eq!(keys.open("mallory", "email", &bound, &sealed).unwrap_err(), KeyError::Tampered);
 /// # Ok::<(), KeyError>(())
 /// ```
 #[derive(Clone, Default)]
@@ -58,7 +62,8 @@ struct Key {
     check: [u8; CHECK_BYTES],
 }
 
-/// Secrets that open only under their key, and only for the agent and toolset that they were sealed for.
+/// Secrets that open only under their key, only for the agent and toolset that they were sealed for, and only with the same
+/// values of the settings that decide where they go.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedSecrets {
     key: String,
@@ -101,6 +106,18 @@ pub enum KeyError {
     /// The sealed bytes were changed, or belong to another agent or toolset.
     #[error("the sealed secrets were changed, or copied from another agent or toolset; set the secrets again")]
     Tampered,
+    /// The settings that decide where the secrets go are not those that the secrets were entered for.
+    #[error("{}", destination_changed(settings))]
+    DestinationChanged {
+        /// JSON pointers of the settings that differ.
+        settings: Vec<String>,
+    },
+    /// The secrets were sealed by another version of this crate.
+    #[error("the secrets are sealed in format {found}, which this version does not open; set the secrets again")]
+    Format {
+        /// The number of the format.
+        found: u8,
+    },
     /// The secrets are longer than a record may hold.
     #[error("expected secrets of at most {max} bytes as JSON, got {bytes} bytes")]
     TooLong {
@@ -186,27 +203,62 @@ impl Keyring {
         self.0.first().map(|key| key.id.as_str())
     }
 
-    /// Seals the secrets of an agent's toolset. Fails with `TooLong` for more than 256 KiB of JSON.
-    pub fn seal(&self, agent: &str, tool: &str, secrets: &SecretDocument) -> Result<SealedSecrets, KeyError> {
-        self.seal_text(&[agent, tool], secrets.expose())
+    /// Seals the secrets of an agent's toolset for these values of the settings that decide where the secrets go:
+    /// [`ToolsetMetadata::bound_settings`](crate::tool::ToolsetMetadata::bound_settings). Fails with `TooLong` for more than
+    /// 256 KiB of JSON.
+    pub fn seal(
+        &self,
+        agent: &str,
+        tool: &str,
+        bound: &BoundSettings,
+        secrets: &SecretDocument,
+    ) -> Result<SealedSecrets, KeyError> {
+        self.seal_bound(&[agent, tool], bound, secrets.expose())
     }
 
-    /// Opens the secrets of an agent's toolset.
-    pub fn open(&self, agent: &str, tool: &str, sealed: &SealedSecrets) -> Result<SecretDocument, KeyError> {
-        self.open_text(&[agent, tool], sealed).map(SecretDocument::from_json)
+    /// Opens the secrets of an agent's toolset. Fails with `DestinationChanged` if they were sealed for other settings.
+    pub fn open(
+        &self,
+        agent: &str,
+        tool: &str,
+        bound: &BoundSettings,
+        sealed: &SealedSecrets,
+    ) -> Result<SecretDocument, KeyError> {
+        let opened = self.open_sealed(agent, tool, sealed)?;
+        let settings = opened.bound.changed(bound);
+        if settings.is_empty() { Ok(opened.secrets) } else { Err(KeyError::DestinationChanged { settings }) }
+    }
+
+    /// Opens secrets to seal them again for the same settings. They must not reach a toolset.
+    pub(crate) fn open_sealed(
+        &self,
+        agent: &str,
+        tool: &str,
+        sealed: &SealedSecrets,
+    ) -> Result<OpenedSecrets, KeyError> {
+        let (bound, text) = self.open_bound(&[agent, tool], sealed)?;
+        Ok(OpenedSecrets { secrets: SecretDocument::from_json(text), bound })
     }
 
     /// Seals a text that opens only with the same context. Contexts of two texts are those of records.
     pub(crate) fn seal_text(&self, context: &[&str], text: &str) -> Result<SealedSecrets, KeyError> {
-        let key = self.0.first().ok_or(KeyError::Missing)?;
-        if text.len() > MAX_SECRETS {
-            return Err(KeyError::TooLong { bytes: text.len(), max: MAX_SECRETS });
-        }
-        Ok(SealedSecrets { key: key.id.clone(), bytes: key.seal(context, text.as_bytes())? })
+        self.seal_bound(context, &BoundSettings::none(), text)
     }
 
     /// Opens what [`seal_text`](Self::seal_text) sealed.
     pub(crate) fn open_text(&self, context: &[&str], sealed: &SealedSecrets) -> Result<String, KeyError> {
+        self.open_bound(context, sealed).map(|(_, text)| text)
+    }
+
+    fn seal_bound(&self, context: &[&str], bound: &BoundSettings, text: &str) -> Result<SealedSecrets, KeyError> {
+        let key = self.0.first().ok_or(KeyError::Missing)?;
+        if text.len() > MAX_SECRETS {
+            return Err(KeyError::TooLong { bytes: text.len(), max: MAX_SECRETS });
+        }
+        Ok(SealedSecrets { key: key.id.clone(), bytes: key.seal(context, &bound.to_bytes(), text.as_bytes())? })
+    }
+
+    fn open_bound(&self, context: &[&str], sealed: &SealedSecrets) -> Result<(BoundSettings, String), KeyError> {
         if self.0.is_empty() {
             return Err(KeyError::Missing);
         }
@@ -214,15 +266,42 @@ impl Keyring {
         let key = self.0.iter().find(|key| key.id == sealed.key).ok_or_else(|| KeyError::Unknown { key: id() })?;
         match sealed.bytes.get(1..=CHECK_BYTES) {
             Some(check) if check != key.check => return Err(KeyError::Wrong { key: id() }),
-            Some(_) if sealed.bytes.len() <= MAX_SECRETS + OVERHEAD => {}
-            _ => return Err(KeyError::Tampered),
+            _ => {}
         }
-        let opened = key.open(context, &sealed.bytes).ok_or(KeyError::Tampered)?;
-        String::from_utf8(opened).map_err(|error| {
+        let parts = sealed.parts().filter(|parts| parts.text.len() <= MAX_SECRETS + TAG_BYTES);
+        let parts = parts.ok_or_else(|| sealed.unreadable())?;
+        let opened = key.open(context, &parts).ok_or(KeyError::Tampered)?;
+        let text = String::from_utf8(opened).map_err(|error| {
             error.into_bytes().zeroize();
             KeyError::Tampered
-        })
+        })?;
+        Ok((BoundSettings::from_bytes(parts.bound).ok_or(KeyError::Tampered)?, text))
     }
+}
+
+/// Secrets, and the settings that they were sealed for.
+pub(crate) struct OpenedSecrets {
+    pub(crate) secrets: SecretDocument,
+    pub(crate) bound: BoundSettings,
+}
+
+/// The parts of sealed bytes behind the check.
+struct SealedParts<'a> {
+    nonce: &'a [u8; NONCE_BYTES],
+    bound: &'a [u8],
+    /// The encrypted text and its tag.
+    text: &'a [u8],
+}
+
+fn destination_changed(settings: &[String]) -> String {
+    let shown = settings.iter().take(MAX_LISTED).map(|pointer| format!("`{}`", truncate(pointer, 60)));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more = settings.len().saturating_sub(MAX_LISTED);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!(
+        "the secrets were entered for other values of {shown}{more}; if the settings are right, set the secrets again, or \
+         else restore the settings"
+    )
 }
 
 fn read_key_file(path: &Path) -> io::Result<Zeroizing<String>> {
@@ -285,28 +364,29 @@ impl Key {
         XChaCha20Poly1305::new(self.bytes.expose_secret().into())
     }
 
-    /// Returns `[format][check][nonce][sealed]`.
-    fn seal(&self, context: &[&str], secret: &[u8]) -> Result<Vec<u8>, KeyError> {
+    /// Returns `[format][check][nonce][length of bound][bound][sealed]`.
+    fn seal(&self, context: &[&str], bound: &[u8], secret: &[u8]) -> Result<Vec<u8>, KeyError> {
+        let too_long = |_| KeyError::TooLong { bytes: bound.len(), max: u32::MAX as usize };
+        let length = u32::try_from(bound.len()).map_err(too_long)?.to_le_bytes();
         let nonce = random::<NONCE_BYTES>()?;
-        let payload = Payload { msg: secret, aad: &self.associated_data(context) };
+        let payload = Payload { msg: secret, aad: &self.associated_data(context, bound) };
         let sealed = self.cipher().encrypt(&XNonce::from(*nonce), payload).map_err(|_| KeyError::Random)?;
-        Ok([&[FORMAT], self.check.as_slice(), nonce.as_slice(), &sealed].concat())
+        Ok([&[FORMAT], self.check.as_slice(), nonce.as_slice(), &length, bound, &sealed].concat())
     }
 
     /// Returns `None` if a byte was changed or the context is another.
-    fn open(&self, context: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
-        let (format, rest) = bytes.split_first()?;
-        let (nonce, sealed) = rest.get(CHECK_BYTES..)?.split_first_chunk::<NONCE_BYTES>()?;
-        let payload = Payload { msg: sealed, aad: &self.associated_data(context) };
-        (*format == FORMAT).then(|| self.cipher().decrypt(&XNonce::from(*nonce), payload).ok())?
+    fn open(&self, context: &[&str], parts: &SealedParts<'_>) -> Option<Vec<u8>> {
+        let payload = Payload { msg: parts.text, aad: &self.associated_data(context, parts.bound) };
+        self.cipher().decrypt(&XNonce::from(*parts.nonce), payload).ok()
     }
 
-    /// The key's id and the context, each with its length before it, so that no two contexts give the same bytes.
-    fn associated_data(&self, context: &[&str]) -> Vec<u8> {
-        let mut bytes = b"tool-core secrets 1\0".to_vec();
-        for part in [self.id.as_str()].iter().chain(context) {
+    /// The key's id, the bound settings and the context, each with its length before it, so that no two contexts give the
+    /// same bytes.
+    fn associated_data(&self, context: &[&str], bound: &[u8]) -> Vec<u8> {
+        let mut bytes = b"tool-core secrets 2\0".to_vec();
+        for part in [self.id.as_bytes(), bound].into_iter().chain(context.iter().map(|part| part.as_bytes())) {
             bytes.extend((part.len() as u64).to_le_bytes());
-            bytes.extend(part.as_bytes());
+            bytes.extend(part);
         }
         bytes
     }
@@ -342,9 +422,30 @@ impl SealedSecrets {
     }
 
     /// Returns the sealed bytes: one byte for their format, 8 bytes that distinguish the key from others of the same id,
-    /// the nonce of 24 bytes, and the secrets encrypted with XChaCha20-Poly1305.
+    /// the nonce of 24 bytes, the bound settings with their length, and the secrets encrypted with XChaCha20-Poly1305.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Returns the settings that the secrets claim to be sealed for. Only [`Keyring::open`] proves it.
+    pub(crate) fn claimed(&self) -> Option<BoundSettings> {
+        BoundSettings::from_bytes(self.parts()?.bound)
+    }
+
+    fn parts(&self) -> Option<SealedParts<'_>> {
+        let (format, rest) = self.bytes.split_first()?;
+        let (nonce, rest) = rest.get(CHECK_BYTES..)?.split_first_chunk::<NONCE_BYTES>()?;
+        let (length, rest) = rest.split_first_chunk::<LENGTH_BYTES>()?;
+        let (bound, text) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+        (*format == FORMAT).then_some(SealedParts { nonce, bound, text })
+    }
+
+    /// Returns the reason why there are no [`parts`](Self::parts).
+    fn unreadable(&self) -> KeyError {
+        match self.bytes.first() {
+            Some(found) if *found != FORMAT => KeyError::Format { found: *found },
+            _ => KeyError::Tampered,
+        }
     }
 }
 
@@ -362,7 +463,10 @@ impl fmt::Debug for SealedSecrets {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHECK_BYTES, KeyError, Keyring, MAX_SECRETS, OVERHEAD, SealedSecrets};
+    use super::{
+        BoundSettings, CHECK_BYTES, FORMAT, KeyError, Keyring, LENGTH_BYTES, MAX_SECRETS, NONCE_BYTES, SealedSecrets,
+        TAG_BYTES,
+    };
     use crate::tool::configure::secret_document::SecretDocument;
     use proptest::prelude::*;
     use std::collections::HashSet;
@@ -372,6 +476,10 @@ mod tests {
         Keyring::parse(&lines.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n")).expect("keys")
     }
 
+    fn none() -> BoundSettings {
+        BoundSettings::none()
+    }
+
     fn secrets(text: &str) -> SecretDocument {
         SecretDocument::from_json(text.to_owned())
     }
@@ -379,17 +487,18 @@ mod tests {
     #[test]
     fn sealed_secrets_with_a_changed_byte_do_not_open() {
         let keys = ring(&["now", "old"]);
-        let sealed = keys.seal("alice", "email", &secrets(r#"{"password":"hunter2"}"#)).expect("sealed");
+        let sealed = keys.seal("alice", "email", &none(), &secrets(r#"{"password":"hunter2"}"#)).expect("sealed");
         let mut refused = 0;
         for at in 0..sealed.bytes.len() {
             for change in [1, 0x80, 0xff] {
                 let mut bytes = sealed.bytes.clone();
                 bytes[at] ^= change;
-                let error = keys.open("alice", "email", &SealedSecrets::new("now", bytes)).expect_err("changed");
-                let expected = if (1..=CHECK_BYTES).contains(&at) {
-                    KeyError::Wrong { key: "now".into() }
-                } else {
-                    KeyError::Tampered
+                let error =
+                    keys.open("alice", "email", &none(), &SealedSecrets::new("now", bytes)).expect_err("changed");
+                let expected = match at {
+                    0 => KeyError::Format { found: FORMAT ^ change },
+                    1..=CHECK_BYTES => KeyError::Wrong { key: "now".into() },
+                    _ => KeyError::Tampered,
                 };
                 assert_eq!(error, expected, "byte {at}");
                 refused += 1;
@@ -398,35 +507,39 @@ mod tests {
         assert_eq!(refused, 3 * sealed.bytes.len());
         for length in 0..sealed.bytes.len() {
             let cut = SealedSecrets::new("now", &sealed.bytes[..length]);
-            assert_eq!(keys.open("alice", "email", &cut).expect_err("cut"), KeyError::Tampered, "{length} bytes");
+            assert_eq!(
+                keys.open("alice", "email", &none(), &cut).expect_err("cut"),
+                KeyError::Tampered,
+                "{length} bytes"
+            );
         }
         let longer = SealedSecrets::new("now", [sealed.bytes(), &[0]].concat());
-        assert_eq!(keys.open("alice", "email", &longer).expect_err("longer"), KeyError::Tampered);
+        assert_eq!(keys.open("alice", "email", &none(), &longer).expect_err("longer"), KeyError::Tampered);
     }
 
     #[test]
     fn sealed_secrets_are_bound_to_the_key_id() {
         let keys = ring(&["now", "old"]);
-        let sealed = keys.seal("alice", "email", &secrets("{}")).expect("sealed");
+        let sealed = keys.seal("alice", "email", &none(), &secrets("{}")).expect("sealed");
         for (id, expected) in [
             ("old", KeyError::Wrong { key: "old".into() }),
             ("unknown", KeyError::Unknown { key: "unknown".into() }),
             ("", KeyError::Unknown { key: String::new() }),
         ] {
             let moved = SealedSecrets::new(id, sealed.bytes());
-            assert_eq!(keys.open("alice", "email", &moved).expect_err("another key"), expected);
+            assert_eq!(keys.open("alice", "email", &none(), &moved).expect_err("another key"), expected);
         }
-        let other = ring(&["now"]).open("alice", "email", &sealed).expect_err("another key of that id");
+        let other = ring(&["now"]).open("alice", "email", &none(), &sealed).expect_err("another key of that id");
         assert_eq!(other, KeyError::Wrong { key: "now".into() });
-        assert_eq!(Keyring::none().open("alice", "email", &sealed).expect_err("no key"), KeyError::Missing);
+        assert_eq!(Keyring::none().open("alice", "email", &none(), &sealed).expect_err("no key"), KeyError::Missing);
     }
 
     #[test]
     fn texts_of_another_context_do_not_open_as_secrets() {
         let keys = ring(&["now"]);
         let state = keys.seal_text(&["state", "alice", "email"], "{}").expect("sealed");
-        assert_eq!(keys.open("alice", "email", &state).expect_err("no record"), KeyError::Tampered);
-        let record = keys.seal("alice", "email", &secrets("{}")).expect("sealed");
+        assert_eq!(keys.open("alice", "email", &none(), &state).expect_err("no record"), KeyError::Tampered);
+        let record = keys.seal("alice", "email", &none(), &secrets("{}")).expect("sealed");
         assert_eq!(keys.open_text(&["state", "alice", "email"], &record).expect_err("no state"), KeyError::Tampered);
     }
 
@@ -435,7 +548,7 @@ mod tests {
         let keys = ring(&["now"]);
         let mut nonces = HashSet::new();
         for _ in 0..100_000 {
-            let sealed = keys.seal("alice", "email", &secrets("{}")).expect("sealed");
+            let sealed = keys.seal("alice", "email", &none(), &secrets("{}")).expect("sealed");
             nonces.insert(<[u8; 24]>::try_from(&sealed.bytes[1 + CHECK_BYTES..1 + CHECK_BYTES + 24]).expect("a nonce"));
         }
         assert_eq!(nonces.len(), 100_000);
@@ -445,14 +558,17 @@ mod tests {
     fn secrets_of_the_greatest_length_open_and_longer_fail() {
         let keys = ring(&["now"]);
         let longest = secrets(&"x".repeat(MAX_SECRETS));
-        let sealed = keys.seal("alice", "email", &longest).expect("sealed");
-        assert_eq!(sealed.bytes().len(), MAX_SECRETS + OVERHEAD);
-        assert_eq!(keys.open("alice", "email", &sealed).expect("opens").expose(), longest.expose());
-        let longer = keys.seal("alice", "email", &secrets(&"x".repeat(MAX_SECRETS + 1))).expect_err("too long");
+        let sealed = keys.seal("alice", "email", &none(), &longest).expect("sealed");
+        // Of no bound settings, the object is written.
+        let overhead = 1 + CHECK_BYTES + NONCE_BYTES + LENGTH_BYTES + "{}".len() + TAG_BYTES;
+        assert_eq!(sealed.bytes().len(), MAX_SECRETS + overhead);
+        assert_eq!(keys.open("alice", "email", &none(), &sealed).expect("opens").expose(), longest.expose());
+        let longer =
+            keys.seal("alice", "email", &none(), &secrets(&"x".repeat(MAX_SECRETS + 1))).expect_err("too long");
         assert_eq!(longer, KeyError::TooLong { bytes: MAX_SECRETS + 1, max: MAX_SECRETS });
         let bytes = [sealed.bytes(), &[0]].concat();
         assert_eq!(
-            keys.open("alice", "email", &SealedSecrets::new("now", bytes)).expect_err("long"),
+            keys.open("alice", "email", &none(), &SealedSecrets::new("now", bytes)).expect_err("long"),
             KeyError::Tampered
         );
     }
@@ -498,8 +614,9 @@ mod tests {
         ] {
             let keys = Keyring::parse(&text).expect("keys");
             assert_eq!((keys.active(), keys.0.len()), (Some("one"), 2));
-            let sealed = Keyring::parse(&two).expect("a key").seal("alice", "email", &secrets("{}")).expect("sealed");
-            assert_eq!(keys.open("alice", "email", &sealed).expect("opens").expose(), "{}");
+            let sealed =
+                Keyring::parse(&two).expect("a key").seal("alice", "email", &none(), &secrets("{}")).expect("sealed");
+            assert_eq!(keys.open("alice", "email", &none(), &sealed).expect("opens").expose(), "{}");
             assert_eq!(format!("{keys:?}"), r#"{"one", "two"}"#);
         }
     }
@@ -538,17 +655,17 @@ mod tests {
             agent in ".{0,12}", tool in ".{0,12}", text in ".{0,200}", other_agent in ".{0,12}", other_tool in ".{0,12}"
         ) {
             let keys = ring(&["now", "old"]);
-            let sealed = keys.seal(&agent, &tool, &secrets(&text)).expect("sealed");
-            let opened = keys.open(&agent, &tool, &sealed).expect("opens");
+            let sealed = keys.seal(&agent, &tool, &none(), &secrets(&text)).expect("sealed");
+            let opened = keys.open(&agent, &tool, &none(), &sealed).expect("opens");
             prop_assert_eq!(opened.expose(), text);
             let whole = format!("{agent}{tool}");
             for (cut, _) in whole.char_indices().chain([(whole.len(), ' ')]) {
                 let (a, t) = whole.split_at(cut);
-                let opens = keys.open(a, t, &sealed).is_ok();
+                let opens = keys.open(a, t, &none(), &sealed).is_ok();
                 prop_assert_eq!(opens, (a, t) == (agent.as_str(), tool.as_str()), "{} {}", a, t);
             }
             for (a, t) in [(&other_agent, &tool), (&agent, &other_tool), (&tool, &agent)] {
-                let opens = keys.open(a, t, &sealed).is_ok();
+                let opens = keys.open(a, t, &none(), &sealed).is_ok();
                 prop_assert_eq!(opens, (a, t) == (&agent, &tool));
             }
         }

@@ -197,7 +197,7 @@ async fn open(agents: &Arc<AgentsInner>, agent: &Arc<str>, record: AgentTools) -
     let tool = record.tool.as_str();
     let factory = agents.catalog.require(tool)?;
     let secrets = match &record.secrets {
-        Some(sealed) => agents.keys.open(agent, tool, sealed)?,
+        Some(sealed) => agents.keys.open(agent, tool, &factory.metadata().bound_settings(&record.config), sealed)?,
         None => SecretDocument::none(),
     };
     let grant = match &factory.metadata().auth {

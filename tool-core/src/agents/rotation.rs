@@ -108,8 +108,10 @@ impl Agents {
         let (store, keys) = (&self.0.store, &self.0.keys);
         let mut found = None;
         for _ in 0..ATTEMPTS {
-            let opened = keys.open(&agent, &tool, &sealed).map_err(AgentError::about(&agent, &tool))?;
-            let resealed = keys.seal(&agent, &tool, &opened).map_err(AgentError::about(&agent, &tool))?;
+            let opened = keys.open_sealed(&agent, &tool, &sealed).map_err(AgentError::about(&agent, &tool))?;
+            // For the same settings: whether they have changed is found out when the toolset is loaded.
+            let resealed = keys.seal(&agent, &tool, &opened.bound, &opened.secrets);
+            let resealed = resealed.map_err(AgentError::about(&agent, &tool))?;
             let replaced = store.replace_secrets(&agent, &tool, &sealed, &resealed).await;
             if replaced.map_err(AgentError::about(&agent, &tool))? {
                 return Ok(true);
@@ -162,6 +164,7 @@ mod tests {
     use crate::agents::memory::MemoryAgentToolStore;
     use crate::agents::store::{AgentToolStore, RecordWrite, SecretsWrite};
     use crate::agents::tokens::Tokens;
+    use crate::tool::BoundSettings;
     use crate::tool::configure::secret_document::SecretDocument;
     use serde_json::json;
     use std::sync::Arc;
@@ -186,7 +189,9 @@ mod tests {
 
     async fn put(store: &Store, agent: usize, key: &str) {
         let mut write = RecordWrite::new(format!("agent-{agent:04}"), "email", json!({}));
-        write.secrets = SecretsWrite::Set(keys(&[key]).seal(&write.agent, "email", &secret(agent)).expect("sealed"));
+        write.secrets = SecretsWrite::Set(
+            keys(&[key]).seal(&write.agent, "email", &BoundSettings::none(), &secret(agent)).expect("sealed"),
+        );
         store.write(&write).await.expect("written");
     }
 
@@ -205,7 +210,7 @@ mod tests {
             let id = format!("agent-{agent:04}");
             let sealed = store.get(&id, "email").await.expect("up").and_then(|record| record.secrets).expect("sealed");
             let same = |found: SecretDocument| found.expose() == secret(agent).expose();
-            open += usize::from(keys.open(&id, "email", &sealed).is_ok_and(same));
+            open += usize::from(keys.open(&id, "email", &BoundSettings::none(), &sealed).is_ok_and(same));
         }
         open
     }
@@ -287,7 +292,7 @@ mod tests {
         for agent in 0..rows {
             let id = format!("agent-{agent:04}");
             let sealed = store.get(&id, "email").await.expect("up").and_then(|record| record.secrets).expect("sealed");
-            let opened = keys.open(&id, "email", &sealed).expect("opens");
+            let opened = keys.open(&id, "email", &BoundSettings::none(), &sealed).expect("opens");
             assert!(opened.expose().starts_with(&format!(r#"{{"password":"of {agent}""#)), "{id}");
         }
     }

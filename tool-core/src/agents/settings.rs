@@ -2,7 +2,7 @@
 
 use crate::agents::builder::Agents;
 use crate::agents::error::{AgentError, AgentErrorKind};
-use crate::agents::keys::SealedSecrets;
+use crate::agents::keys::{KeyError, SealedSecrets};
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools, is_id};
 use crate::agents::store::{AgentStoreError, RecordWrite, SecretsWrite};
 use crate::agents::tokens::Tokens;
@@ -10,7 +10,7 @@ use crate::arguments::Problem;
 use crate::call::error::ToolError;
 use crate::json::nested::{MAX_STORED_DEPTH, unless_deeper};
 use crate::text;
-use crate::tool::{Action, SecretDocument, ToolsetFactory, ToolsetMetadata};
+use crate::tool::{Action, BoundSettings, SecretDocument, ToolsetFactory, ToolsetMetadata};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -162,13 +162,12 @@ impl Agents {
     /// removed. The record gets a new version, so that its toolset is configured again.
     ///
     /// Fails with `NotConfigured` if the agent has no record of the toolset. Secrets that do not open are not overwritten,
-    /// because other secrets among them would be lost; set them again.
+    /// because other secrets among them would be lost; set them again. If only tokens were sealed for other settings, the
+    /// new ones replace them.
     pub async fn connect(&self, agent: &str, tool: &str, tokens: Tokens) -> Result<AgentTools, AgentError> {
         let connect = |record: &AgentTools, write: &mut RecordWrite| {
-            let secrets = match &record.secrets {
-                Some(sealed) => self.0.keys.open(agent, tool, sealed).map_err(AgentError::about(agent, tool))?,
-                None => SecretDocument::none(),
-            };
+            let kept = record.secrets.as_ref().map(|sealed| self.kept_secrets(record, sealed)).transpose();
+            let secrets = kept.map_err(AgentError::about(agent, tool))?.unwrap_or_else(SecretDocument::none);
             let secrets = tokens.put_into(&secrets).ok_or_else(|| {
                 let error = ToolError::permanent("expected secrets as a JSON object; set them again");
                 AgentError::new(agent, tool, AgentErrorKind::Failed(error))
@@ -177,6 +176,38 @@ impl Agents {
             Ok(())
         };
         self.change(agent, tool, connect).await
+    }
+
+    /// Returns JSON pointers of the settings for whose present values the secrets of a record are not sealed. If there are
+    /// any, the toolset does not get its secrets: a form asks for them again.
+    ///
+    /// Needs no key. An attacker who can write rows can hide such a setting from a form, but cannot make the secrets open.
+    pub fn changed_destination(&self, record: &AgentTools) -> Vec<String> {
+        let claimed = record.secrets.as_ref().and_then(SealedSecrets::claimed);
+        let changed = claimed.map(|claimed| claimed.changed(&self.bound_settings(&record.tool, &record.config)));
+        changed.unwrap_or_default()
+    }
+
+    /// Returns the settings that decide where the secrets of a toolset go. Of a toolset that is not registered, only their
+    /// names are known.
+    fn bound_settings(&self, tool: &str, config: &Value) -> BoundSettings {
+        match self.form(tool) {
+            Some(form) => form.bound_settings(config),
+            None => ToolsetMetadata::new(tool, "").bound_settings(config),
+        }
+    }
+
+    /// Opens the secrets that new tokens are put into. Tokens alone are not kept, so they need not open.
+    fn kept_secrets(&self, record: &AgentTools, sealed: &SealedSecrets) -> Result<SecretDocument, KeyError> {
+        let AgentTools { agent, tool, config, .. } = record;
+        let keys = &self.0.keys;
+        match keys.open(agent, tool, &self.bound_settings(tool, config), sealed) {
+            Err(error @ KeyError::DestinationChanged { .. }) => {
+                let is_replaced = Tokens::are_all_of(&keys.open_sealed(agent, tool, sealed)?.secrets);
+                if is_replaced { Ok(SecretDocument::none()) } else { Err(error) }
+            }
+            outcome => outcome,
+        }
     }
 
     /// Reads a record, changes and writes it, and starts again if another writer has changed it in between. Writes nothing
@@ -233,11 +264,13 @@ impl Agents {
         // A disabled record may lack secrets, which are then set later.
         let checked = match (secrets, before.and_then(|before| before.secrets.as_ref())) {
             (Some(secrets), _) if *enabled || !is_empty(secrets) => metadata.check_secrets(secrets),
-            (None, Some(kept)) if *enabled => match self.0.keys.open(agent, tool, kept) {
-                Ok(kept) => metadata.check_kept_secrets(&kept),
-                // Without the key they are checked when the toolset is loaded.
-                Err(_) => Ok(()),
-            },
+            (None, Some(kept)) if *enabled => {
+                match self.0.keys.open(agent, tool, &metadata.bound_settings(&write.config), kept) {
+                    Ok(kept) => metadata.check_kept_secrets(&kept),
+                    // Without the key, or for other settings, they are checked when the toolset is loaded.
+                    Err(_) => Ok(()),
+                }
+            }
             (None, None) if *enabled => metadata.check_secrets(&SecretDocument::none()),
             _ => Ok(()),
         };
@@ -264,7 +297,8 @@ impl Agents {
         if is_empty(secrets) {
             return Ok(SecretsWrite::Clear);
         }
-        let sealed = self.0.keys.seal(&write.agent, &write.tool, secrets);
+        let bound = self.bound_settings(&write.tool, &write.config);
+        let sealed = self.0.keys.seal(&write.agent, &write.tool, &bound, secrets);
         sealed.map(SecretsWrite::Set).map_err(AgentError::about(&write.agent, &write.tool))
     }
 }
@@ -317,8 +351,11 @@ impl RecordBuilder {
         self
     }
 
-    /// Replaces all secrets, tokens of a grant among them, by a JSON object. An empty object removes them. Without this call
-    /// the secrets stay.
+    /// Replaces all secrets, tokens of a grant among them, by a JSON object. An empty object removes them.
+    ///
+    /// Without this call the secrets stay. If the settings that decide where they go have changed, such as the URL of a
+    /// server, the toolset then fails with `DestinationChanged` until the secrets are set again or the settings restored:
+    /// see [`Agents::changed_destination`].
     pub fn secrets(mut self, secrets: impl Into<SecretDocument>) -> Self {
         self.secrets = Some(secrets.into());
         self

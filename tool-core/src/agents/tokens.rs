@@ -58,6 +58,12 @@ impl Tokens {
         })?
     }
 
+    /// Returns true if a toolset's secrets hold nothing but tokens.
+    pub(crate) fn are_all_of(secrets: &SecretDocument) -> bool {
+        let is_token = |name: &String| [ACCESS, REFRESH, EXPIRES, SCOPE].contains(&name.as_str());
+        secrets.with_value(|value| value.as_object().is_some_and(|all| all.keys().all(is_token))) == Some(true)
+    }
+
     /// Returns the secrets with these tokens instead of theirs, and all else unchanged. Returns `None` if the secrets are
     /// not a JSON object.
     pub fn put_into(&self, secrets: &SecretDocument) -> Option<SecretDocument> {

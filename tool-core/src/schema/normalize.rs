@@ -7,10 +7,13 @@ use serde_json::{Map, Value, json};
 /// The keyword by which a schema declares that its Rust type refuses whatever the schema refuses.
 pub(crate) const PROVEN: &str = "x-proven";
 
+/// The keyword by which the schema of a setting declares whether secrets are bound to it.
+pub(crate) const BINDS_SECRET: &str = "x-binds-secret";
+
 /// Normalizes a schema and all its subschemas.
 pub(crate) fn normalize(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
-    for noise in ["$schema", "title", PROVEN] {
+    for noise in ["$schema", "title", PROVEN, BINDS_SECRET] {
         map.remove(noise);
     }
     walk::for_each_child_mut(map, &mut normalize);

@@ -26,8 +26,8 @@ mod tests;
 
 pub use crate::tool::action::{Action, ActionParameter, ParameterType};
 pub use crate::tool::configure::{
-    AccessToken, Auth, BasicAuth, Configure, ConfigureError, Configured, OAuth2, Secret, SecretDocument, TokenSource,
-    ToolsetFactory, ToolsetMetadata,
+    AccessToken, Auth, BasicAuth, BoundSettings, Configure, ConfigureError, Configured, OAuth2, Secret, SecretDocument,
+    TokenSource, ToolsetFactory, ToolsetMetadata,
 };
 pub use crate::tool::definition::{SourceLocation, ToolDefinition};
 pub use crate::tool::derived_toolset::{MappedToolset, ToolsetExt, merge_toolsets};

@@ -12,6 +12,7 @@ use tool_core::agents::{
 };
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::Deserialize;
+use tool_core::tool::BoundSettings;
 use tool_core::tool::SecretDocument;
 use tool_core::toolset;
 use tool_core::{Configure, ErrorKind, FunctionTool, RawTool, RunContext, Secret, ToolError};
@@ -130,7 +131,9 @@ async fn a_row_that_was_tampered_with_does_not_open() {
 #[tokio::test]
 async fn secrets_that_were_moved_here_from_another_agent_do_not_open() {
     let keys = keys("k");
-    let sealed = keys.seal("mallory", "shop", &SecretDocument::from_value(json!({"api_key": CANARY}))).expect("sealed");
+    let sealed = keys
+        .seal("mallory", "shop", &BoundSettings::none(), &SecretDocument::from_value(json!({"api_key": CANARY})))
+        .expect("sealed");
     let moved = async |store: &MemoryAgentToolStore, record: AgentTools| {
         write(store, &record, |write| write.secrets = SecretsWrite::Set(sealed)).await;
     };
@@ -156,7 +159,9 @@ async fn settings_written_by_hand_report_every_problem() {
 #[tokio::test]
 async fn secrets_that_do_not_fit_are_told_without_their_values() {
     let keys = keys("k");
-    let sealed = keys.seal("alice", "shop", &SecretDocument::from_value(json!({"apikey": CANARY}))).expect("sealed");
+    let sealed = keys
+        .seal("alice", "shop", &BoundSettings::none(), &SecretDocument::from_value(json!({"apikey": CANARY})))
+        .expect("sealed");
     let bad = async |store: &MemoryAgentToolStore, record: AgentTools| {
         write(store, &record, |write| write.secrets = SecretsWrite::Set(sealed)).await;
     };

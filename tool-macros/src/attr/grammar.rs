@@ -103,6 +103,9 @@ pub(super) static AGENT: AttributeGrammar = AttributeGrammar { shown: "#[agent]"
 pub(crate) static TOOL_TYPE: AttributeGrammar =
     AttributeGrammar { shown: "#[tool_type]", known: &["input", "crate"], repeatable: &[] };
 
+pub(crate) static SETTING: AttributeGrammar =
+    AttributeGrammar { shown: "#[setting]", known: &["binds_secret"], repeatable: &[] };
+
 pub(crate) static TOOL_ERROR: AttributeGrammar = AttributeGrammar {
     shown: "#[tool_error]",
     known: &["kind", "retryable", "partial_side_effects", "crate"],

@@ -136,6 +136,8 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Type, "", "#[derive(Debug, Serialize)] struct Event;"),
     (Type, "crat = x", "struct Event;"),
     (Type, "", "fn event() {}"),
+    (Type, "", "struct S { #[setting(bind_secret)] a: u8, #[setting(binds_secret = no)] b: u8 }"),
+    (Type, "", "enum E { A { #[setting(binds_secret, binds_secret = false)] a: u8 } }"),
     (Tool, "", "/// D.\n fn draw(a: &dyn Shape) {}"),
     (Tool, "", "/// D.\n fn draw(a: HashMap<&str, u8>) {}"),
     (Tool, "", "/// D.\n fn draw(a: &'static str) {}"),

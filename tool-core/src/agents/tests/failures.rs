@@ -4,6 +4,7 @@ use crate::agents::tests::support::{Does, World, exposed, within};
 use crate::agents::tokens::{RefreshError, Tokens};
 use crate::agents::{grant, keys, store};
 use crate::call::error::ErrorKind;
+use crate::tool::BoundSettings;
 use crate::tool::configure::credentials::TokenSource;
 use crate::tool::configure::secret_document::SecretDocument;
 use serde_json::json;
@@ -174,7 +175,8 @@ async fn secrets_under_an_unknown_key_are_reported() {
     let grant = world.grant(&world.agents()).await;
     let mut record = world.record().await;
     let other = keys::Keyring::parse(&format!("other:{}", "3f".repeat(32))).expect("a key");
-    record.secrets = Some(other.seal("alice", "calendar", &SecretDocument::none()).expect("sealed"));
+    record.secrets =
+        Some(other.seal("alice", "calendar", &BoundSettings::none(), &SecretDocument::none()).expect("sealed"));
     let mut write = store::RecordWrite::of(&record);
     write.secrets = store::SecretsWrite::Set(record.secrets.expect("sealed"));
     store::AgentToolStore::write(&*world.store, &write).await.expect("written");

@@ -3,6 +3,7 @@
 use crate::agents::store::AgentToolStore;
 use crate::agents::tests::support::{World, exposed, within};
 use crate::agents::tokens::Tokens;
+use crate::tool::BoundSettings;
 use crate::tool::configure::credentials::TokenSource;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -83,7 +84,7 @@ async fn secrets_resealed_during_a_refresh_get_its_tokens() {
     let token = tokio::spawn(async move { exposed(grant.token().await) });
     world.provider.asked.notified().await;
     let before = world.record().await.secrets.expect("sealed");
-    let anew = world.keys.seal("alice", "calendar", &world.secrets().await).expect("sealed");
+    let anew = world.keys.seal("alice", "calendar", &BoundSettings::none(), &world.secrets().await).expect("sealed");
     assert!(world.store.replace_secrets("alice", "calendar", &before, &anew).await.expect("up"));
     world.provider.let_go.notify_one();
     assert_eq!(token.await.expect("sound"), "access-1");

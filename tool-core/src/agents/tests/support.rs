@@ -9,6 +9,7 @@ use crate::agents::store::{AgentStoreError, AgentToolStore, RecordWrite, SealedR
 use crate::agents::tokens::{RefreshError, TokenRefresher, Tokens};
 use crate::call::error;
 use crate::schema::timestamp::Timestamp;
+use crate::tool::BoundSettings;
 use crate::tool::configure::credentials::OAuth2;
 use crate::tool::configure::credentials::Secret;
 use crate::tool::configure::secret_document::SecretDocument;
@@ -190,7 +191,10 @@ impl World {
         let keys = Keyring::parse(&format!("one:{}\ntwo:{}", "1f".repeat(32), "2f".repeat(32))).expect("keys");
         let world = Self { provider: Arc::default(), store: Arc::default(), keys };
         let mut write = RecordWrite::new("alice", "calendar", json!({}));
-        let sealed = world.keys.seal("alice", "calendar", &SecretDocument::from_value(secrets)).expect("sealed");
+        let sealed = world
+            .keys
+            .seal("alice", "calendar", &BoundSettings::none(), &SecretDocument::from_value(secrets))
+            .expect("sealed");
         write.secrets = SecretsWrite::Set(sealed);
         world.store.write(&write).await.expect("written");
         world
@@ -209,7 +213,7 @@ impl World {
     /// Returns the secrets in the record.
     pub(crate) async fn secrets(&self) -> SecretDocument {
         let sealed = self.record().await.secrets.expect("sealed");
-        self.keys.open("alice", "calendar", &sealed).expect("opens")
+        self.keys.open("alice", "calendar", &BoundSettings::none(), &sealed).expect("opens")
     }
 
     /// Returns one member of the secrets.

@@ -4,6 +4,7 @@ use crate::arguments::problem::Problem;
 use crate::arguments::validate::ValidationSubject;
 use crate::call::error::ErrorList;
 use crate::schema::build::argument_generator;
+use crate::tool::configure::binding::{BoundSettings, mark_settings};
 use crate::tool::configure::credentials::{AccessToken, Auth};
 use crate::tool::configure::form::{
     CachedFormSchema, FormSchema, UnknownNames, check_problems, decode_secrets, decode_settings,
@@ -158,6 +159,7 @@ impl ToolsetMetadata {
     /// Sets the types of the settings and of the secrets; `()` where there are none.
     pub fn configured_by<C: JsonSchema, S: JsonSchema>(mut self) -> Self {
         self.config_schema = form_schema::<C>();
+        self.config_schema.iter_mut().for_each(mark_settings);
         self.secrets_schema = form_schema::<S>();
         self
     }
@@ -186,6 +188,11 @@ impl ToolsetMetadata {
     #[cfg(feature = "agents")]
     pub(crate) fn check_kept_secrets(&self, secrets: &SecretDocument) -> Result<(), ErrorList<Problem>> {
         self.checked_secrets(secrets, UnknownNames::Drop, self.takes_grant()).map(drop)
+    }
+
+    /// Returns the settings that decide where the toolset's secrets go, with their values in `config`.
+    pub fn bound_settings(&self, config: &Value) -> BoundSettings {
+        BoundSettings::of(self.config_schema.as_ref().unwrap_or(&Value::Bool(true)), config)
     }
 
     /// Decodes stored settings. They are checked again, and their defaults are filled in. Names that the schema no longer
