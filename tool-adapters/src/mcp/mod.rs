@@ -8,4 +8,4 @@ pub use crate::mcp::client::{
     ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool,
 };
 pub use crate::mcp::server::{ClientInfo, Server};
-pub use crate::transport::host_check::BoundServer;
+pub use crate::transport::serve::BoundServer;

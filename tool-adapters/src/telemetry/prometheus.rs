@@ -17,9 +17,10 @@
 //! Other methods are answered 405. A request needs an allowed `Host`, and an allowed `Origin` if it has one. By default the
 //! loopback names are allowed.
 
-pub use crate::transport::host_check::BoundServer;
+pub use crate::transport::serve::BoundServer;
 
 use crate::transport::host_check::AllowedHosts;
+use crate::transport::serve::HttpLimits;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -88,7 +89,7 @@ impl MetricsRouter {
     /// Returns an error if the address is not a loopback address and [`allow_hosts`](Self::allow_hosts) is not set.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
         let allowed = self.allowed.clone();
-        allowed.bind(address, self.into(), "/metrics", CancellationToken::new()).await
+        allowed.bind(address, self.into(), "/metrics", CancellationToken::new(), HttpLimits::default()).await
     }
 
     /// Binds an address and serves until the future is dropped.

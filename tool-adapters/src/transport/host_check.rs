@@ -1,8 +1,9 @@
-//! Servers on this machine, and the check of the `Host` and `Origin` headers of their requests, on every method.
+//! The check of the `Host` and `Origin` headers of their requests, on every method.
 //!
 //! A web page can let its domain name resolve to this machine, so a request from a local address may still come from a
 //! web page (RUSTSEC-2026-0189).
 
+use crate::transport::serve::{BoundServer, HttpLimits};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
@@ -35,12 +36,14 @@ impl AllowedHosts {
         router: Router,
         path: &str,
         shutdown: CancellationToken,
+        limits: HttpLimits,
     ) -> io::Result<BoundServer> {
         if !address.ip().is_loopback() && self.hosts.is_none() {
             let message = format!("other machines can reach {address}; set `allow_hosts` to the names of the server");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        Ok(BoundServer { listener: TcpListener::bind(address).await?, router, path: path.to_owned(), shutdown })
+        let listener = TcpListener::bind(address).await?;
+        Ok(BoundServer { listener, router, path: path.to_owned(), shutdown, limits })
     }
 
     /// Checks a request. Returns the reason if it is refused.
@@ -96,32 +99,6 @@ impl AllowedHosts {
             },
             _ => false,
         })
-    }
-}
-
-/// A server that is bound to an address, but does not serve yet.
-#[derive(Debug)]
-pub struct BoundServer {
-    listener: TcpListener,
-    router: Router,
-    path: String,
-    shutdown: CancellationToken,
-}
-
-impl BoundServer {
-    /// Returns the address, with the port that the system chose if port 0 was requested.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Returns the URL for clients.
-    pub fn url(&self) -> io::Result<String> {
-        Ok(format!("http://{}{}", self.address()?, self.path))
-    }
-
-    /// Serves until the server is shut down, or the future is dropped.
-    pub async fn serve(self) -> io::Result<()> {
-        axum::serve(self.listener, self.router).with_graceful_shutdown(self.shutdown.cancelled_owned()).await
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) mod model_access;
 pub(crate) mod request_span;
 #[cfg(any(feature = "cli", feature = "http", feature = "otel", feature = "websocket"))]
 pub(crate) mod sanitize;
+#[cfg(any(feature = "mcp", feature = "metrics"))]
+pub(crate) mod serve;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 

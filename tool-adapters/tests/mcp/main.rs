@@ -3,7 +3,9 @@
 
 mod answers;
 mod confirmation;
+mod foreigners;
 mod guard;
+mod http;
 mod import;
 mod lists;
 mod malformed;
@@ -13,6 +15,7 @@ mod other;
 mod pins;
 mod processes;
 mod routing;
+mod slow_clients;
 mod spans;
 #[path = "../support/spans.rs"]
 mod spans_support;

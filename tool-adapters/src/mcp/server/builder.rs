@@ -1,19 +1,10 @@
-//! The public [`Server`]: its settings, and its streamable HTTP transport.
+//! The public [`Server`] and its settings.
 
-use crate::mcp::server::connection::Connection;
 use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
-use crate::mcp::server::{stdio, strict};
-use crate::transport::host_check::BoundServer;
+use crate::mcp::server::{http, stdio};
+use crate::transport::serve::BoundServer;
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
-use rmcp::model::ErrorCode;
-use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -52,7 +43,8 @@ pub struct Server {
 impl Server {
     /// Creates a server of a runtime's tools, under the runtime's policy for text.
     pub fn new(runtime: Runtime) -> Self {
-        Self { state: ServerState { settings: Settings::default(), runtime, pending: Arc::default() } }
+        let (settings, pending, open) = (Settings::default(), Arc::default(), Arc::default());
+        Self { state: ServerState { settings, runtime, pending, open } }
     }
 
     /// Creates a server of these tools, under [`Server::policy`].
@@ -104,6 +96,30 @@ impl Server {
         self.with(|settings| settings.idle_timeout = limit)
     }
 
+    /// Sets the maximum number of sessions that are open over HTTP at once. Further ones are refused, and open ones are
+    /// never closed to make room. Defaults to 10,000.
+    pub fn max_sessions(self, sessions: usize) -> Self {
+        self.with(|settings| settings.max_sessions = sessions)
+    }
+
+    /// Sets the maximum number of sessions that one client has open over HTTP at once. A client is a principal, or else a
+    /// bearer token, or else the address of the peer. Defaults to 1,024.
+    pub fn max_sessions_per_client(self, sessions: usize) -> Self {
+        self.with(|settings| settings.max_sessions_per_client = sessions)
+    }
+
+    /// Sets the bytes that a client over HTTP has to send or take each second, after 20 s. A body that arrives too slowly
+    /// is answered 408. A connection that takes too little of an answer is closed, if [`bind`](Self::bind) accepted it.
+    /// Defaults to 1,024.
+    pub fn min_bytes_per_second(self, bytes: u32) -> Self {
+        self.with(|settings| settings.limits.bytes_per_second = bytes)
+    }
+
+    /// Sets the time that open connections get after a [`shutdown`](Self::shutdown). Defaults to 10 s.
+    pub fn shutdown_grace(self, grace: Duration) -> Self {
+        self.with(|settings| settings.limits.grace = grace)
+    }
+
     /// Sets the maximum size of a message in bytes. Defaults to 4 MiB.
     pub fn max_message(self, bytes: usize) -> Self {
         self.with(|settings| settings.max_message = bytes)
@@ -135,7 +151,9 @@ impl Server {
     }
 
     /// Sets the function that returns the principal of an HTTP request, such as the signed-in user that a layer of the
-    /// application put into the request's extensions. A session and its approvals belong to the principal that opened it.
+    /// application put into the request's extensions. A session, its streams and its approvals belong to the principal that
+    /// opened it: to requests of others, no such session exists. A request without a principal is refused with 401, unless
+    /// [`allow_anonymous`](Self::allow_anonymous) is set.
     ///
     /// ```
     /// # use tool_adapters::mcp::Server;
@@ -148,6 +166,11 @@ impl Server {
     /// ```
     pub fn principal(self, find: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
         self.with(|settings| settings.find_principal = Some(Arc::new(find)))
+    }
+
+    /// Serves requests for which [`principal`](Self::principal) returns `None`. Defaults to false.
+    pub fn allow_anonymous(self, yes: bool) -> Self {
+        self.with(|settings| settings.allow_anonymous = yes)
     }
 
     /// Sets a function that configures each session before it is opened, such as its user data.
@@ -184,21 +207,7 @@ impl Server {
     /// }
     /// ```
     pub fn router(&self) -> Router {
-        let (state, settings) = (Arc::new(self.state.clone()), &self.state.settings);
-        let mut sessions = SessionConfig::default();
-        sessions.keep_alive = Some(settings.idle_timeout);
-        let mut manager = LocalSessionManager::default();
-        manager.session_config = sessions;
-        // `AllowedHosts` has a stricter check of both headers.
-        let config = StreamableHttpServerConfig::default()
-            .disable_allowed_hosts()
-            .disable_allowed_origins()
-            .with_max_request_body_bytes(settings.max_message)
-            .with_cancellation_token(settings.shutdown.child_token());
-        let factory = move || Ok(Connection::new(Arc::clone(&state), None));
-        let service = StreamableHttpService::new(factory, Arc::new(manager), config);
-        let router = Router::new().route_service(&settings.path, service);
-        settings.allowed.clone().guard(router.layer(from_fn_with_state(settings.max_message, check_message)))
+        http::router(&self.state)
     }
 
     /// Binds an address.
@@ -208,7 +217,8 @@ impl Server {
     /// Returns an error if the address is not a loopback address and [`allow_hosts`](Self::allow_hosts) is not set.
     pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
         let settings = &self.state.settings;
-        settings.allowed.bind(address, self.router(), &settings.path, settings.shutdown.clone()).await
+        let (shutdown, limits) = (settings.shutdown.clone(), settings.limits.clone());
+        settings.allowed.bind(address, self.router(), &settings.path, shutdown, limits).await
     }
 
     /// Binds an address and serves until [`shutdown`](Self::shutdown).
@@ -242,24 +252,5 @@ impl Server {
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("name", &self.state.settings.name).finish_non_exhaustive()
-    }
-}
-
-/// Refuses bodies that are not a valid message.
-async fn check_message(State(max_message): State<usize>, request: Request, next: Next) -> Response {
-    if request.method() != Method::POST {
-        return next.run(request).await;
-    }
-    let (parts, body) = request.into_parts();
-    let Ok(bytes) = to_bytes(body, max_message).await else {
-        return (StatusCode::PAYLOAD_TOO_LARGE, strict::too_long(max_message)).into_response();
-    };
-    match strict::parse_message(&bytes) {
-        Ok(_) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
-        Err(invalid) => {
-            let is_params = invalid.error.code == ErrorCode::INVALID_PARAMS;
-            let status = if is_params { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-            (status, [(header::CONTENT_TYPE, "application/json")], invalid.to_json()).into_response()
-        }
     }
 }

@@ -5,15 +5,18 @@
 //! never leaves the process.
 
 use crate::mcp::server::session::{
-    ClientSession, McpResult, PendingCall, ServerContext, ServerState, http_parts, is_stateless, random_id,
+    McpResult, PendingCall, ServerContext, ServerState, client, is_stateless, random_id,
 };
 use crate::mcp::server::tools::complete;
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult, ContentBlock,
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
+    InputRequests, InputRequiredResult, ServerRequest,
 };
+use rmcp::service::{PeerRequestOptions, ServiceError};
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tokio::time::Instant;
 use tool_core::call::Confirmation;
 use tool_core::{Session, ToolResponse, time};
@@ -24,7 +27,6 @@ const QUESTION: &str = "confirm";
 /// Asks the client's user to approve a call. Denies the call if the client does not support elicitation by form.
 pub(crate) async fn request(
     state: &ServerState,
-    client: &ClientSession,
     call: &CallToolRequestParams,
     (session, tool, confirmation): (&Session, &str, &Confirmation),
     context: &ServerContext,
@@ -43,52 +45,63 @@ pub(crate) async fn request(
     if is_stateless(context) {
         let pending = PendingCall {
             session: session.clone(),
-            principal: state.client(context).principal,
+            client: client(context),
             name: call.name.to_string(),
             arguments: call.arguments.clone(),
             tool: tool.to_owned(),
             token: token.clone(),
             summary: confirmation.summary.clone(),
             expires: time::after(Instant::now(), timeout),
-            owns_session: http_parts(context).is_some(),
         };
-        return require_input(state, client, pending);
+        return require_input(state, pending);
     }
-    let answer = context.peer.create_elicitation_with_timeout(form(&confirmation.summary), Some(timeout));
-    let answer = tokio::select! {
-        answer = answer => answer.map_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok(),
-        () = context.ct.cancelled() => None,
-    };
-    let response = decide(session, token, answer.map(|answer| answer.action)).await;
+    let action = ask(&confirmation.summary, timeout, context).await;
+    let action = action.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok();
+    let response = decide(session, token, action).await;
     Ok(complete(session, tool, &response))
+}
+
+/// Sends the question and waits for the answer. Withdraws the question if the client cancels the call.
+async fn ask(summary: &str, timeout: Duration, context: &ServerContext) -> Result<ElicitationAction, ServiceError> {
+    let question = ServerRequest::ElicitRequest(ElicitRequest::new(form(summary)));
+    let sent = context.peer.send_request_with_option(question, PeerRequestOptions::with_timeout(timeout)).await?;
+    let (peer, id) = (sent.peer.clone(), sent.id.clone());
+    tokio::select! {
+        answer = sent.await_response() => match answer? {
+            ClientResult::ElicitResult(answer) => Ok(answer.action),
+            _ => Err(ServiceError::UnexpectedResponse),
+        },
+        () = context.ct.cancelled() => {
+            let reason = Some("the call was cancelled".to_owned());
+            peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await?;
+            Ok(ElicitationAction::Cancel)
+        }
+    }
 }
 
 /// Continues a call that the client repeats with the user's answer.
 pub(crate) async fn resume(
     state: &ServerState,
-    client: &ClientSession,
     call: CallToolRequestParams,
     context: &ServerContext,
 ) -> McpResult<CallToolResponse> {
-    let pending = state.pending.remove(&call.request_state.unwrap_or_default()).ok_or_else(no_pending_call)?;
+    let request_state = call.request_state.unwrap_or_default();
+    let pending = state.pending.remove(&request_state, &client(context)).ok_or_else(no_pending_call)?;
     let is_same = pending.name == call.name
-        && pending.arguments.clone().unwrap_or_default() == call.arguments.unwrap_or_default()
-        && pending.principal == state.client(context).principal;
+        && pending.arguments.clone().unwrap_or_default() == call.arguments.unwrap_or_default();
     if !is_same || pending.expires <= Instant::now() {
         // The user was not asked about this call. Neither it nor the pending one may run.
         pending.session.deny(&pending.token).await;
-        pending.release();
         return Err(no_pending_call());
     }
     let Some(answer) = call.input_responses.and_then(|mut answers| answers.remove(QUESTION)) else {
-        return require_input(state, client, pending);
+        return require_input(state, pending);
     };
     let answer = serde_json::from_value::<ElicitResult>(answer)
         .map_err(|_| ErrorData::invalid_params("expected `inputResponses.confirm` to be an elicitation result", None));
     let action = answer.as_ref().ok().map(|answer| answer.action.clone());
     let response = decide(&pending.session, &pending.token, action).await;
     let result = complete(&pending.session, &pending.tool, &response);
-    pending.release();
     answer.map(|_| result)
 }
 
@@ -101,15 +114,11 @@ async fn decide(session: &Session, token: &str, action: Option<ElicitationAction
 }
 
 /// Answers `input_required`, with the question and a new `requestState`.
-fn require_input(state: &ServerState, client: &ClientSession, pending: PendingCall) -> McpResult<CallToolResponse> {
-    let (request_state, owns_session) = (random_id()?, pending.owns_session);
+fn require_input(state: &ServerState, pending: PendingCall) -> McpResult<CallToolResponse> {
+    let request_state = random_id()?;
     let question = InputRequest::Elicitation(ElicitRequest::new(form(&pending.summary)));
-    if let Err(pending) = state.pending.insert(request_state.clone(), pending) {
-        pending.release();
+    if !state.pending.insert(request_state.clone(), pending) {
         return Err(ErrorData::internal_error("too many calls wait for confirmation; try again later", None));
-    }
-    if owns_session {
-        client.detach();
     }
     let questions = InputRequests::from([(QUESTION.to_owned(), question)]);
     Ok(CallToolResponse::InputRequired(InputRequiredResult::new(Some(questions), Some(request_state))))

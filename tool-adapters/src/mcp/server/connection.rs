@@ -1,6 +1,9 @@
 //! The handler of one connection.
 
-use crate::mcp::server::session::{ClientSession, McpResult, ServerContext, ServerState, http_parts, is_stateless};
+use crate::mcp::server::session::{
+    ClientSession, McpResult, RunningCall, ServerContext, ServerState, client, http_parts, is_stateless,
+};
+use crate::mcp::server::shared::SharedSessions;
 use crate::mcp::server::{confirm, strict, tools};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
@@ -25,38 +28,67 @@ type PageRequest = Option<PaginatedRequestParams>;
 
 /// The handler of a connection. Over HTTP without sessions a connection is one request.
 pub(crate) struct Connection {
-    pub(crate) session: ClientSession,
+    pub(crate) session: Arc<ClientSession>,
+    /// The sessions of requests over HTTP that come without one.
+    shared: Option<Arc<SharedSessions>>,
     state: Arc<ServerState>,
     /// OpenTelemetry's name of the transport. `None` for HTTP and for unknown streams.
     transport: Option<&'static str>,
 }
 
 impl Connection {
-    pub(crate) fn new(state: Arc<ServerState>, transport: Option<&'static str>) -> Self {
-        Self { session: ClientSession::new(Arc::clone(&state)), state, transport }
+    /// Creates the handler of a client over streams.
+    pub(crate) fn over_streams(state: Arc<ServerState>, transport: Option<&'static str>) -> Self {
+        let session = Arc::new(ClientSession::new(Arc::clone(&state)));
+        Self { session, shared: None, state, transport }
     }
 
-    async fn session(&self, context: &ServerContext) -> McpResult<&Session> {
-        self.session.get(self.state.client(context)).await
+    pub(crate) fn over_http(state: Arc<ServerState>, shared: Arc<SharedSessions>) -> Self {
+        Self { shared: Some(shared), ..Self::over_streams(state, None) }
+    }
+
+    /// Returns the session of this connection, or the one that the client's requests share if it did not `initialize`.
+    fn client_session(&self, context: &ServerContext) -> McpResult<Arc<ClientSession>> {
+        match &self.shared {
+            Some(shared) if !self.session.is_open() => shared.get(&client(context), &self.state),
+            _ => Ok(Arc::clone(&self.session)),
+        }
     }
 
     async fn instructions(&self, context: &ServerContext) -> McpResult<Option<String>> {
-        match &self.state.settings.instructions {
-            Some(text) => Ok(Some(text.clone())),
-            None => Ok(tools::guides(self.session(context).await?)),
+        if let Some(text) = &self.state.settings.instructions {
+            return Ok(Some(text.clone()));
+        }
+        let client = self.client_session(context)?;
+        Ok(tools::guides(client.get(ServerState::client_info(context)).await?))
+    }
+
+    /// Begins a call in the client's session. A shared session that has expired is replaced, as its client cannot do it.
+    async fn begin_call(&self, context: &ServerContext) -> McpResult<(RunningCall, Session)> {
+        let client_session = self.client_session(context)?;
+        let session = client_session.get(ServerState::client_info(context)).await?;
+        let (running, has_ended) = client_session.begin_call(session).await;
+        match &self.shared {
+            Some(shared) if has_ended && !self.session.is_open() => {
+                shared.remove(&client(context), &client_session);
+                let client_session = self.client_session(context)?;
+                let session = client_session.get(ServerState::client_info(context)).await?;
+                Ok((client_session.begin_call(session).await.0, session.clone()))
+            }
+            _ => Ok((running, session.clone())),
         }
     }
 
     async fn call(&self, request: CallToolRequestParams, context: &ServerContext) -> McpResult<CallToolResponse> {
         if request.request_state.is_some() {
-            return confirm::resume(&self.state, &self.session, request, context).await;
+            return confirm::resume(&self.state, request, context).await;
         }
-        let session = self.session(context).await?;
-        let _running = self.session.begin_call(session).await;
+        let (running, session) = self.begin_call(context).await?;
+        let session = &session;
         let wire_name = &*request.name;
         let tool = tools::tool_name(session, wire_name).unwrap_or_else(|| wire_name.to_owned());
         let arguments = Value::Object(request.arguments.clone().unwrap_or_default());
-        let call = ToolCall::new(self.session.next_call_id(), &tool, arguments);
+        let call = ToolCall::new(running.id(), &tool, arguments);
         let response = run(session, call, context).await;
         if is_unknown_tool(session, &tool, &response) {
             let message = response.error().map_or_else(String::new, |error| error.message.clone());
@@ -64,8 +96,7 @@ impl Connection {
         }
         match response.meta().confirmation() {
             Some(confirmation) => {
-                let waiting = (session, &*tool, confirmation);
-                confirm::request(&self.state, &self.session, &request, waiting, context).await
+                confirm::request(&self.state, &request, (session, &*tool, confirmation), context).await
             }
             None => Ok(tools::complete(session, &tool, &response)),
         }
@@ -119,6 +150,7 @@ impl ServerHandler for Connection {
     ) -> McpResult<InitializeResult> {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
+        self.session.get(ServerState::client_info(&context)).await?;
         result.instructions = self.instructions(&context).await?;
         Ok(result)
     }
@@ -130,7 +162,8 @@ impl ServerHandler for Connection {
     }
 
     async fn list_tools(&self, request: PageRequest, context: ServerContext) -> McpResult<ListToolsResult> {
-        let session = self.session(&context).await?;
+        let client = self.client_session(&context)?;
+        let session = client.get(ServerState::client_info(&context)).await?;
         let cursor = request.and_then(|request| request.cursor);
         tools::page(session, cursor.as_deref(), is_stateless(&context))
     }

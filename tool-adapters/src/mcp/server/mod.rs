@@ -1,14 +1,21 @@
 //! A server of a runtime's tools. Every call goes through a session, which holds budgets, deadlines and approvals.
 //!
-//! - `builder`: the public `Server` and its HTTP transport; `stdio`: the transport over lines
-//! - `strict`: the check of each message before rmcp reads it
-//! - `connection`: the handler of one connection; `session`: the session behind it, and what all connections share
+//! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`; `stdio`: the transport over lines
+//! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
+//! - `client`: the identity of a client, and its number of sessions
+//! - `connection`: the handler of one connection; `session`: the session behind it, and what all connections share;
+//!   `shared`: the sessions of clients that open none
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user
 
+mod body;
 mod builder;
+mod client;
 mod confirm;
 mod connection;
+mod http;
+mod request_ids;
 mod session;
+mod shared;
 mod stdio;
 mod strict;
 mod tools;

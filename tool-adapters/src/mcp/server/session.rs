@@ -1,12 +1,14 @@
 //! The sessions of clients, and the settings and data that all connections of a server share.
 
+use crate::mcp::server::client::{Client, OpenSessions};
 use crate::transport::host_check::AllowedHosts;
+use crate::transport::serve::HttpLimits;
 use axum::http::request::Parts;
 use rmcp::model::{JsonObject, ProtocolVersion};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -45,10 +47,14 @@ pub(crate) struct Settings {
     pub(crate) confirm_timeout: Duration,
     pub(crate) idle_timeout: Duration,
     pub(crate) max_message: usize,
+    pub(crate) max_sessions: usize,
+    pub(crate) max_sessions_per_client: usize,
+    pub(crate) limits: HttpLimits,
     pub(crate) path: String,
     pub(crate) trust_baggage: bool,
     pub(crate) allowed: AllowedHosts,
     pub(crate) find_principal: Option<Arc<FindPrincipal>>,
+    pub(crate) allow_anonymous: bool,
     pub(crate) configure_session: Option<Arc<ConfigureSession>>,
     pub(crate) shutdown: CancellationToken,
 }
@@ -63,10 +69,14 @@ impl Default for Settings {
             confirm_timeout: Duration::from_mins(10),
             idle_timeout: Duration::from_mins(30),
             max_message: 4 << 20,
+            max_sessions: 10_000,
+            max_sessions_per_client: 1_024,
+            limits: HttpLimits::default(),
             path: "/mcp".to_owned(),
             trust_baggage: false,
             allowed: AllowedHosts::default(),
             find_principal: None,
+            allow_anonymous: false,
             configure_session: None,
             shutdown: CancellationToken::new(),
         }
@@ -78,16 +88,17 @@ pub(crate) struct ServerState {
     pub(crate) settings: Settings,
     pub(crate) runtime: Runtime,
     pub(crate) pending: Arc<PendingCalls>,
+    pub(crate) open: Arc<OpenSessions>,
 }
 
 impl ServerState {
-    /// Returns the client that makes a request.
-    pub(crate) fn client(&self, context: &ServerContext) -> ClientInfo {
+    /// Returns the client that makes a request, for the function that configures its session.
+    pub(crate) fn client_info(context: &ServerContext) -> ClientInfo {
         let info = context.client_info();
         ClientInfo {
             name: info.as_ref().map(|info| info.name.clone()),
             version: info.map(|info| info.version),
-            principal: http_parts(context).and_then(|parts| self.settings.find_principal.as_ref()?(parts)),
+            principal: client(context).principal().map(str::to_owned),
         }
     }
 }
@@ -95,6 +106,11 @@ impl ServerState {
 /// Returns the HTTP request that carried a message. Returns `None` over standard input and other streams.
 pub(crate) fn http_parts(context: &ServerContext) -> Option<&Parts> {
     context.extensions.get::<Parts>()
+}
+
+/// Returns the client that makes a request. Over streams there is one, which is not identified.
+pub(crate) fn client(context: &ServerContext) -> Client {
+    http_parts(context).and_then(|parts| parts.extensions.get::<Client>()).cloned().unwrap_or(Client::Unknown)
 }
 
 /// Returns true if a request speaks revision 2026-07-28 or later, in which a server cannot send requests to the client.
@@ -108,7 +124,7 @@ pub(crate) struct PendingCalls(Mutex<HashMap<String, PendingCall>>);
 
 pub(crate) struct PendingCall {
     pub(crate) session: Session,
-    pub(crate) principal: Option<String>,
+    pub(crate) client: Client,
     /// The name and arguments of the request, to compare with the repeated request.
     pub(crate) name: String,
     pub(crate) arguments: Option<JsonObject>,
@@ -116,55 +132,40 @@ pub(crate) struct PendingCall {
     pub(crate) token: String,
     pub(crate) summary: String,
     pub(crate) expires: Instant,
-    /// True if the connection is gone, so that this call has to end the session.
-    pub(crate) owns_session: bool,
 }
 
 impl PendingCalls {
     const MAX: usize = 10_000;
 
-    /// Stores a call. Returns it if too many calls are pending.
-    pub(crate) fn insert(&self, state: String, call: PendingCall) -> Result<(), Box<PendingCall>> {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, PendingCall>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores a call. Returns false if too many calls are pending.
+    pub(crate) fn insert(&self, state: String, call: PendingCall) -> bool {
+        let mut calls = self.lock();
         let now = Instant::now();
-        let expired = calls.extract_if(|_, call| call.expires <= now).map(|(_, call)| call).collect::<Vec<_>>();
-        let stored = if calls.len() < Self::MAX {
+        calls.retain(|_, call| call.expires > now);
+        let has_room = calls.len() < Self::MAX;
+        if has_room {
             calls.insert(state, call);
-            Ok(())
-        } else {
-            Err(Box::new(call))
-        };
-        drop(calls);
-        expired.into_iter().for_each(PendingCall::release);
-        stored
-    }
-
-    pub(crate) fn remove(&self, state: &str) -> Option<PendingCall> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(state)
-    }
-}
-
-impl PendingCall {
-    /// Ends the session if this call owns it.
-    pub(crate) fn release(self) {
-        if self.owns_session {
-            end_in_background(self.session);
         }
+        has_room
+    }
+
+    /// Removes and returns a call of this client. A call of another client stays pending.
+    pub(crate) fn remove(&self, state: &str, client: &Client) -> Option<PendingCall> {
+        let mut calls = self.lock();
+        calls.get(state).filter(|call| client.owns(&call.client))?;
+        calls.remove(state)
     }
 }
 
 pub(crate) struct ClientSession {
     state: Arc<ServerState>,
-    opened: OnceCell<OpenedSession>,
+    opened: OnceCell<Session>,
     calls: AtomicU64,
     activity: Mutex<Activity>,
-    /// True if the session outlives the connection, because a call of it waits for the user.
-    detached: AtomicBool,
-}
-
-struct OpenedSession {
-    session: Session,
-    principal: Option<String>,
 }
 
 /// The calls under way and the last change of their number, from which the end of a turn is inferred.
@@ -174,62 +175,61 @@ struct Activity {
 }
 
 /// Counts a call as running until it is dropped.
-pub(crate) struct RunningCall<'a>(&'a ClientSession);
+pub(crate) struct RunningCall(Arc<ClientSession>);
+
+impl RunningCall {
+    /// Returns a new call id. The client's request ids are not used, as they need not be unique.
+    pub(crate) fn id(&self) -> String {
+        format!("call_{}", self.0.calls.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
 
 impl ClientSession {
     pub(crate) fn new(state: Arc<ServerState>) -> Self {
         let activity = Mutex::new(Activity { running: 0, since: Instant::now() });
-        Self { state, opened: OnceCell::new(), calls: AtomicU64::new(0), activity, detached: AtomicBool::new(false) }
+        Self { state, opened: OnceCell::new(), calls: AtomicU64::new(0), activity }
     }
 
     fn activity(&self) -> MutexGuard<'_, Activity> {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the session, and opens it if it is not open. Refuses a principal other than the one that opened it.
+    /// Returns the session, and opens it for a client if it is not open.
     pub(crate) async fn get(&self, client: ClientInfo) -> McpResult<&Session> {
-        let principal = client.principal.clone();
-        let opened = self.opened.get_or_try_init(|| open(&self.state, client)).await?;
-        if opened.principal == principal {
-            Ok(&opened.session)
-        } else {
-            Err(ErrorData::invalid_request("this session belongs to another principal; open a new session", None))
-        }
+        self.opened.get_or_try_init(|| open(&self.state, client)).await
     }
 
-    /// Returns a new call id. The client's request ids are not used, as they need not be unique.
-    pub(crate) fn next_call_id(&self) -> String {
-        format!("call_{}", self.calls.fetch_add(1, Ordering::Relaxed) + 1)
+    pub(crate) fn is_open(&self) -> bool {
+        self.opened.initialized()
     }
 
-    /// Counts a call as running, and begins a new turn if the session was idle for long enough.
-    pub(crate) async fn begin_call(&self, session: &Session) -> RunningCall<'_> {
+    /// Returns true if the session was open and has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.opened.get().is_some_and(|session| session.state().ended)
+    }
+
+    /// Counts a call as running, and begins a new turn if the session was idle for long enough. Returns true with it if the
+    /// session has ended.
+    pub(crate) async fn begin_call(self: &Arc<Self>, session: &Session) -> (RunningCall, bool) {
         let new_turn = {
             let mut activity = self.activity();
             let was_idle = activity.running == 0 && activity.since.elapsed() >= self.state.settings.turn_after;
             activity.running += 1;
             was_idle
         };
-        let running = RunningCall(self);
-        if new_turn {
-            session.next_turn().await;
-        }
-        running
-    }
-
-    /// Keeps the session open after the connection is gone.
-    pub(crate) fn detach(&self) {
-        self.detached.store(true, Ordering::Release);
+        let running = RunningCall(Arc::clone(self));
+        let has_ended = new_turn && session.next_turn().await.ended;
+        (running, has_ended)
     }
 
     pub(crate) async fn end(&self) {
-        if let Some(opened) = self.opened.get().filter(|_| !self.detached.load(Ordering::Acquire)) {
-            opened.session.end().await;
+        if let Some(session) = self.opened.get() {
+            session.end().await;
         }
     }
 }
 
-async fn open(state: &ServerState, client: ClientInfo) -> McpResult<OpenedSession> {
+async fn open(state: &ServerState, client: ClientInfo) -> McpResult<Session> {
     let id = format!("mcp-{}", random_id()?);
     let mut builder = state.runtime.session(id, Mode::Text);
     if let Some(principal) = &client.principal {
@@ -238,11 +238,10 @@ async fn open(state: &ServerState, client: ClientInfo) -> McpResult<OpenedSessio
     if let Some(configure) = &state.settings.configure_session {
         builder = configure(builder, &client);
     }
-    let session = builder.await.map_err(|error| {
+    builder.await.map_err(|error| {
         tracing::error!(%error, "failed to open an MCP session");
         ErrorData::internal_error("no session can be opened at the moment; try again later", None)
-    })?;
-    Ok(OpenedSession { session, principal: client.principal })
+    })
 }
 
 /// Returns 128 random bits in hexadecimal.
@@ -255,13 +254,7 @@ pub(crate) fn random_id() -> McpResult<String> {
     Ok(hex(&bytes))
 }
 
-fn end_in_background(session: Session) {
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(async move { session.end().await });
-    }
-}
-
-impl Drop for RunningCall<'_> {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         let mut activity = self.0.activity();
         activity.running = activity.running.saturating_sub(1);
@@ -271,8 +264,8 @@ impl Drop for RunningCall<'_> {
 
 impl Drop for ClientSession {
     fn drop(&mut self) {
-        if let Some(opened) = self.opened.take().filter(|_| !*self.detached.get_mut()) {
-            end_in_background(opened.session);
+        if let (Some(session), Ok(runtime)) = (self.opened.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move { session.end().await });
         }
     }
 }

@@ -4,6 +4,7 @@
 //! long, and accepts a byte order mark. Here each invalid line is answered with a JSON-RPC error.
 
 use crate::mcp::server::connection::Connection;
+use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::ServerState;
 use crate::mcp::server::strict::{self, InvalidMessage};
 use futures_util::{SinkExt, StreamExt};
@@ -27,10 +28,11 @@ pub(crate) async fn serve(
     transport: Option<&'static str>,
 ) -> io::Result<()> {
     let lines = LineTransport::new(input, output, state.settings.max_message);
-    let connection = Arc::new(Connection::new(Arc::new(state.clone()), transport));
+    let connection = Arc::new(Connection::over_streams(Arc::new(state.clone()), transport));
     let served = loop {
         let shutdown = state.settings.shutdown.child_token();
-        match serve_server_with_ct(Arc::clone(&connection), lines.clone(), shutdown).await {
+        let transport = RandomIds::new(lines.clone());
+        match serve_server_with_ct(Arc::clone(&connection), transport, shutdown).await {
             Ok(running) => break running.waiting().await.map(drop).map_err(io::Error::other),
             // A message that is out of order before `initialize` is skipped.
             Err(ServerInitializeError::ExpectedInitializeRequest(_) | ServerInitializeError::InitializeFailed(_)) => {}

@@ -1,0 +1,89 @@
+//! Bodies of requests, which have to arrive at a number of bytes a second.
+
+use crate::transport::serve::HttpLimits;
+use axum::body::{Body, Bytes};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use tokio::time::{Instant, timeout_at};
+use tool_core::time;
+
+/// A body that was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the message is longer than {0} bytes")]
+    TooLong(usize),
+    #[error("the body did not arrive in time; send it at {0} bytes a second or more")]
+    TooSlow(u32),
+    #[error("the body ended early")]
+    Broken,
+}
+
+impl IntoResponse for BodyError {
+    fn into_response(self) -> Response {
+        let status = match self {
+            Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Broken => StatusCode::BAD_REQUEST,
+        };
+        (status, [(header::CONNECTION, "close")], self.to_string()).into_response()
+    }
+}
+
+/// Reads a body of up to `max` bytes.
+pub(crate) async fn read_body(body: Body, max: usize, limits: &HttpLimits) -> Result<Bytes, BodyError> {
+    let (began, mut read, mut chunks) = (Instant::now(), Vec::new(), body.into_data_stream());
+    loop {
+        let deadline = time::after(began, limits.body.saturating_add(limits.time_for(read.len())));
+        match timeout_at(deadline, chunks.next()).await {
+            Ok(Some(Ok(chunk))) if read.len() + chunk.len() > max => return Err(BodyError::TooLong(max)),
+            Ok(Some(Ok(chunk))) => read.extend_from_slice(&chunk),
+            Ok(Some(Err(_))) => return Err(BodyError::Broken),
+            Ok(None) => return Ok(read.into()),
+            Err(_) => return Err(BodyError::TooSlow(limits.bytes_per_second)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::time::Duration;
+    use tokio::time::sleep;
+
+    /// Returns a body of this many bytes, of which each second brings `rate`.
+    fn dripping(bytes: usize, rate: usize) -> Body {
+        let chunks = futures_util::stream::unfold(0, move |sent| async move {
+            if sent >= bytes {
+                return None;
+            }
+            sleep(Duration::from_secs(1)).await;
+            Some((Ok::<_, io::Error>(Bytes::from(vec![b'x'; rate.min(bytes - sent)])), sent + rate))
+        });
+        Body::from_stream(chunks)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_below_the_lowest_rate_are_refused() {
+        let (limits, began, mut refused) = (HttpLimits::default(), Instant::now(), 0);
+        for rate in 1..=1_000 {
+            let read = read_body(dripping(1 << 20, rate), 4 << 20, &limits).await;
+            refused += usize::from(read == Err(BodyError::TooSlow(1024)));
+        }
+        assert_eq!(refused, 1_000);
+        let longest = Duration::from_secs(20 * 1024 / 24 + 20);
+        assert!(began.elapsed() < longest * 1_000, "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_at_the_lowest_rate_are_read() {
+        let limits = HttpLimits::default();
+        for rate in [1024, 1100, 4096, 1 << 20] {
+            let read = read_body(dripping(300_000, rate), 300_000, &limits).await.expect("a body");
+            assert_eq!(read.len(), 300_000);
+        }
+        let endless = read_body(dripping(usize::MAX / 2, 4096), 300_000, &limits).await;
+        assert_eq!(endless, Err(BodyError::TooLong(300_000)));
+    }
+}

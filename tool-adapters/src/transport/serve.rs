@@ -1,0 +1,259 @@
+//! A server over HTTP whose clients can neither hold a connection without using it nor hold up its shutdown.
+//!
+//! hyper bounds the time for the head of a request, and closes connections on which no request follows. [`PacedStream`]
+//! closes those whose client does not read.
+
+use axum::extract::ConnectInfo;
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tool_core::{CancellationToken, time};
+
+/// The time and the bytes that a client gets.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpLimits {
+    /// The time for the head of a request, which includes the wait for it on an open connection.
+    pub(crate) head: Duration,
+    /// The time for a body, and the time for which a client may take fewer bytes than `bytes_per_second`.
+    pub(crate) body: Duration,
+    /// The bytes that a client has to send or take. Each second's worth of a body extends its time by a second.
+    pub(crate) bytes_per_second: u32,
+    /// The time for open connections after the shutdown has begun.
+    pub(crate) grace: Duration,
+    pub(crate) connections: usize,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        let (head, body, grace) = (Duration::from_secs(30), Duration::from_secs(20), Duration::from_secs(10));
+        Self { head, body, bytes_per_second: 1024, grace, connections: 10_000 }
+    }
+}
+
+impl HttpLimits {
+    /// Returns the time in which a client at the lowest rate sends or takes this many bytes.
+    pub(crate) fn time_for(&self, bytes: usize) -> Duration {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        Duration::from_millis(bytes.saturating_mul(1_000) / u64::from(self.bytes_per_second.max(1)))
+    }
+}
+
+/// A server that is bound to an address, but does not serve yet.
+#[derive(Debug)]
+pub struct BoundServer {
+    pub(crate) listener: TcpListener,
+    pub(crate) router: Router,
+    pub(crate) path: String,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) limits: HttpLimits,
+}
+
+impl BoundServer {
+    /// Returns the address, with the port that the system chose if port 0 was requested.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Returns the URL for clients.
+    pub fn url(&self) -> io::Result<String> {
+        Ok(format!("http://{}{}", self.address()?, self.path))
+    }
+
+    /// Serves until the server is shut down, or the future is dropped. After a shutdown, open connections get some seconds
+    /// to finish, and are closed then.
+    pub async fn serve(self) -> io::Result<()> {
+        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let mut connections = JoinSet::new();
+        let stop = self.shutdown.clone();
+        loop {
+            let accepted = tokio::select! {
+                accepted = accept(&self.listener, &places) => accepted,
+                Some(_) = connections.join_next() => continue,
+                () = stop.cancelled() => break,
+            };
+            let (stream, peer, place) = accepted;
+            connections.spawn(self.connection(stream, peer, place));
+        }
+        drop(self.listener);
+        let finish = async { while connections.join_next().await.is_some() {} };
+        if timeout(self.limits.grace, finish).await.is_err() {
+            tracing::warn!(open = connections.len(), "closed connections that did not end in time");
+            connections.shutdown().await;
+        }
+        Ok(())
+    }
+
+    /// Returns a future that serves one connection. A shutdown ends it after the request that is being answered.
+    fn connection(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: OwnedSemaphorePermit,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let service = TowerToHyperService::new(self.router.clone().layer(Extension(ConnectInfo(peer))));
+        let stream = PacedStream::new(stream, self.limits.clone());
+        let (head, stop) = (self.limits.head, self.shutdown.clone());
+        async move {
+            let _place = place;
+            let mut builder = http1::Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(head);
+            let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+            let served = tokio::select! {
+                served = &mut connection => served,
+                () = stop.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = served {
+                tracing::debug!(%error, "failed to serve a connection");
+            }
+        }
+    }
+}
+
+/// Accepts a connection when a place is free.
+async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+    loop {
+        // The semaphore is never closed.
+        let Ok(place) = Arc::clone(places).acquire_owned().await else { continue };
+        match listener.accept().await {
+            Ok((stream, peer)) => return (stream, peer, place),
+            Err(error) => {
+                // Too many open files, for example. Trying again at once would keep a core busy.
+                tracing::warn!(%error, "failed to accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// A stream that fails if the other side takes too few bytes of what is written.
+struct PacedStream<S> {
+    stream: S,
+    limits: HttpLimits,
+    /// The time that writes have waited for since the client last took the bytes of `limits.body`, and those it took.
+    waited: Duration,
+    taken: usize,
+    waiting: Option<Waiting>,
+}
+
+struct Waiting {
+    since: Instant,
+    end: Pin<Box<Sleep>>,
+}
+
+impl<S> PacedStream<S> {
+    fn new(stream: S, limits: HttpLimits) -> Self {
+        Self { stream, limits, waited: Duration::ZERO, taken: 0, waiting: None }
+    }
+
+    /// Notes the outcome of a write. Fails if the client is too slow.
+    fn pace(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = written {
+            if let Some(waiting) = self.waiting.take() {
+                self.waited += waiting.since.elapsed();
+            }
+            self.taken += written.as_ref().copied().unwrap_or(0);
+            if self.limits.time_for(self.taken) >= self.waited {
+                (self.waited, self.taken) = (Duration::ZERO, 0);
+            }
+            return Poll::Ready(written);
+        }
+        let left = self.limits.body.saturating_sub(self.waited);
+        let waiting = self.waiting.get_or_insert_with(|| {
+            let since = Instant::now();
+            Waiting { since, end: Box::pin(sleep_until(time::after(since, left))) }
+        });
+        ready!(waiting.end.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for PacedStream<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.pace(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.pace(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::time::sleep;
+
+    /// Writes 100,000 bytes to a client that takes `rate` bytes a second.
+    async fn written(rate: usize) -> io::Result<()> {
+        let (ours, mut theirs) = duplex(64);
+        tokio::spawn(async move {
+            let mut taken = vec![0; rate];
+            while rate > 0 && theirs.read_exact(&mut taken).await.is_ok() {
+                sleep(Duration::from_secs(1)).await;
+            }
+            std::future::pending::<()>().await;
+        });
+        PacedStream::new(ours, HttpLimits::default()).write_all(&vec![0; 100_000]).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn readers_below_the_lowest_rate_are_dropped() {
+        for rate in (0..1_000).step_by(37) {
+            let error = written(rate).await.expect_err("the client is too slow");
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{rate}");
+        }
+        for rate in [1_200, 5_000, 100_000] {
+            written(rate).await.expect("the client is fast enough");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_without_anything_to_write_do_not_count() {
+        let (ours, mut theirs) = duplex(64);
+        tokio::spawn(async move { tokio::io::copy(&mut theirs, &mut tokio::io::sink()).await });
+        let mut stream = PacedStream::new(ours, HttpLimits::default());
+        for _ in 0..1_000 {
+            stream.write_all(&[0; 100]).await.expect("the client reads");
+            sleep(Duration::from_hours(1)).await;
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Clients that open more than they use, and clients that neither send nor read.
+
+use super::http::{HttpClient, by_user, serve};
+use super::support::{server, stateless};
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use reqwest::Method;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tower::ServiceExt;
+
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+
+#[tokio::test]
+async fn sessions_are_capped_by_client_and_in_all() {
+    let url = serve(&by_user(server()).max_sessions(50).max_sessions_per_client(10)).await;
+    let client = HttpClient::new(&url);
+    let (mut opened, mut refused) = (Vec::new(), [0, 0]);
+    for at in 0..1_000 {
+        // The first half of the attempts comes from one client, the rest from a hundred.
+        let user = if at < 500 { "alice".to_owned() } else { format!("user {}", at % 100) };
+        match client.with("x-user", &user).initialize(&json!({})).await {
+            Ok(session) => opened.push(session),
+            Err(answer) => {
+                let status = answer.status();
+                let error = answer.json::<Value>().await.expect("an error");
+                assert!(
+                    error["error"]["message"].as_str().is_some_and(|text| text.contains("sessions open")),
+                    "{error}"
+                );
+                refused[usize::from(status == StatusCode::SERVICE_UNAVAILABLE)] += 1;
+                assert!(matches!(status.as_u16(), 429 | 503), "{status}");
+            }
+        }
+    }
+    assert_eq!((opened.len(), refused), (50, [490, 460]));
+    let list = serde_json::from_str::<Value>(LIST).expect("JSON");
+    for session in &opened {
+        assert_eq!(session.post(&list).await.status(), StatusCode::OK, "no session was closed to make room");
+    }
+    let ended = opened[0].request(Method::DELETE).send().await.expect("an answer");
+    assert_eq!(ended.status(), StatusCode::ACCEPTED);
+    client.with("x-user", "alice").initialize(&json!({})).await.expect("the place is free again");
+}
+
+#[tokio::test]
+async fn clients_without_a_session_are_capped() {
+    let url = serve(&by_user(server()).max_sessions(50)).await;
+    let client = HttpClient::new(&url);
+    let (mut answered, mut refused) = (0, 0);
+    for at in 0..1_000 {
+        let client = client.with("x-user", &format!("user {at}"));
+        let answer = client.call_stateless(1, "add", &json!({"a": 1, "b": 2}), json!({})).await;
+        answered += usize::from(answer["result"]["content"][0]["text"] == "3");
+        refused += usize::from(answer["error"]["message"].as_str().is_some_and(|text| text.contains("50 sessions")));
+    }
+    assert_eq!((answered, refused), (50, 950));
+}
+
+fn post(user: &str, headers: &[(&str, &str)], message: &Value) -> Request<Body> {
+    let request = Request::post("/mcp").header("host", "localhost").header("x-user", user);
+    let request = request.header("accept", "application/json, text/event-stream");
+    let request = request.header("content-type", "application/json");
+    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    request.body(Body::from(message.to_string())).expect("a request")
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_sessions_expire_and_make_room() {
+    let idle = Duration::from_secs(100);
+    let app = by_user(server()).max_sessions(20).idle_timeout(idle).router();
+    let info = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    let list = json!({"jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": {"_meta": stateless(&json!({}))}});
+    let version = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
+    let mut opened = [0, 0];
+    for round in 0..50 {
+        for at in 0..10 {
+            let answer = app.clone().oneshot(post(&format!("a {round} {at}"), &[], &initialize)).await;
+            opened[0] += usize::from(answer.expect("an answer").headers().contains_key("mcp-session-id"));
+            let answer = app.clone().oneshot(post(&format!("b {round} {at}"), &version, &list)).await;
+            let body = axum::body::to_bytes(answer.expect("an answer").into_body(), 1 << 20).await.expect("a body");
+            opened[1] += usize::from(String::from_utf8_lossy(&body).contains("\"tools\""));
+        }
+        let full = app.clone().oneshot(post("late", &[], &initialize)).await.expect("an answer");
+        assert_eq!(full.status(), StatusCode::SERVICE_UNAVAILABLE);
+        tokio::time::sleep(idle + Duration::from_secs(1)).await;
+    }
+    assert_eq!(opened, [500, 500]);
+}
+
+async fn connect(url: &str) -> TcpStream {
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    TcpStream::connect(address.parse::<SocketAddr>().expect("an address")).await.expect("the server listens")
+}
+
+fn request(body: &str) -> String {
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n";
+    format!("{head}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+/// Sends the beginnings of requests, and returns how many of their connections the server closes. From here on, the clock
+/// moves whenever all tasks wait.
+async fn closed(url: &str, beginnings: impl Iterator<Item = Vec<u8>>) -> usize {
+    let mut streams = Vec::new();
+    for beginning in beginnings {
+        let mut stream = connect(url).await;
+        stream.write_all(&beginning).await.expect("the server reads");
+        streams.push(stream);
+    }
+    tokio::time::pause();
+    let mut reading = JoinSet::new();
+    for mut stream in streams {
+        reading.spawn(async move {
+            let mut answer = Vec::new();
+            // A connection that is closed with unread bytes is reset.
+            _ = stream.read_to_end(&mut answer).await;
+            assert!(!answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+        });
+    }
+    let closed = reading.join_all().await.len();
+    tokio::time::resume();
+    closed
+}
+
+#[tokio::test]
+async fn heads_and_bodies_that_never_end_are_closed() {
+    let url = serve(&server()).await;
+    let text = format!("[{}]", " ".repeat(2_000));
+    let whole = request(&text);
+    let cuts = (0..1_200).map(|at| at * (whole.len() - 1) / 1_200).collect::<Vec<_>>();
+    let mut count = 0;
+    for cuts in cuts.chunks(200) {
+        count += closed(&url, cuts.iter().map(|at| whole.as_bytes()[..*at].to_vec())).await;
+    }
+    assert_eq!(count, 1_200);
+    HttpClient::new(&url).initialize(&json!({})).await.expect("others are served");
+}
+
+#[tokio::test]
+async fn readers_that_never_read_are_closed() {
+    let url = serve(&server()).await;
+    let client = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
+    let id = client.request(Method::GET).build().expect("a request").headers()["mcp-session-id"].clone();
+    let id = id.to_str().expect("a text").to_owned();
+    let mut stream = connect(&url).await;
+    let list = request(LIST).replace("\r\n\r\n", &format!("\r\nmcp-session-id: {id}\r\n\r\n"));
+    tokio::time::pause();
+    // The answers fill the buffers, as this client only writes.
+    let mut sent = 0;
+    while stream.write_all(list.as_bytes()).await.is_ok() {
+        sent += 1;
+        assert!(sent < 1_000_000, "the server answers a client that does not read");
+    }
+    tokio::time::resume();
+    assert_eq!(client.post(&serde_json::from_str(LIST).expect("JSON")).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn shutdown_ends_within_its_grace_with_slow_clients() {
+    let server = server().shutdown_grace(Duration::from_secs(7));
+    let bound = server.bind(([127, 0, 0, 1], 0).into()).await.expect("an address");
+    let url = bound.url().expect("an address");
+    let serving = tokio::spawn(bound.serve());
+    let (mut streams, mut readers, whole) = (Vec::new(), Vec::new(), request(LIST));
+    for at in 0..200 {
+        let mut stream = connect(&url).await;
+        stream.write_all(&whole.as_bytes()[..at % whole.len()]).await.expect("the server reads");
+        streams.push(stream);
+    }
+    for _ in 0..20 {
+        let client = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
+        readers.push(client.request(Method::GET).send().await.expect("a stream"));
+    }
+    tokio::time::pause();
+    let began = Instant::now();
+    server.shutdown().await;
+    serving.await.expect("no panic").expect("served");
+    assert!(began.elapsed() <= Duration::from_secs(8), "{:?}", began.elapsed());
+    drop((streams, readers));
+}
