@@ -97,8 +97,8 @@ async fn time_limits_of_a_server_can_be_endless() {
 
 #[tokio::test]
 async fn refuses_a_forged_state_and_changed_arguments() {
-    let mut client = LineClient::connect(&server());
     for at in 0..32 {
+        let mut client = LineClient::connect(&server());
         let state = call_pending(&mut client).await;
         let mut forged = state.clone().into_bytes();
         forged[at] ^= 1;
@@ -106,6 +106,7 @@ async fn refuses_a_forged_state_and_changed_arguments() {
         let answer = repeat_call(&mut client, &forged, json!({"what": "disk"}), json!({"action": "accept"})).await;
         assert_eq!(answer["error"]["code"], -32602);
     }
+    let mut client = LineClient::connect(&server());
     let state = call_pending(&mut client).await;
     let other = repeat_call(&mut client, &state, json!({"what": "backup"}), json!({"action": "accept"})).await;
     assert_eq!(other["error"]["code"], -32602, "the user was asked about another call");
