@@ -38,7 +38,8 @@ impl SqlStore<PostgresDatabase> {
     /// Opens the store in the database of a pool. The pool's options determine how long statements wait for a connection, and
     /// whether connections are tested before use.
     pub async fn from_pool(pool: PgPool) -> Result<Self, AgentStoreError> {
-        let migrator = migrator(include_str!("migrations/postgres/0001_agents.sql"));
+        let actions = include_str!("migrations/postgres/0002_actions.sql");
+        let migrator = migrator(include_str!("migrations/postgres/0001_agents.sql"), actions);
         if !is_migrated(&migrator, query_as(APPLIED).fetch_all(&pool).await) {
             migrator.run(&pool).await.map_err(|error| failed(error.into()))?;
         }
@@ -71,6 +72,8 @@ impl SqlDatabase for PostgresDatabase {
     const UPDATE: &'static str = include_str!("sql/postgres/update.sql");
 
     const LEASE: &'static str = include_str!("sql/postgres/lease.sql");
+
+    const KEEP_ACTION: &'static str = "SELECT 1 WHERE tool_keep_action($1, $2, $3, $4, $5, $6, $7)";
 
     /// Repeats the statement over another connection if the first one is lost.
     async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<PgRow> {

@@ -9,9 +9,10 @@ use sqlx::{Arguments, ColumnIndex, Decode, Encode, Error, Row, SqlSafeStr, Type,
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tool_core::agents::{
-    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, Precondition, RecordWrite, SealedRow,
-    SealedSecrets, SecretsWrite, UnreadableRow,
+    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, PendingAction, Precondition, RecordWrite,
+    SealedRow, SealedSecrets, SecretsWrite, UnreadableRow,
 };
+use tool_core::session::{ApprovalLimit, ApprovalLimits, ApprovalVerdict};
 
 /// The records of agents in an SQL database: [`SqliteStore`](super::SqliteStore) or
 /// [`PostgresStore`](super::PostgresStore). Cheap to clone.
@@ -28,6 +29,9 @@ pub(crate) trait SqlDatabase: Send + Sync + 'static {
     const UPDATE: &'static str;
     /// Acquires a lease. Parameters: agent, toolset, holder and milliseconds. Returns a row if it is acquired.
     const LEASE: &'static str;
+    /// Keeps an action if there is room. Parameters: agent, id, action, bytes, milliseconds, and the most actions and bytes.
+    /// Returns a row if it is kept.
+    const KEEP_ACTION: &'static str;
 
     /// Runs a statement that changes nothing.
     fn select(&self, sql: &'static str, params: &[Param<'_>]) -> impl Future<Output = Rows<Self::Row>> + Send;
@@ -57,6 +61,16 @@ const SEALED: &str = include_str!("sql/sealed.sql");
 const REPLACE_SECRETS: &str = include_str!("sql/replace_secrets.sql");
 
 const RELEASE: &str = include_str!("sql/release.sql");
+
+const ACTION: &str =
+    "SELECT action FROM tool_agent_actions, tool_clock WHERE agent_id = $1 AND id = $2 AND expires_at > now";
+
+const TAKE_ACTION: &str = "DELETE FROM tool_agent_actions \
+    WHERE agent_id = $1 AND id = $2 AND expires_at > (SELECT now FROM tool_clock) RETURNING 1";
+
+const ACTIONS: &str = "SELECT count(*) FROM tool_agent_actions, tool_clock WHERE agent_id = $1 AND expires_at > now";
+
+const REMOVE_EXPIRED: &str = "DELETE FROM tool_agent_actions WHERE expires_at <= (SELECT now FROM tool_clock)";
 
 #[allow(private_bounds)] // only this crate implements the trait
 impl<D: SqlDatabase> SqlStore<D> {
@@ -152,15 +166,47 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
     }
 
     async fn lease(&self, agent: &str, tool: &str, holder: &str, duration: Duration) -> Result<bool, AgentStoreError> {
-        // Databases cannot add an arbitrarily long time to their clock.
-        const LONGEST: Duration = Duration::from_hours(10 * 366 * 24);
-        let milliseconds = u64::try_from(duration.min(LONGEST).as_millis()).unwrap_or(u64::MAX);
-        let params = [id(agent), id(tool), Param::Text(Some(holder)), number(milliseconds)];
+        let params = [id(agent), id(tool), Param::Text(Some(holder)), milliseconds(duration)];
         Ok(!self.0.change(D::LEASE, &params).await?.is_empty())
     }
 
     async fn release(&self, agent: &str, tool: &str, holder: &str) -> Result<(), AgentStoreError> {
         self.0.change(RELEASE, &[id(agent), id(tool), Param::Text(Some(holder))]).await.map(drop)
+    }
+
+    async fn keep_action(
+        &self,
+        agent: &str,
+        action: &PendingAction,
+        lifetime: Duration,
+        limits: ApprovalLimits,
+    ) -> Result<ApprovalVerdict, AgentStoreError> {
+        self.0.change(REMOVE_EXPIRED, &[]).await?;
+        // PostgreSQL cannot store NUL, which JSON escapes.
+        let (call, json) = (&action.call, to_json(action)?);
+        let (bytes, most_bytes) = (call.size() as u64, number(limits.bytes as u64));
+        let text = [id(agent), id(&call.id), Param::Text(Some(&json))];
+        let numbers = [number(bytes), milliseconds(lifetime), number(limits.session.into()), most_bytes];
+        let params = [text.as_slice(), &numbers].concat();
+        if !self.0.change(D::KEEP_ACTION, &params).await?.is_empty() {
+            return Ok(ApprovalVerdict::Waits);
+        }
+        let waiting = self.0.select(ACTIONS, &[id(agent)]).await?;
+        let waiting = waiting.first().map_or(Ok(0), |row| row.version(0))?;
+        let is_full = waiting >= limits.session.into();
+        Ok(ApprovalVerdict::Full(if is_full { ApprovalLimit::Session } else { ApprovalLimit::Bytes }))
+    }
+
+    async fn action(&self, agent: &str, call: &str) -> Result<Option<PendingAction>, AgentStoreError> {
+        let rows = self.0.select(ACTION, &[id(agent), id(call)]).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let action = serde_json::from_str(&row.text(0)?);
+        let unreadable = |error| AgentStoreError::Unreadable(format!("expected an action, see {}", position(&error)));
+        action.map(Some).map_err(unreadable)
+    }
+
+    async fn take_action(&self, agent: &str, call: &str) -> Result<bool, AgentStoreError> {
+        Ok(!self.0.change(TAKE_ACTION, &[id(agent), id(call)]).await?.is_empty())
     }
 }
 
@@ -180,6 +226,12 @@ pub(crate) enum Param<'a> {
 /// A version or a count. No version is negative, so that no record has one that is too large.
 fn number(number: u64) -> Param<'static> {
     Param::Number(i64::try_from(number).unwrap_or(-1))
+}
+
+/// A time in milliseconds. Databases cannot add an arbitrarily long time to their clock.
+fn milliseconds(time: Duration) -> Param<'static> {
+    const LONGEST: Duration = Duration::from_hours(10 * 366 * 24);
+    number(u64::try_from(time.min(LONGEST).as_millis()).unwrap_or(u64::MAX))
 }
 
 /// An id to find. PostgreSQL cannot store NUL, and refuses it; no store has such an id, or an empty one.
@@ -395,9 +447,12 @@ pub(crate) const APPLIED: &str = "SELECT version, checksum FROM _tool_agents_mig
 
 /// Returns a migrator for numbered statements. It notes them in its own table, because the program may use sqlx's table for
 /// its own migrations.
-pub(crate) fn migrator(sql: &'static str) -> Migrator {
-    let first = Migration::new(1, "agents".into(), MigrationType::Simple, sql.into_sql_str(), false);
-    let mut migrator = Migrator::with_migrations(vec![first]);
+pub(crate) fn migrator(agents: &'static str, actions: &'static str) -> Migrator {
+    let migration = |(number, name, sql): (i64, &'static str, &'static str)| {
+        Migration::new(number, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    };
+    let migrations = [(1, "agents", agents), (2, "actions", actions)];
+    let mut migrator = Migrator::with_migrations(migrations.map(migration).to_vec());
     migrator.dangerous_set_table_name("_tool_agents_migrations");
     migrator
 }

@@ -99,7 +99,8 @@ impl SqliteDatabase {
     /// Creates the tables, or updates them. The migrator does not lock the file, so that two processes would create the
     /// tables at the same time.
     async fn migrate(&self) -> Result<(), Error> {
-        let migrator = migrator(include_str!("migrations/sqlite/0001_agents.sql"));
+        let actions = include_str!("migrations/sqlite/0002_actions.sql");
+        let migrator = migrator(include_str!("migrations/sqlite/0001_agents.sql"), actions);
         let mut connection = self.writer.acquire().await?;
         if is_migrated(&migrator, query_as(APPLIED).fetch_all(&mut *connection).await) {
             return Ok(());
@@ -163,6 +164,8 @@ impl SqlDatabase for SqliteDatabase {
 
     /// The clock in milliseconds since 1970, in a form that all versions of SQLite have.
     const LEASE: &'static str = include_str!("sql/sqlite/lease.sql");
+
+    const KEEP_ACTION: &'static str = include_str!("sql/sqlite/keep_action.sql");
 
     async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<SqliteRow> {
         self.run(&self.reader, sql, params).await

@@ -46,7 +46,7 @@ async fn foreign_and_newer_tables_are_errors() {
         }
         database.driver().await.add("alice", "email").await;
         let newer = "INSERT INTO _tool_agents_migrations (version, description, success, checksum, execution_time)
-            SELECT 99, description, success, checksum, 0 FROM _tool_agents_migrations";
+            SELECT 99, description, success, checksum, 0 FROM _tool_agents_migrations WHERE version = 1";
         database.by_hand(newer).await.expect("noted");
         match &database {
             Database::Sqlite(place) => down(opens(&place.path().join("agents.db")).await, "newer version"),

@@ -2,12 +2,12 @@
 
 use crate::agents::cache::AgentCache;
 use crate::agents::catalog::Catalog;
-use crate::agents::confirmations::PendingActions;
 use crate::agents::grant::Grants;
 use crate::agents::keys::{KeyError, Keyring, SealedSecrets};
 use crate::agents::store::DynAgentToolStore;
 use crate::agents::tokens::TokenRefresher;
 use crate::registry::{RegistryErrors, ToolContext, ToolContextBuilder};
+use crate::session::approvals::ApprovalLimits;
 use crate::session::{Runtime, SessionBuilder};
 use crate::tool::{IntoTool, ToolsetFactory};
 use std::fmt;
@@ -31,7 +31,7 @@ pub(crate) struct AgentsInner {
     pub(crate) each_session: Option<EachSession>,
     pub(crate) timing: Timing,
     pub(crate) cache: AgentCache,
-    pub(crate) pending: Arc<PendingActions>,
+    pub(crate) pending_actions: ApprovalLimits,
     /// Agents that are being loaded, and toolsets that are being closed.
     pub(crate) tasks: TaskTracker,
     /// Lets one caller of `close` at a time wait for the tasks: reopening the tracker would keep others waiting.
@@ -71,6 +71,7 @@ impl Agents {
                 setup_within: Duration::from_secs(30),
             },
             cached_agents: 10_000,
+            pending_actions: ApprovalLimits { session: 256, turn: u32::MAX, bytes: 8 << 20 },
         }
     }
 
@@ -79,12 +80,11 @@ impl Agents {
         &self.0.runtime
     }
 
-    /// Drops all loaded agents and all calls that wait for a person's approval, and waits until unused toolsets are
-    /// closed.
+    /// Drops all loaded agents, and waits until unused toolsets are closed. Actions that wait for a person's approval stay in
+    /// the store.
     ///
     /// Open sessions keep their toolsets open. To close all toolsets, end the sessions first with [`Runtime::shutdown`].
     pub async fn close(&self) {
-        self.0.pending.clear().await;
         self.0.cache.clear();
         let _closing = self.0.closing.lock().await;
         self.0.tasks.close();
@@ -124,6 +124,7 @@ pub struct AgentsBuilder {
     each_session: Option<EachSession>,
     timing: Timing,
     cached_agents: u64,
+    pending_actions: ApprovalLimits,
 }
 
 impl AgentsBuilder {
@@ -194,6 +195,13 @@ impl AgentsBuilder {
         self
     }
 
+    /// Sets the number and the bytes of an agent's actions that may wait for a person's approval at once. Further ones are
+    /// answered `BUDGET_EXCEEDED`. Defaults to 256 actions and 8 MiB.
+    pub fn max_pending_actions(mut self, actions: u32, bytes: usize) -> Self {
+        self.pending_actions = ApprovalLimits { session: actions, turn: u32::MAX, bytes };
+        self
+    }
+
     /// Builds the agents. Reports every problem of the toolsets that are linked in or were added, and of the tools that
     /// every agent has.
     pub fn build(self) -> Result<Agents, RegistryErrors> {
@@ -217,7 +225,7 @@ impl AgentsBuilder {
             each_session: self.each_session,
             timing: self.timing,
             cache: AgentCache::new(self.cached_agents),
-            pending: Arc::default(),
+            pending_actions: self.pending_actions,
             tasks,
             closing: tokio::sync::Mutex::default(),
         })))

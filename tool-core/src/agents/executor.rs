@@ -7,17 +7,17 @@ use crate::agents::load;
 use crate::agents::loaded::{LoadedAgent, ToolsetState};
 use crate::agents::record::AgentId;
 use crate::agents::settings::check_ids;
-use crate::call::{Arguments, ErrorKind, Mode, ToolCall, ToolResponse};
+use crate::call::{Arguments, Mode, ToolCall, ToolResponse};
 use crate::registry::ToolContext;
-use crate::session::approvals::{Signer, fresh_id};
+use crate::session::approvals::fresh_id;
 use crate::session::{Runtime, SessionBuilder, SessionId};
 use std::sync::Arc;
 
 /// One agent, whose tools are made from its records. Cheap to create and to clone.
 #[derive(Clone)]
 pub struct AgentExecutor {
-    agents: Arc<AgentsInner>,
-    agent: Arc<str>,
+    pub(crate) agents: Arc<AgentsInner>,
+    pub(crate) agent: Arc<str>,
 }
 
 impl Agents {
@@ -56,7 +56,7 @@ impl AgentExecutor {
         Ok(self.open_session(id, mode, &loaded))
     }
 
-    fn open_session(&self, id: SessionId, mode: Mode, loaded: &LoadedAgent) -> SessionBuilder {
+    pub(crate) fn open_session(&self, id: SessionId, mode: Mode, loaded: &LoadedAgent) -> SessionBuilder {
         let session = self.agents.runtime.session(id, mode).tools(loaded.tools().clone());
         let session = session.user_data(AgentId::new(Arc::clone(&self.agent)));
         match &self.agents.each_session {
@@ -68,8 +68,8 @@ impl AgentExecutor {
     /// Runs one action of one of the agent's toolsets, for a user interface, a schedule or a webhook. It has the same limits
     /// as a model's call, in its own session, which ends with the action.
     ///
-    /// If the action needs a person's approval, the response is `CONFIRMATION_REQUIRED` with a token for
-    /// [`approve`](Self::approve) or [`deny`](Self::deny).
+    /// If the action needs a person's approval, it waits in the store, and the response is `CONFIRMATION_REQUIRED` with a
+    /// token for [`approve`](Self::approve) or [`deny`](Self::deny).
     ///
     /// Fails without running anything if the toolset is not configured for the agent, is disabled, is not registered, has no
     /// such action, or has failed.
@@ -84,30 +84,14 @@ impl AgentExecutor {
         let mode = mode_of(&loaded, tool, call.name()).map_err(AgentError::about(&self.agent, tool))?;
         let session = self.open_session(format!("action-{}", fresh_id()).into(), mode, &loaded).await;
         let session = session.map_err(|error| AgentError::new(&*self.agent, tool, AgentErrorKind::NoSession(error)))?;
-        let finished = session.clone();
-        let (keep, ending) = run_after_drop(async move { finished.end().await });
+        let ended = session.clone();
+        let (running, ending) = run_after_drop(async move { ended.end().await });
         let response = session.call(call).await;
-        let needs_approval = response.error().is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired);
-        let confirmation = response.meta().confirmation().filter(|_| needs_approval);
-        if let Some(id) = confirmation.and_then(|confirmation| Signer::id_of(&confirmation.token)) {
-            _ = keep.send(());
-            self.agents.pending.add(&self.agent, session, id);
-        } else {
-            drop(keep);
-            _ = ending.await;
-        }
+        let version = loaded.toolset(tool).map_or(0, |toolset| toolset.version);
+        let response = self.keep_waiting((tool, version), &session, response).await;
+        drop(running);
+        _ = ending.await;
         Ok(response)
-    }
-
-    /// Approves the action of a token and runs it, with the tools that it was requested with. The response is `NOT_FOUND` if
-    /// no action waits under the token: it was used, has expired, or belongs to another agent.
-    pub async fn approve(&self, token: &str) -> ToolResponse {
-        self.agents.pending.decide(&self.agent, token, true).await
-    }
-
-    /// Denies the action of a token. It does not run, and the response is `DENIED`.
-    pub async fn deny(&self, token: &str) -> ToolResponse {
-        self.agents.pending.decide(&self.agent, token, false).await
     }
 
     /// Returns the runtime of the agent's sessions.

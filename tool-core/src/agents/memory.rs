@@ -2,7 +2,9 @@
 
 use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
-use crate::agents::store::{AgentStoreError, AgentToolStore, Precondition, RecordWrite, SealedRow};
+use crate::agents::store::{AgentStoreError, AgentToolStore, PendingAction, Precondition, RecordWrite, SealedRow};
+use crate::session::approvals::{ApprovalLimits, ApprovalRequest, ApprovalVerdict};
+use crate::time;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,6 +21,8 @@ pub struct MemoryAgentToolStore(Mutex<BTreeMap<String, StoredAgent>>);
 struct StoredAgent {
     version: u64,
     tools: BTreeMap<String, StoredRecord>,
+    /// The actions that wait for approval, by the ids of their calls, with their expiry.
+    actions: BTreeMap<String, (Instant, PendingAction)>,
 }
 
 #[derive(Debug)]
@@ -142,5 +146,35 @@ impl AgentToolStore for MemoryAgentToolStore {
     async fn release(&self, agent: &str, tool: &str, holder: &str) -> Result<(), AgentStoreError> {
         self.with_record(agent, tool, |stored| stored.lease.take_if(|(by, _)| by == holder));
         Ok(())
+    }
+
+    async fn keep_action(
+        &self,
+        agent: &str,
+        action: &PendingAction,
+        lifetime: Duration,
+        limits: ApprovalLimits,
+    ) -> Result<ApprovalVerdict, AgentStoreError> {
+        let now = Instant::now();
+        let mut agents = self.0.lock();
+        let actions = &mut agents.entry(agent.to_owned()).or_default().actions;
+        actions.retain(|_, (expires, _)| *expires > now);
+        let request = ApprovalRequest::new(&action.call, lifetime).limits(limits);
+        if let Some(limit) = request.exceeds(actions.values().map(|(_, action)| &action.call)) {
+            return Ok(ApprovalVerdict::Full(limit));
+        }
+        actions.insert(action.call.id.clone(), (time::after(now, lifetime), action.clone()));
+        Ok(ApprovalVerdict::Waits)
+    }
+
+    async fn action(&self, agent: &str, id: &str) -> Result<Option<PendingAction>, AgentStoreError> {
+        let agents = self.0.lock();
+        let action = agents.get(agent).and_then(|agent| agent.actions.get(id));
+        Ok(action.filter(|(expires, _)| *expires > Instant::now()).map(|(_, action)| action.clone()))
+    }
+
+    async fn take_action(&self, agent: &str, id: &str) -> Result<bool, AgentStoreError> {
+        let taken = self.0.lock().get_mut(agent).and_then(|agent| agent.actions.remove(id));
+        Ok(taken.is_some_and(|(expires, _)| expires > Instant::now()))
     }
 }

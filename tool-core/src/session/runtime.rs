@@ -203,6 +203,12 @@ impl Runtime {
         Ok(())
     }
 
+    /// Returns the signer of approval tokens.
+    #[cfg(feature = "agents")]
+    pub(crate) fn signer(&self) -> &Signer {
+        &self.0.signer
+    }
+
     /// Returns the number of open sessions in all processes that share the store.
     pub async fn sessions(&self) -> Result<u64, StoreError> {
         self.0.store.sessions().await

@@ -1,9 +1,11 @@
 //! Actions that a person has to agree to. R-C1, R-C2
 
 use crate::support::{Probe, agents, builder, give, kind, settle, touch};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tool_core::agents::{Agents, MemoryAgentToolStore};
+use tool_core::agents::{AgentToolStore, Agents, MemoryAgentToolStore, PendingAction};
+use tool_core::session::{ApprovalLimits, PendingCall};
 use tool_core::tool::Confirm;
 use tool_core::{ErrorKind, Policy, Runtime, ToolContext, ToolResponse};
 
@@ -45,7 +47,7 @@ async fn an_approved_action_runs_once_and_its_session_ends() {
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
     let (_, token) = asked(&agents).await;
-    assert_eq!((mail.called.get(), open(&agents).await), (0, 1));
+    assert_eq!((mail.called.get(), open(&agents).await), (0, 0), "no session waits");
     let alice = agents.executor("alice");
     assert!(alice.approve(&token).await.is_ok());
     assert_eq!((mail.called.get(), open(&agents).await), (1, 0));
@@ -80,18 +82,16 @@ async fn a_denied_action_does_not_run_and_its_session_ends() {
 
 // R-C1
 #[tokio::test(start_paused = true)]
-async fn what_nobody_decides_on_ends_when_its_token_does() {
+async fn action_expires_with_its_token() {
     let mail = careful();
     let agents = short_lived(&mail);
     give(&agents, "alice", "mail").await;
-    let (_, token) = asked(&agents).await;
+    let (_, first) = asked(&agents).await;
     tokio::time::sleep(Duration::from_secs(59)).await;
-    assert_eq!(open(&agents).await, 1);
+    assert!(agents.executor("alice").pending_action(&first).await.is_ok());
     tokio::time::sleep(Duration::from_secs(2)).await;
-    settle().await;
-    assert_eq!(open(&agents).await, 0);
-    assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::NotFound));
-    assert_eq!(mail.called.get(), 0);
+    assert_eq!(kind(&agents.executor("alice").approve(&first).await), Some(ErrorKind::NotFound));
+    assert_eq!((mail.called.get(), open(&agents).await), (0, 0));
 }
 
 /// Approves a call that takes a while, and waits until it runs.
@@ -184,34 +184,127 @@ async fn of_many_who_approve_at_once_one_runs_it() {
     assert_eq!((ran, mail.called.get()), (1, 1));
 }
 
-// R-I4: with the tools that it was asked with.
+// The person has approved a call with the settings of then.
 #[tokio::test]
-async fn a_change_of_the_record_does_not_touch_a_call_that_waits() {
+async fn approval_ends_when_the_settings_change() {
     let mail = careful();
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
     let (_, token) = asked(&agents).await;
     touch(&agents, "alice", "mail").await;
-    agents.executor("alice").load().await.expect("loaded");
-    settle().await;
-    assert_eq!(mail.counts(), (2, 2, 0));
-    assert!(agents.executor("alice").approve(&token).await.is_ok());
-    settle().await;
-    assert_eq!(mail.counts(), (2, 2, 1));
+    assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::Conflict));
+    assert_eq!((mail.called.get(), open(&agents).await), (0, 0));
+    assert!(agents.executor("alice").approve(&asked(&agents).await.1).await.is_ok());
 }
 
 #[tokio::test]
-async fn close_ends_the_calls_that_wait() {
+async fn action_that_waits_outlives_close() {
     let mail = careful();
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
     let (response, token) = asked(&agents).await;
     agents.close().await;
     assert_eq!((open(&agents).await, mail.counts()), (0, (1, 1, 1)));
-    assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::NotFound));
     // T3: only the host sees the token.
     assert!(
         !format!("{:?}", response.for_model(tool_core::call::ResultForm::default())).contains(&token)
             && !format!("{agents:?}").contains(&token)
     );
+    assert!(agents.executor("alice").approve(&token).await.is_ok());
+    assert_eq!(mail.called.get(), 1);
+}
+
+/// Agents of another process, over the same store and with the same key.
+fn process(store: &Arc<MemoryAgentToolStore>, mail: &Probe, key: u8, principal: &'static str) -> Agents {
+    let nothing = ToolContext::builder().build().expect("nothing");
+    let runtime = Runtime::builder(nothing).signing_key([key; 32]).build().expect("sound");
+    let agents = builder(Arc::clone(store), [mail]).runtime(runtime);
+    agents.each_session(move |session| session.principal(principal)).build().expect("sound")
+}
+
+// R-C3
+#[tokio::test]
+async fn any_process_carries_out_the_decision_after_a_restart() {
+    let (store, mail) = (Arc::new(MemoryAgentToolStore::new()), careful());
+    let first = process(&store, &mail, 1, "ada");
+    give(&first, "alice", "mail").await;
+    let (_, token) = asked(&first).await;
+    drop(first);
+    let wrong_key = process(&store, &mail, 2, "ada").executor("alice").approve(&token).await;
+    assert_eq!(kind(&wrong_key), Some(ErrorKind::NotFound));
+    let foreigner = process(&store, &mail, 1, "eve").executor("alice").approve(&token).await;
+    assert_eq!(kind(&foreigner), Some(ErrorKind::NotFound));
+    let (one, other) = (process(&store, &mail, 1, "ada"), process(&store, &mail, 1, "ada"));
+    let decisions = (0..64).map(|number| {
+        let (alice, token) = (if number % 2 == 0 { &one } else { &other }.executor("alice"), token.clone());
+        async move { u32::from(alice.approve(&token).await.is_ok()) }
+    });
+    assert_eq!(futures_util::future::join_all(decisions).await.into_iter().sum::<u32>(), 1);
+    assert_eq!(mail.called.get(), 1);
+}
+
+#[tokio::test]
+async fn altered_action_is_not_run() {
+    let (store, mail) = (Arc::new(MemoryAgentToolStore::new()), careful());
+    let agents = process(&store, &mail, 1, "ada");
+    give(&agents, "alice", "mail").await;
+    let mut altered = 0;
+    for number in 0..170 {
+        let (_, token) = asked(&agents).await;
+        let id = token.split('.').next().expect("an id");
+        let action = store.action("alice", id).await.expect("it answers").expect("it waits");
+        let alterations: [fn(&mut PendingCall, u64); 6] = [
+            |call, number| call.arguments = format!(r#"{{"seconds":{number}}}"#),
+            |call, number| call.tool = format!("send{number}"),
+            |call, number| call.principal = format!("eve{number}"),
+            |call, number| call.expires_at += number + 1,
+            |call, number| call.version = number.to_string(),
+            |call, number| call.turn += number + 1,
+        ];
+        for alter in alterations {
+            let mut call = action.call.clone();
+            alter(&mut call, number);
+            let forged = PendingAction::new("mail", action.version, call);
+            let hour = Duration::from_hours(1);
+            store.take_action("alice", id).await.expect("it takes");
+            store.keep_action("alice", &forged, hour, ApprovalLimits::default()).await.expect("it keeps");
+            assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::NotFound));
+            altered += 1;
+        }
+        store.take_action("alice", id).await.expect("it takes");
+    }
+    assert_eq!((altered, mail.called.get()), (1_020, 0));
+}
+
+#[tokio::test]
+async fn actions_that_wait_are_bounded_and_kept() {
+    let mail = careful();
+    let agents = builder(MemoryAgentToolStore::new(), [&mail]).max_pending_actions(16, 1 << 20).build().expect("sound");
+    give(&agents, "alice", "mail").await;
+    let mut tokens = Vec::new();
+    for _ in 0..1_000 {
+        let response = agents.executor("alice").run_tool_action("mail", "send", "{}").await.expect("an answer");
+        match response.meta().confirmation() {
+            Some(confirmation) => tokens.push(confirmation.token.clone()),
+            None => assert_eq!(kind(&response), Some(ErrorKind::BudgetExceeded)),
+        }
+    }
+    assert_eq!((tokens.len(), open(&agents).await), (16, 0));
+    for token in &tokens {
+        assert!(agents.executor("alice").approve(token).await.is_ok());
+    }
+    assert_eq!(mail.called.get(), 16);
+}
+
+#[tokio::test]
+async fn whole_action_is_shown_on_request() {
+    let mail = careful();
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let (response, token) = asked_for(&agents, r#"{"seconds": 5}"#).await;
+    let action = agents.executor("alice").pending_action(&token).await.expect("it waits");
+    assert_eq!((action.tool.as_str(), action.call.payload().as_str()), ("mail", r#"send({"seconds":5})"#));
+    assert_eq!(Some(action.call.digest()), response.meta().confirmation().map(|of| of.digest.clone()));
+    let foreign = agents.executor("bob").pending_action(&token).await.map_err(|error| error.kind());
+    assert_eq!(foreign, Err(ErrorKind::NotFound));
 }

@@ -5,11 +5,15 @@ use crate::agents::grant::Grant;
 use crate::agents::keys::{Keyring, SealedSecrets};
 use crate::agents::memory::MemoryAgentToolStore;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
-use crate::agents::store::{AgentStoreError, AgentToolStore, RecordWrite, SealedRow, SecretsWrite};
+use crate::agents::store::{AgentStoreError, AgentToolStore, PendingAction, RecordWrite, SealedRow, SecretsWrite};
 use crate::agents::tokens::{RefreshError, TokenRefresher, Tokens};
 use crate::call::error;
 use crate::schema::timestamp::Timestamp;
+<<<<<<< HEAD
 use crate::tool::BoundSettings;
+=======
+use crate::session::approvals::{ApprovalLimits, ApprovalVerdict};
+>>>>>>> d407764 (agents: keep the actions that wait for approval in the store)
 use crate::tool::configure::credentials::OAuth2;
 use crate::tool::configure::credentials::Secret;
 use crate::tool::configure::secret_document::SecretDocument;
@@ -169,6 +173,24 @@ impl AgentToolStore for Store {
     async fn release(&self, agent: &str, tool: &str, holder: &str) -> Result<(), AgentStoreError> {
         self.check(&self.down)?;
         self.inner.release(agent, tool, holder).await
+    }
+    async fn keep_action(
+        &self,
+        agent: &str,
+        action: &PendingAction,
+        lifetime: Duration,
+        limits: ApprovalLimits,
+    ) -> Result<ApprovalVerdict, AgentStoreError> {
+        self.check(&self.writes_down)?;
+        self.inner.keep_action(agent, action, lifetime, limits).await
+    }
+    async fn action(&self, agent: &str, id: &str) -> Result<Option<PendingAction>, AgentStoreError> {
+        self.check(&self.down)?;
+        self.inner.action(agent, id).await
+    }
+    async fn take_action(&self, agent: &str, id: &str) -> Result<bool, AgentStoreError> {
+        self.check(&self.down)?;
+        self.inner.take_action(agent, id).await
     }
 }
 

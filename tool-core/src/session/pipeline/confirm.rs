@@ -14,13 +14,17 @@ use tokio::time::Instant;
 pub(crate) async fn deny(session: &SessionInner, token: &str) -> Result<ToolResponse, ToolError> {
     let began = Instant::now();
     let PendingCall { id, call_id, tool, .. } = pending_call(session, token).await?;
-    let error = if session.record.consume(&id).await.map_err(|error| store_down(session, &error))? {
-        let message = format!("a person has refused this call of `{tool}`; it was not run. Do not call it again.");
-        ToolError::new(ErrorKind::Denied, message, false)
-    } else {
-        no_pending_call()
-    };
-    Ok(ToolResponse::refused(&ToolCall::new(call_id, tool, ""), error, began))
+    if session.record.consume(&id).await.map_err(|error| store_down(session, &error))? {
+        return Ok(denied(&call_id, &tool));
+    }
+    Ok(ToolResponse::refused(&ToolCall::new(call_id, tool, ""), no_pending_call(), began))
+}
+
+/// Answers a call that a person has refused.
+pub(crate) fn denied(call_id: &str, tool: &str) -> ToolResponse {
+    let message = format!("a person has refused this call of `{tool}`; it was not run. Do not call it again.");
+    let error = ToolError::new(ErrorKind::Denied, message, false);
+    ToolResponse::refused(&ToolCall::new(call_id, tool, ""), error, Instant::now())
 }
 
 /// Returns the call that waits under a token, if the token was signed here and for this session.
@@ -106,9 +110,9 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
 
 /// Returns the error of a call that finds too many others waiting for approval.
 #[cold]
-fn too_many(limits: &ApprovalLimits, limit: ApprovalLimit) -> ToolError {
+pub(crate) fn too_many(limits: &ApprovalLimits, limit: ApprovalLimit) -> ToolError {
     let waiting = match limit {
-        ApprovalLimit::Session => format!("{} calls of this conversation wait", limits.session),
+        ApprovalLimit::Session => format!("{} calls wait", limits.session),
         ApprovalLimit::Turn => format!("{} calls of this turn wait", limits.turn),
         ApprovalLimit::Bytes => format!("the calls that wait take up to {} bytes", limits.bytes),
     };

@@ -58,9 +58,15 @@ macro_rules! agent_store_conformance {
             leases::lease_changes_no_version,
             leases::lease_outlives_writes_and_ends_with_the_record,
             leases::lease_has_any_duration,
+            actions::action_comes_back_as_it_was,
+            actions::action_belongs_to_its_agent,
+            actions::action_is_taken_once,
+            actions::actions_are_bounded,
+            actions::bytes_of_actions_are_bounded,
         }
         $crate::agent_store_conformance! { @tests (flavor = "current_thread"), $store,
             leases::lease_expires,
+            actions::action_expires,
             leases::acquiring_a_lease_again_extends_it,
         }
     };

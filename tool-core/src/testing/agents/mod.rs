@@ -34,6 +34,7 @@
 //! ```
 #![allow(clippy::missing_panics_doc)]
 
+pub mod actions;
 mod conformance;
 pub mod contents;
 pub mod driver;
