@@ -9,11 +9,8 @@ use crate::agents::store::{AgentStoreError, AgentToolStore, PendingAction, Recor
 use crate::agents::tokens::{RefreshError, TokenRefresher, Tokens};
 use crate::call::error;
 use crate::schema::timestamp::Timestamp;
-<<<<<<< HEAD
-use crate::tool::BoundSettings;
-=======
 use crate::session::approvals::{ApprovalLimits, ApprovalVerdict};
->>>>>>> d407764 (agents: keep the actions that wait for approval in the store)
+use crate::tool::BoundSettings;
 use crate::tool::configure::credentials::OAuth2;
 use crate::tool::configure::credentials::Secret;
 use crate::tool::configure::secret_document::SecretDocument;
