@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::task::JoinSet;
-use tool_core::session::PendingCall;
+use tool_core::session::{OpenError, PendingCall};
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, toolset};
 
 #[derive(Clone, Default)]
@@ -103,9 +103,10 @@ fn none_of_10_000_mutated_tokens_runs_a_call() {
 // R-C2, T3: every field swapped
 #[test]
 fn pending_call_altered_in_the_store_does_not_run() {
-    let changes: [fn(&mut PendingCall); 10] = [
+    let changes: [fn(&mut PendingCall); 11] = [
         |call| call.id = "0".repeat(32),
         |call| call.principal = "user:2".to_owned(),
+        |call| call.agent = "bob".to_owned(),
         |call| call.session = "t".to_owned(),
         |call| call.mode = Mode::Voice,
         |call| call.version.push('0'),
@@ -144,8 +145,9 @@ fn token_is_refused_for_another_session_or_principal() {
         let store = Arc::<LaterStore>::default();
         let first = bank_runtime(&bank, Arc::clone(&store));
         let token = asked(&opened(&first, "s", "user:1").await, 1).await;
-        let stranger = opened(&bank_runtime(&bank, Arc::clone(&store)), "s", "user:2").await;
-        runs_nothing(&stranger, &token, &bank).await;
+        let elsewhere = bank_runtime(&bank, Arc::clone(&store));
+        let stranger = elsewhere.session("s", Mode::Text).principal("user:2").await;
+        assert_eq!(stranger.err(), Some(OpenError::OtherPrincipal { id: "s".into() }));
         let builder = Runtime::builder(tools(bank.clone())).policy(open_policy()).store(Arc::clone(&store));
         let other_key = builder.signing_key([8; 32]).build().expect("sound");
         runs_nothing(&opened(&other_key, "s", "user:1").await, &token, &bank).await;

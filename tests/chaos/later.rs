@@ -8,7 +8,7 @@ use tool_core::session::SessionState;
 use tool_core::session::{
     Admission, ApprovalRequest, ApprovalVerdict, AuditEntry, Journal, JournalEntry, JournalError, MemoryRecord,
     MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall, SessionCall, SessionRecord, SessionStore,
-    Settlement, StateChange, StoreError, Verdict,
+    Settlement, StateChange, StoreError, Turn, Verdict,
 };
 
 /// Alters a pending call, as an attacker with access to the store would.
@@ -121,7 +121,7 @@ impl SessionRecord for LaterRecord {
         self.does(self.inner.calls()).await
     }
 
-    async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
+    async fn next_turn(&self) -> Result<Turn, StoreError> {
         self.does(self.inner.next_turn()).await
     }
 
@@ -151,6 +151,10 @@ impl SessionRecord for LaterRecord {
 
     async fn refresh(&self) -> Result<(), StoreError> {
         self.inner.refresh().await
+    }
+
+    fn incarnation(&self) -> u128 {
+        self.inner.incarnation()
     }
 
     fn turn(&self) -> u64 {

@@ -193,7 +193,8 @@ impl RunContext {
 
     /// Returns a key that is the same for every attempt at the same call, for services that accept idempotency keys.
     ///
-    /// A session sets it; `None` outside a session.
+    /// The same call in another session has another key, also in one that is opened later under the same id. Outside a
+    /// session there is no key.
     pub fn idempotency_key(&self) -> Option<&str> {
         let key = self.call.idempotency_key.get_or_init(|| {
             let call = self.call.call.as_ref()?;

@@ -68,7 +68,7 @@ impl ToolCall {
     }
 
     /// Sets the session that makes the call, for a [`Runtime`](crate::Runtime) that serves several sessions as one
-    /// `tower::Service`.
+    /// `tower::Service`. The call acts for the session's principal, so the id must not be a client's word alone.
     pub fn in_session(mut self, id: impl Into<Arc<str>>) -> Self {
         self.options.get_or_insert_default().session = Some(id.into());
         self

@@ -19,6 +19,8 @@ pub struct PendingCall {
     pub id: String,
     /// The principal of the session; empty where the host gave none.
     pub principal: String,
+    /// The agent to which the session's tools belong; empty where they belong to none.
+    pub agent: String,
     /// The session's id.
     pub session: String,
     /// The session's mode when approval was requested.
@@ -183,7 +185,7 @@ pub(crate) const ID: usize = 32;
 const PROOF: usize = 32;
 pub(crate) const TOKEN: usize = ID + 1 + 2 * PROOF;
 /// Separates approval tokens from other uses of the host's key.
-const PURPOSE: &str = "tool-core approval 1";
+const PURPOSE: &str = "tool-core approval 2";
 /// Separates the marks of notes from them.
 const NOTE: &str = "tool-core note 1";
 
@@ -239,9 +241,10 @@ impl Signer {
 
     fn proof(&self, pending: &PendingCall) -> Hmac<Sha256> {
         // Destructured, so that a new field does not compile until it is signed.
-        let PendingCall { id, principal, session, mode, turn, version, call_id, tool, arguments, expires_at } = pending;
+        let PendingCall { id, principal, agent, session, mode, turn, version, call_id, tool, arguments, expires_at } =
+            pending;
         let mut proof = self.0.clone();
-        for text in [PURPOSE, id, principal, session, mode.as_str(), version, call_id, tool, arguments] {
+        for text in [PURPOSE, id, principal, agent, session, mode.as_str(), version, call_id, tool, arguments] {
             // The length goes first, so that no character can move from one field to the next.
             proof.update(&(text.len() as u64).to_be_bytes());
             proof.update(text.as_bytes());
@@ -303,7 +306,12 @@ fn parse(token: &str) -> Option<(&str, [u8; PROOF])> {
     (decode_hex(id, &mut [0; ID / 2]) && decode_hex(digits, &mut proof)).then_some((id, proof))
 }
 
-fn random<const N: usize>() -> [u8; N] {
+/// Returns random bytes.
+///
+/// # Panics
+///
+/// Panics if the operating system has no source of randomness.
+pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     // A predictable key or id would be worse than a panic.
     getrandom::fill(&mut bytes).expect("the operating system provides random bytes");

@@ -5,7 +5,7 @@ use crate::call::{Mode, ToolResponse};
 use crate::json::nested::unless_too_deep;
 use crate::registry::ToolContext;
 use crate::session::handle::Session;
-use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner, SessionResources};
+use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner, SessionResources, journal_key};
 use crate::session::journal::{JournalError, RecoveredCall};
 use crate::session::metrics::call_log::CallLog;
 use crate::session::metrics::context::{ContextUsage, tokens_in};
@@ -42,7 +42,7 @@ use tokio_util::task::TaskTracker;
 pub struct SessionBuilder {
     runtime: Arc<RuntimeInner>,
     id: SessionId,
-    principal: Box<str>,
+    principal: Arc<str>,
     /// The part of the calls' contexts that is known before the session is open.
     context: SessionContext,
     update_sink: Option<Arc<UpdateSink>>,
@@ -58,7 +58,7 @@ impl SessionBuilder {
             runtime,
             context: SessionContext { id: Some(id.shared()), mode, ..SessionContext::default() },
             id,
-            principal: Box::default(),
+            principal: Arc::default(),
             update_sink: None,
             prompt_tokens: None,
             tools: None,
@@ -66,8 +66,9 @@ impl SessionBuilder {
         }
     }
 
-    /// Sets the principal on whose behalf the session acts. Approvals are bound to it: a token that was issued in this
-    /// session is invalid for every other principal.
+    /// Sets the principal on whose behalf the session acts, such as the id of a user. The session belongs to it until it
+    /// ends, in all processes that share the store: no other principal can join it or approve its calls. Defaults to an empty
+    /// text, which is an identity as any other.
     pub fn principal(mut self, principal: impl Into<String>) -> Self {
         self.principal = principal.into().into();
         self
@@ -103,7 +104,8 @@ impl SessionBuilder {
     /// Replaces the runtime's tools in this session, for example by the tools of an agent. Budgets, metrics, hooks and the
     /// store stay those of the runtime. Tools of one name are counted together, in all sessions.
     ///
-    /// A session that is already open keeps its tools. If they belong to another agent than these tools, opening fails.
+    /// A session that is already open keeps its tools. If they belong to another agent than these tools, or if only one of
+    /// both belongs to an agent, opening fails.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolContext, tool};
@@ -159,6 +161,8 @@ impl SessionBuilder {
         let policy = self.runtime.policy(self.context.mode);
         let request = OpenRequest {
             id: self.id.clone(),
+            principal: Arc::clone(&self.principal),
+            agent: tools.context.agent().cloned().unwrap_or_default(),
             mode: self.context.mode,
             version: Arc::clone(&tools.version),
             idle_timeout: policy.idle_timeout,
@@ -168,15 +172,16 @@ impl SessionBuilder {
             redaction: policy.redaction.clone(),
         };
         let record = self.runtime.store.open(&request, policy.store_deadline).await?;
-        if let Some(open) = self.runtime.session(self.id.as_str()).filter(|session| session.is_open()) {
-            return self.join(open);
+        let known = self.runtime.session(self.id.as_str());
+        if let Some(open) = known.filter(|session| session.is_open_as(record.incarnation())) {
+            return Ok(self.join(open));
         }
         let (tools, open) = self.set_up(tools).await?;
-        let recovered = self.recover().await?;
+        let recovered = self.recover(&request).await?;
         let session = self.create(tools, open, record, recovered);
         // Several callers may open the session at once; the first one's becomes the session.
         if let Some(first) = list_or_find(&session) {
-            return self.join(first);
+            return Ok(self.join(first));
         }
         let full_guides = session.policy().full_guides[session.mode as usize];
         let context = session.tools.initial_context(session.mode, full_guides);
@@ -188,20 +193,12 @@ impl SessionBuilder {
         Ok(Session(session))
     }
 
-    /// Returns a handle of a session that is already open in this process.
-    fn join(self, session: Arc<SessionInner>) -> Result<Session, OpenError> {
-        if session.principal != self.principal {
-            return Err(OpenError::OtherPrincipal { id: session.id.clone() });
-        }
-        // An agent's tools hold its settings and secrets.
-        let agent = self.tools.as_ref().and_then(ToolContext::agent);
-        if agent.is_some() && agent != session.tools.context.agent() {
-            return Err(OpenError::OtherAgent { id: session.id.clone() });
-        }
+    /// Returns a handle of a session that is already open in this process. The store has compared principal and agent.
+    fn join(self, session: Arc<SessionInner>) -> Session {
         if let Some(sink) = self.update_sink {
             session.set_update_sink(sink);
         }
-        Ok(Session(session))
+        Session(session)
     }
 
     /// Sets up the toolsets that are not open. Returns a snapshot without the tools of those that failed, and the toolsets
@@ -234,10 +231,11 @@ impl SessionBuilder {
     }
 
     /// Reads the session's calls of earlier processes from the journal.
-    async fn recover(&self) -> Result<Vec<RecoveredCall>, JournalError> {
+    async fn recover(&self, request: &OpenRequest) -> Result<Vec<RecoveredCall>, JournalError> {
         let Some(journal) = &self.runtime.journal else { return Ok(Vec::new()) };
         let deadline = self.runtime.policy(self.context.mode).store_deadline;
-        within(deadline, journal.recover(self.id.as_str()), JournalError::timeout).await
+        let key = journal_key(request.id.as_str(), &request.principal, &request.agent);
+        within(deadline, journal.recover(&key), JournalError::timeout).await
     }
 
     fn create(
@@ -268,7 +266,7 @@ impl SessionBuilder {
                 update_sink: update_sink.unwrap_or_default(),
                 running: RunningCalls::default(),
                 id: SessionId::new(self.id.as_str()),
-                principal: self.principal.clone(),
+                principal: Arc::clone(&self.principal),
                 base: RunContext::from_parts(Arc::new(context), Arc::new(CallContext::default())),
                 context_usage: ContextUsage::new(self.prompt_tokens),
                 opened: Instant::now(),
@@ -285,11 +283,12 @@ impl SessionBuilder {
     }
 }
 
-/// Lists a session under its id. Returns the session that is already open under that id, if there is one.
+/// Lists a session under its id. Returns the handle of the same session that is listed already, if there is one. A session
+/// that expired in the store and was opened again is another one.
 fn list_or_find(session: &Arc<SessionInner>) -> Option<Arc<SessionInner>> {
     let mut sessions = session.runtime.sessions.lock();
     let known = sessions.get(session.id.as_str()).and_then(Weak::upgrade);
-    let open = known.as_deref().is_some_and(SessionInner::is_open);
+    let open = known.as_deref().is_some_and(|known| known.is_open_as(session.record.incarnation()));
     if !open {
         sessions.insert(session.id.shared(), Arc::downgrade(session));
     }

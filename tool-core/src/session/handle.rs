@@ -10,7 +10,7 @@ use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics};
 use crate::session::model::{History, Model, ToolChoice};
 use crate::session::pipeline::{call, confirm};
 use crate::session::policy::Policy;
-use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
+use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 use crate::session::store::StoreError;
 use crate::session::updates::CallUpdate;
 use crate::tool::ToolDefinition;
@@ -49,40 +49,19 @@ impl Session {
     }
 
     /// Ends the turn and begins the next: budgets and loop counts are reset, and an `END_VOICE_SESSION` of the turn takes
-    /// effect.
+    /// effect. Of many callers, in all processes, one gets the pending message.
     pub async fn next_turn(&self) -> Turn {
         let session = &self.0;
-        let pending_message = session.record.state().pending_message.clone();
-        let was_ended = session.record.state().ended;
-        let number = match session.record.next_turn().await {
-            Ok(Some(number)) => number,
-            Ok(None) => {
-                session.close().await;
-                session.forget().await;
-                // The message of the last turn is delivered once.
-                let pending_message = pending_message.filter(|_| !was_ended);
-                return Turn { number: session.record.turn(), pending_message, ended: true };
-            }
-            Err(error) => {
-                // The turn continues with its counters, so no call is admitted that was not allowed before.
-                tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to end the turn in the store");
-                session.record.turn()
-            }
-        };
-        Turn { number, pending_message: self.deliver(pending_message).await, ended: false }
-    }
-
-    /// Delivers the pending message of the turn that ended, once. In voice, the state still shows it during the turn that
-    /// begins, and it is cleared at that turn's end.
-    async fn deliver(&self, message: Option<String>) -> Option<String> {
-        let (session, message) = (&self.0, message?);
-        if session.mode == Mode::Text || session.updates.deliver(&message) {
-            return Some(message);
+        let turn = session.record.next_turn().await.unwrap_or_else(|error| {
+            // The turn continues with its counters, so no call is admitted that was not allowed before.
+            tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to end the turn in the store");
+            Turn { number: session.record.turn(), pending_message: None, ended: false }
+        });
+        if turn.ended {
+            session.close().await;
+            session.forget().await;
         }
-        if let Err(error) = session.record.change(&[StateChange::PendingMessage(None)]).await {
-            tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to clear a delivered message");
-        }
-        None
+        turn
     }
 
     /// Runs a call that was approved. The model does not send it again.
@@ -188,7 +167,6 @@ impl Session {
                 return Err(StoreError::new(format!("`{name}` nests deeper than {MAX_STORED_DEPTH}; make it flatter")));
             }
         }
-        self.0.updates.note_changes(changes);
         self.0.record.change(changes).await
     }
 
@@ -370,18 +348,6 @@ pub struct TurnHistory {
     pub turn: u64,
     /// Its calls, in the order of their answers.
     pub calls: Vec<SessionCall>,
-}
-
-/// A turn that has begun.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Turn {
-    /// The number of the turn, counted from 0.
-    pub number: u64,
-    /// The message that a tool of the previous turn set for this one.
-    pub pending_message: Option<String>,
-    /// True if the session is over instead: it has ended or expired, or a tool of the previous turn ended it.
-    pub ended: bool,
 }
 
 impl Service<ToolCall> for Session {

@@ -20,6 +20,8 @@ use crate::session::updates::{UpdateLog, UpdateSink};
 use crate::tool::instance::{OpenToolsets, release};
 use crate::tool::{FunctionTool, ToolDefinition};
 use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -123,7 +125,7 @@ pub(crate) struct SessionInner {
     pub(crate) running: RunningCalls,
     /// An allocation of its own, whose address identifies the session among others with the same text.
     pub(crate) id: SessionId,
-    pub(crate) principal: Box<str>,
+    pub(crate) principal: Arc<str>,
     /// The context from which the contexts of calls are made.
     pub(crate) base: RunContext,
     /// The calls that this process has answered. Of a session in memory, the store's own list.
@@ -159,6 +161,16 @@ impl SessionInner {
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         self.runtime.policy(self.mode)
+    }
+
+    /// Returns the agent to which the tools belong; empty if they belong to none.
+    pub(crate) fn agent(&self) -> &str {
+        self.tools.context.agent().map_or("", |agent| agent)
+    }
+
+    /// Returns the key of the session in the journal.
+    pub(crate) fn journal_key(&self) -> Cow<'_, str> {
+        journal_key(self.id.as_str(), &self.principal, self.agent())
     }
 
     /// Returns the first turn of the history.
@@ -223,9 +235,9 @@ impl SessionInner {
         *current.lock() = sink;
     }
 
-    /// Returns false once the session has ended, here or in another process.
-    pub(crate) fn is_open(&self) -> bool {
-        !self.calls.is_closed() && !self.record.state().ended
+    /// Returns true if this is the session of that incarnation, and has not ended here or in another process.
+    pub(crate) fn is_open_as(&self, incarnation: u128) -> bool {
+        self.record.incarnation() == incarnation && !self.calls.is_closed() && !self.record.state().ended
     }
 
     /// Ends the session, even if the caller stops waiting for it: the caller may be a call that is cancelled by the end.
@@ -245,12 +257,16 @@ impl SessionInner {
         self.forget().await;
     }
 
-    /// Removes the session's entries from the journal.
+    /// Removes the session's entries from the journal, unless a later session has taken its place and its entries.
     pub(crate) async fn forget(&self) {
         let Some(journal) = &self.runtime.journal else { return };
-        let session = self.id.as_str();
-        if let Err(error) = within(self.policy().store_deadline, journal.forget(session), JournalError::timeout).await {
-            tracing::error!(session = %session.escape_debug(), %error, "failed to remove a session from the journal");
+        let key = self.journal_key();
+        if self.runtime.session(self.id.as_str()).is_some_and(|later| later.journal_key() == key) {
+            return;
+        }
+        if let Err(error) = within(self.policy().store_deadline, journal.forget(&key), JournalError::timeout).await {
+            let session = self.id.as_str().escape_debug();
+            tracing::error!(%session, %error, "failed to remove a session from the journal");
         }
     }
 
@@ -280,6 +296,15 @@ impl SessionInner {
             sessions.remove(self.id.as_str());
         }
     }
+}
+
+/// Returns the key of a session in the journal: its id, or an array of its id, principal and agent where it has them. Two
+/// sessions have the same key only if all three are equal.
+pub(crate) fn journal_key<'a>(id: &'a str, principal: &str, agent: &str) -> Cow<'a, str> {
+    if principal.is_empty() && agent.is_empty() && !id.starts_with('[') {
+        return Cow::Borrowed(id);
+    }
+    Cow::Owned(Value::from([id, principal, agent].as_slice()).to_string())
 }
 
 impl Drop for SessionInner {

@@ -19,6 +19,9 @@ use thiserror::Error;
 /// [`harmless`](JournalEntry::harmless).
 ///
 /// A journal belongs to one process. It need not see what others write at the same time.
+///
+/// It knows a session by a key: the session's id, and if the session has a principal or an agent, a JSON array of the id and
+/// both. So what one principal's session leaves behind is neither answered to another principal nor removed by one.
 pub trait Journal: Send + Sync + 'static {
     /// Records that a call is about to run. Returns when the entry is durable; a harmless call's entry need not be.
     ///
@@ -51,7 +54,7 @@ pub trait Journal: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JournalEntry {
-    /// The session's id.
+    /// The session's key.
     pub session: String,
     /// The id that the model gave the call.
     pub call_id: String,

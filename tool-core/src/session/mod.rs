@@ -27,7 +27,7 @@ pub use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, without_notes,
 };
 pub use crate::session::builder::SessionBuilder;
-pub use crate::session::handle::{Session, Turn, TurnHistory};
+pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::hooks::{Hook, HookFuture, HookedCall, Next};
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::metrics::{
@@ -37,7 +37,7 @@ pub use crate::session::metrics::{
 pub use crate::session::model::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ToolChoice};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::runtime::{Runtime, RuntimeBuilder};
-pub use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
+pub use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
     Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal, SessionRecord,
     SessionStore, Settlement, StoreError, Verdict,

@@ -216,6 +216,9 @@ impl Runtime {
 
     /// Returns the calls that the store keeps of the session that is open under an id, or that was open last, oldest first
     /// and redacted. Those of a session that has ended are kept for [`Policy::keep_calls_for`].
+    ///
+    /// This is for the host, such as its pages for operators: it does not ask on whose behalf the host reads. What a user may
+    /// read of a session is its [`history`](Session::history).
     pub async fn calls(&self, id: impl Into<SessionId>) -> Result<Vec<SessionCall>, StoreError> {
         self.0.store.calls(&id.into()).await
     }
@@ -254,7 +257,8 @@ impl fmt::Debug for Runtime {
     }
 }
 
-/// Serves the calls of all sessions that have a handle in this process. [`ToolCall::in_session`] names the session.
+/// Serves the calls of all sessions that have a handle in this process. [`ToolCall::in_session`] names the session, and the
+/// call acts for the principal of that session. So the host sets the name itself, or checks who sent it.
 impl Service<ToolCall> for Runtime {
     type Response = ToolResponse;
     type Error = Infallible;

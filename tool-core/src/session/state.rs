@@ -102,6 +102,17 @@ impl SessionState {
     }
 }
 
+/// A turn that has begun, or the end of the session in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The number of the turn, counted from 0.
+    pub number: u64,
+    /// The message that a tool of an earlier turn set for this one. It is delivered once.
+    pub pending_message: Option<String>,
+    /// True if the session is over instead: it has ended or expired, or a tool of the previous turn ended it.
+    pub ended: bool,
+}
+
 /// An intent that the runtime has carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -2,7 +2,6 @@
 
 use crate::call::context::SessionHandle;
 use crate::call::{ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
-use crate::session::state::StateChange;
 use crate::trace;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -30,47 +29,23 @@ pub struct CallUpdate {
 /// The updates that a session keeps at most.
 const MAX_UPDATES: usize = 100;
 
-/// The updates of a session that were not shown, and the pending message that was delivered last.
+/// The updates of a session that were not shown.
 #[derive(Default)]
-pub(crate) struct UpdateLog(Mutex<Option<Box<Undelivered>>>);
-
-#[derive(Default)]
-struct Undelivered {
-    updates: VecDeque<CallUpdate>,
-    delivered_message: Option<String>,
-}
+pub(crate) struct UpdateLog(Mutex<VecDeque<CallUpdate>>);
 
 impl UpdateLog {
     /// Keeps updates of a call.
     pub(crate) fn push(&self, call_id: &str, tool: &str, updates: Vec<ProgressUpdate>) {
-        let mut log = self.0.lock();
-        let kept = &mut log.get_or_insert_default().updates;
+        let mut kept = self.0.lock();
         let named = |update| CallUpdate { call_id: call_id.to_owned(), tool: tool.to_owned(), update };
         kept.extend(updates.into_iter().map(named));
-        kept.drain(..kept.len().saturating_sub(MAX_UPDATES));
+        let surplus = kept.len().saturating_sub(MAX_UPDATES);
+        kept.drain(..surplus);
     }
 
     /// Removes and returns all updates, oldest first.
     pub(crate) fn take(&self) -> Vec<CallUpdate> {
-        self.0.lock().as_mut().map_or_else(Vec::new, |log| std::mem::take(&mut log.updates).into())
-    }
-
-    /// Takes note of state changes: a pending message that is set again is delivered again, even with the same text.
-    pub(crate) fn note_changes(&self, changes: &[StateChange]) {
-        if changes.iter().any(|change| matches!(change, StateChange::PendingMessage(_)))
-            && let Some(log) = self.0.lock().as_mut()
-        {
-            log.delivered_message = None;
-        }
-    }
-
-    /// Marks a pending message as delivered. Returns false if it was delivered before.
-    pub(crate) fn deliver(&self, message: &str) -> bool {
-        let mut log = self.0.lock();
-        let delivered = &mut log.get_or_insert_default().delivered_message;
-        let is_new = delivered.as_deref() != Some(message);
-        *delivered = is_new.then(|| message.to_owned());
-        is_new
+        std::mem::take(&mut *self.0.lock()).into()
     }
 }
 

@@ -3,13 +3,19 @@
 use crate::support::{Probe, agents, builder, give, touch};
 use std::sync::Arc;
 use tool_core::agents::MemoryAgentToolStore;
-use tool_core::session::OpenError;
-use tool_core::{Mode, RunContext, Runtime, Secret, ToolCall, ToolContext, tool};
+use tool_core::session::{MemoryStore, OpenError};
+use tool_core::{ErrorKind, Mode, RunContext, Runtime, Secret, ToolCall, ToolContext, tool};
 
 /// The principal of the session.
 #[tool]
 fn whoami(ctx: &RunContext) -> String {
     ctx.user_data::<String>().cloned().unwrap_or_default()
+}
+
+/// Delete something, with the agent's account.
+#[tool(category = "action", confirm)]
+fn delete() -> &'static str {
+    "deleted"
 }
 
 // R-I4
@@ -54,6 +60,32 @@ async fn no_agent_joins_the_session_of_another() {
     assert!(bob.expect_err("nobody's").to_string().contains("another agent"));
     outside.end().await;
     assert!(agents.executor("bob").session("t", Mode::Text).await.expect("loaded").await.is_ok());
+}
+
+// R-C2: an approval that one agent asked for does not run with the account of another.
+#[tokio::test]
+async fn no_agent_redeems_the_approval_of_another() {
+    let store = Arc::new(MemoryStore::new());
+    let runtime = Runtime::builder(ToolContext::builder().build().expect("nothing")).store(Arc::clone(&store));
+    let agents = builder(MemoryAgentToolStore::new(), []).with(delete).runtime(runtime.build().expect("sound"));
+    let agents = agents.build().expect("sound");
+    let alice = agents.executor("alice").session("s", Mode::Text).await.expect("loaded").await.expect("open");
+    let asked = alice.call(ToolCall::new("c", "delete", "{}")).await;
+    let token = asked.meta().confirmation().expect("a person is asked").token.clone();
+    drop(alice);
+    let open = async |agent: &str| agents.executor(agent).session("s", Mode::Text).await.expect("loaded").await;
+    for other in (0..1_000).map(|number| format!("alice{number}")) {
+        assert_eq!(open(&other).await.expect_err("alice's session"), OpenError::OtherAgent { id: "s".into() });
+    }
+    let outside = agents.runtime().session("s", Mode::Text).await;
+    assert_eq!(outside.expect_err("alice's session"), OpenError::OtherAgent { id: "s".into() });
+    assert!(open("alice").await.expect("open").approve(&token).await.is_ok());
+    let alice = open("alice").await.expect("open");
+    let asked = alice.call(ToolCall::new("d", "delete", "{}")).await;
+    let token = asked.meta().confirmation().expect("a person is asked").token.clone();
+    alice.end().await;
+    let refused = open("bob").await.expect("the id is free").approve(&token).await;
+    assert_eq!(refused.error().map(|error| error.kind), Some(ErrorKind::NotFound));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use crate::support::{Counter, asked, call, kind, message, open, runtime, text, t
 use futures_util::future::join_all;
 use serde_json::json;
 use std::sync::Arc;
-use tool_core::session::MemoryStore;
+use tool_core::session::{MemoryStore, OpenError};
 use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolContext, ToolResponse, tool, toolset};
 
 #[derive(Clone, Default)]
@@ -145,11 +145,15 @@ async fn token_is_bound_to_its_principal() {
     let (store, (tools, runs)) = (Arc::new(MemoryStore::new()), bank());
     let [here, there] = [process(tools.clone(), &store, KEY), process(tools, &store, KEY)];
     let ada = here.session("s", Mode::Text).principal("ada").await.expect("a session");
-    let bob = there.session("s", Mode::Text).principal("bob").await.expect("a session");
     let token = ask(&ada, 5).await;
+    let bob = there.session("s", Mode::Text).principal("bob");
+    assert_eq!(bob.await.err(), Some(OpenError::OtherPrincipal { id: "s".into() }));
+    assert!(ada.approve(&token).await.is_ok());
+    let token = ask(&ada, 6).await;
+    ada.end().await;
+    let bob = there.session("s", Mode::Text).principal("bob").await.expect("the id is free");
     assert_unknown(&bob.approve(&token).await);
     assert_unknown(&bob.deny(&token).await);
-    assert!(ada.approve(&token).await.is_ok());
     assert_eq!(runs.get(), 1);
 }
 

@@ -5,8 +5,10 @@
 use crate::support::{Counter, call, open, text, tools};
 use crate::support_b::{Log, answer, begin, ms};
 use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
-use tool_core::session::StateChange;
+use tool_core::session::{MemoryStore, StateChange};
 use tool_core::{CancellationToken, Intent, Mode, Policy, RunContext, Runtime, ToolCall, ToolOutput, toolset};
 
 /// The user of the session.
@@ -153,9 +155,31 @@ async fn idempotency_key_depends_on_arguments_turn_session() {
 // L23
 #[tokio::test]
 async fn idempotency_key_is_stable_across_processes() {
-    let keys = [0, 1].map(|_| async { key(&probe().await.0, "c1", "{}").await });
-    let [one, two] = keys;
-    assert_eq!(one.await, two.await);
+    let store = Arc::new(MemoryStore::new());
+    let process = async || {
+        let runtime = Runtime::builder(tools![Probe::default()]).store(Arc::clone(&store)).build().expect("a runtime");
+        open(&runtime, "s", Mode::Text).await
+    };
+    let (one, two) = (process().await, process().await);
+    assert_eq!(key(&one, "c1", "{}").await, key(&two, "c1", "{}").await);
+}
+
+// L23
+#[tokio::test]
+async fn idempotency_key_is_new_in_each_session_and_process() {
+    let mut keys = HashSet::new();
+    for number in 0..500 {
+        let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+        let principals = ["ada", "ada", "bob", ""];
+        for principal in principals {
+            let session = runtime.session("s", Mode::Text).principal(principal).await.expect("a session");
+            let first = key(&session, "c1", "{}").await;
+            assert_eq!(key(&session, "c1", "{}").await, first, "a second attempt");
+            assert!(keys.insert(first), "process {number}, {principal}");
+            session.end().await;
+        }
+    }
+    assert_eq!(keys.len(), 2_000);
 }
 
 // L23, R-B5

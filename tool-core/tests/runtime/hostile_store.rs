@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tool_core::session::{
     Admission, ApprovalRequest, ApprovalVerdict, AuditEntry, History, MemoryRecord, MemoryStore, Message, Model,
     ModelRequest, ModelStep, OpenError, OpenRequest, PendingCall, SessionCall, SessionRecord, SessionState,
-    SessionStore, Settlement, StateChange, StoreError, Verdict,
+    SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
 };
 use tool_core::{
     Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, SessionId, ToolCall, ToolError, ToolOutput, toolset,
@@ -88,7 +88,7 @@ impl SessionRecord for OddRecord {
         self.0.calls().await
     }
 
-    async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
+    async fn next_turn(&self) -> Result<Turn, StoreError> {
         self.0.next_turn().await
     }
 
@@ -114,6 +114,10 @@ impl SessionRecord for OddRecord {
 
     async fn refresh(&self) -> Result<(), StoreError> {
         self.0.refresh().await
+    }
+
+    fn incarnation(&self) -> u128 {
+        self.0.incarnation()
     }
 
     fn turn(&self) -> u64 {

@@ -39,6 +39,7 @@ mod metrics_session;
 mod modes;
 mod nesting;
 mod opening;
+mod owners;
 mod sessions;
 mod steps;
 mod toolsets;

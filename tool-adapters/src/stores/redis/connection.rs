@@ -34,7 +34,6 @@ scripts! {
     CHANGE = "session" "change";
     END = "session" "end";
     REFRESH = "session" "refresh";
-    RESERVE = "reserve";
     STALE = "stale";
     REVISE = "revise";
 }
@@ -105,22 +104,30 @@ fn describe(address: &str, error: &RedisError) -> StoreError {
     StoreError::new(format!("Redis at {address}: {problem}{code}"))
 }
 
-/// The keys of a session in the order in which the scripts take them. All have the same hash tag, so that a cluster keeps
-/// them on one server.
-pub(crate) struct SessionKeys(pub(crate) [String; 9]);
+/// The keys of a session in the order in which the scripts take them, and then that of the slots. All keys of a store have
+/// one hash tag, so that a script may use several of them in a cluster too, which keeps them on one server.
+pub(crate) struct SessionKeys(pub(crate) [String; 10]);
 
 impl SessionKeys {
     pub(crate) fn new(prefix: &str, id: &str) -> Self {
-        let tag = format!("{{{}:{}}}", escaped(prefix), escaped(id).replace(':', "%3A"));
-        let parts = ["session", "turn", "state", "audit", "pending", "waiting", "young", "old", "calls"];
-        Self(parts.map(|part| format!("{tag}:{part}")))
+        let session = format!("{}:{}", hash_tag(prefix), escaped(id).replace(':', "%3A"));
+        let key = |part| format!("{session}:{part}");
+        let [one, two, three, four, five, six, seven, eight, nine] =
+            ["session", "turn", "state", "audit", "pending", "waiting", "young", "old", "calls"].map(key);
+        Self([one, two, three, four, five, six, seven, eight, nine, slots_key(prefix)])
     }
 
-    /// Reads the session's calls.
-    pub(crate) async fn calls(&self, connection: &Connection) -> Result<Vec<SessionCall>, StoreError> {
-        let [.., calls] = &self.0;
+    /// Reads the calls of the session that is or was open last under the id, or `only` those of one incarnation.
+    pub(crate) async fn calls(
+        &self,
+        connection: &Connection,
+        only: Option<&str>,
+    ) -> Result<Vec<SessionCall>, StoreError> {
+        let [.., calls, _] = &self.0;
         let (calls,): (Vec<String>,) = connection.pipeline(redis::pipe().lrange(calls, 0, -1)).await?;
-        calls.iter().map(|call| from_json(call)).collect()
+        let calls = calls.iter().map(|kept| split_incarnation(kept));
+        let own = calls.filter(|(incarnation, _)| only.is_none_or(|only| only == *incarnation));
+        own.map(|(_, call)| from_json(call)).collect()
     }
 
     /// Returns the key that exists as long as the session.
@@ -130,9 +137,14 @@ impl SessionKeys {
     }
 }
 
-/// Returns the key of the slots, whose hash tag is that of no session.
+/// Returns the beginning of all keys of a store.
+fn hash_tag(prefix: &str) -> String {
+    format!("{{{}}}", escaped(prefix))
+}
+
+/// Returns the key of the slots. It has a colon fewer than the keys of sessions.
 fn slots_key(prefix: &str) -> String {
-    format!("{{{}}}:places", escaped(prefix))
+    format!("{}:slots", hash_tag(prefix))
 }
 
 /// Escapes braces, which would end the hash tag early. The percent sign is escaped too, so that no two texts become equal.
@@ -166,24 +178,6 @@ impl SessionSlots {
         Self { prefix: prefix.to_owned(), key: slots_key(prefix) }
     }
 
-    /// Takes one of `max` slots. Returns false if there is none, also after expired sessions were removed.
-    pub(crate) async fn take(
-        &self,
-        connection: &Connection,
-        member: &str,
-        idle: Duration,
-        max: u64,
-    ) -> Result<bool, StoreError> {
-        let mut call = RESERVE.key(&self.key);
-        call.arg(member).arg(milliseconds(idle)).arg(max);
-        Ok(connection.script(&call).await? || (self.sweep(connection).await? && connection.script(&call).await?))
-    }
-
-    /// Frees a slot.
-    pub(crate) async fn free(&self, connection: &Connection, member: &str) -> Result<(), StoreError> {
-        connection.pipeline(redis::pipe().zrem(&self.key, member).ignore()).await
-    }
-
     /// Returns the number of slots that are taken.
     pub(crate) async fn taken(&self, connection: &Connection) -> Result<u64, StoreError> {
         self.sweep(connection).await?;
@@ -193,7 +187,7 @@ impl SessionSlots {
 
     /// Frees the slots of sessions that are over, and updates those of others whose time has come. Returns true if there
     /// were any.
-    async fn sweep(&self, connection: &Connection) -> Result<bool, StoreError> {
+    pub(crate) async fn sweep(&self, connection: &Connection) -> Result<bool, StoreError> {
         let mut is_changed = false;
         loop {
             let stale: Vec<String> = connection.script(STALE.key(&self.key).arg(SWEEP_BATCH)).await?;
@@ -203,13 +197,13 @@ impl SessionSlots {
             is_changed = true;
             let mut queries = redis::pipe();
             for member in &stale {
-                let keys = SessionKeys::new(&self.prefix, split_member(member).1);
+                let keys = SessionKeys::new(&self.prefix, split_incarnation(member).1);
                 queries.pttl(keys.session()).hmget(keys.session(), &["incarnation", "ended"]);
             }
             let answers: Vec<redis::Value> = connection.pipeline(&queries).await?;
             let mut revision = REVISE.key(&self.key);
             for (member, answers) in stale.iter().zip(answers.chunks(2)) {
-                revision.arg(member).arg(remaining(split_member(member).0, answers));
+                revision.arg(member).arg(remaining(split_incarnation(member).0, answers));
             }
             let () = connection.script(&revision).await?;
         }
@@ -229,9 +223,9 @@ pub(crate) fn slot_member(incarnation: &str, id: &str) -> String {
     format!("{incarnation}{id}")
 }
 
-/// Splits a member into the incarnation, which has 32 hexadecimal digits, and the id.
-fn split_member(member: &str) -> (&str, &str) {
-    member.split_at_checked(32).unwrap_or((member, ""))
+/// Splits a text into the incarnation, which has 32 hexadecimal digits, and what follows it.
+fn split_incarnation(text: &str) -> (&str, &str) {
+    text.split_at_checked(32).unwrap_or((text, ""))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! One session in Redis. Each operation is a script, whose answers also update a local copy of the session's state.
 
 use crate::stores::redis::connection::{
-    ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE, SessionKeys, SessionSlots,
-    from_json, milliseconds, slot_member,
+    ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE, SessionKeys, from_json,
+    milliseconds, slot_member,
 };
 use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tool_core::serde::Serialize;
 use tool_core::session::{
     Admission, ApprovalLimit, ApprovalRequest, ApprovalVerdict, AuditEntry, BudgetLimit, Charge, OpenRequest,
-    PendingCall, Refusal, SessionCall, SessionRecord, SessionState, Settlement, StateChange, StoreError, Verdict,
+    PendingCall, Refusal, SessionCall, SessionRecord, SessionState, Settlement, StateChange, StoreError, Turn, Verdict,
 };
 use tool_core::{Category, serde_json};
 
@@ -29,9 +29,9 @@ const VALUE: &str = "value:";
 /// One session of a [`RedisStore`](super::RedisStore).
 pub struct RedisRecord {
     connection: Arc<Connection>,
-    slots: Arc<SessionSlots>,
     keys: SessionKeys,
-    pub(crate) incarnation: String,
+    /// The incarnation as the server has it, and as a number.
+    incarnation: (String, u128),
     /// The member of the session's slot.
     member: String,
     /// The bytes that the session's calls may take.
@@ -42,13 +42,15 @@ pub struct RedisRecord {
 impl RedisRecord {
     pub(crate) fn new(
         connection: Arc<Connection>,
-        slots: Arc<SessionSlots>,
         keys: SessionKeys,
         request: &OpenRequest,
         incarnation: &str,
-    ) -> Self {
-        let (incarnation, member) = (incarnation.to_owned(), slot_member(incarnation, request.id.as_str()));
-        Self { connection, slots, keys, incarnation, member, call_bytes: request.call_bytes, copy: Mutex::default() }
+    ) -> Result<Self, StoreError> {
+        let number = u128::from_str_radix(incarnation, 16)
+            .map_err(|_| StoreError::new("the server holds an invalid incarnation of a session"))?;
+        let member = slot_member(incarnation, request.id.as_str());
+        let incarnation = (incarnation.to_owned(), number);
+        Ok(Self { connection, keys, incarnation, member, call_bytes: request.call_bytes, copy: Mutex::default() })
     }
 
     /// Updates the copy. Without an update the session no longer exists.
@@ -70,7 +72,7 @@ impl RedisRecord {
         let mut call = script.key(&self.keys.0[..]);
         let copy = self.copy();
         let version = copy.version.map_or_else(String::new, |version| version.to_string());
-        call.arg(&self.incarnation).arg(version).arg(copy.entries);
+        call.arg(&self.incarnation.0).arg(version).arg(copy.entries);
         call
     }
 
@@ -80,14 +82,6 @@ impl RedisRecord {
         let turn = update.as_ref().map_or(0, |update| update.turn);
         self.apply(update)?;
         Ok(ScriptAnswer { words, turn })
-    }
-
-    /// Frees the session's slot if the script ended the session.
-    async fn free_if_ended(&self, answer: &ScriptAnswer) {
-        if answer.is("ended") {
-            // A slot that cannot be freed is free after the idle time.
-            _ = self.slots.free(&self.connection, &self.member).await;
-        }
     }
 
     /// Reads a call that waits for approval, and removes it if `take` is true.
@@ -132,13 +126,15 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn calls(&self) -> Result<Vec<SessionCall>, StoreError> {
-        self.keys.calls(&self.connection).await
+        self.keys.calls(&self.connection, Some(&self.incarnation.0)).await
     }
 
-    async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
-        let answer = self.run(&self.call(&NEXT_TURN)).await?;
-        self.free_if_ended(&answer).await;
-        Ok(answer.is("turn").then_some(answer.turn))
+    async fn next_turn(&self) -> Result<Turn, StoreError> {
+        let ScriptAnswer { mut words, turn } = self.run(self.call(&NEXT_TURN).arg(&self.member)).await?;
+        let ended = words.first().is_none_or(|word| word != "turn");
+        // The script of a session that is unknown to the server knows no number.
+        let number = if ended { self.turn() } else { turn };
+        Ok(Turn { number, pending_message: words.drain(..).nth(1), ended })
     }
 
     async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
@@ -173,13 +169,15 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn end(&self) -> Result<(), StoreError> {
-        let answer = self.run(&self.call(&END)).await?;
-        self.free_if_ended(&answer).await;
-        Ok(())
+        self.run(self.call(&END).arg(&self.member)).await.map(drop)
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {
         self.run(&self.call(&REFRESH)).await.map(drop)
+    }
+
+    fn incarnation(&self) -> u128 {
+        self.incarnation.1
     }
 
     fn turn(&self) -> u64 {
@@ -203,10 +201,6 @@ struct ScriptAnswer {
 }
 
 impl ScriptAnswer {
-    fn is(&self, word: &str) -> bool {
-        self.words.first().is_some_and(|first| first == word)
-    }
-
     /// Returns the decision about a call of a tool of `category`.
     fn verdict(&self, category: Category) -> Result<Verdict, StoreError> {
         let (word, figures) = self.words.split_first().ok_or_else(unexpected_answer)?;

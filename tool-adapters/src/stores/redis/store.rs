@@ -12,8 +12,8 @@ const PREFIX: &str = "tools";
 
 /// Keeps sessions in Redis (7.0 or later), so that their limits hold across processes.
 ///
-/// Admitting a call takes one round trip, settling it another, and keeping it a third. A call is settled only where it has
-/// something to record. A session that is not used expires by the server's clock.
+/// Opening a session, joining it, admitting a call, settling it and keeping it take one round trip each. A call is settled
+/// only where it has something to record. A session that is not used expires by the server's clock, and so does each key.
 /// While the server is down, each operation fails at once.
 ///
 /// ```no_run
@@ -49,26 +49,31 @@ impl RedisStore {
         Self { slots: Arc::new(SessionSlots::new(prefix)), ..self }
     }
 
-    /// Joins a session. If it does not exist, opens it as `incarnation`, or returns `None` if that is empty.
-    async fn join(&self, request: &OpenRequest, incarnation: &str) -> Result<Option<Arc<RedisRecord>>, OpenError> {
+    /// Joins a session or opens it. Returns `None` if there is no slot for it.
+    async fn try_open(&self, request: &OpenRequest) -> Result<Option<Arc<RedisRecord>>, OpenError> {
         let keys = SessionKeys::new(&self.slots.prefix, request.id.as_str());
+        let incarnation = new_incarnation()?;
         let mut call = OPEN.key(&keys.0[..]);
-        call.arg(incarnation).arg("").arg(0).arg(request.mode.as_str()).arg(&*request.version);
-        call.arg(milliseconds(request.idle_timeout)).arg(u8::from(!incarnation.is_empty()));
-        call.arg(milliseconds(request.keep_calls_for));
+        call.arg(&incarnation).arg("").arg(0).arg(&*request.principal).arg(&*request.agent);
+        call.arg(request.mode.as_str()).arg(&*request.version);
+        call.arg(milliseconds(request.idle_timeout)).arg(milliseconds(request.keep_calls_for));
+        call.arg(request.max_sessions).arg(slot_member(&incarnation, request.id.as_str()));
         let (answer, update): (Vec<String>, Option<SessionUpdate>) = self.connection.script(&call).await?;
+        let id = || request.id.clone();
         match (answer.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), update) {
             (["joined" | "opened", incarnation], Some(update)) => {
-                let (connection, slots) = (Arc::clone(&self.connection), Arc::clone(&self.slots));
-                let record = RedisRecord::new(connection, slots, keys, request, incarnation);
+                let record = RedisRecord::new(Arc::clone(&self.connection), keys, request, incarnation)?;
                 record.apply(Some(update))?;
                 Ok(Some(Arc::new(record)))
             }
+            (["principal"], _) => Err(OpenError::OtherPrincipal { id: id() }),
+            (["agent"], _) => Err(OpenError::OtherAgent { id: id() }),
             (["mode", open], _) => {
                 let open = if *open == Mode::Voice.as_str() { Mode::Voice } else { Mode::Text };
-                Err(OpenError::OtherMode { id: request.id.clone(), open })
+                Err(OpenError::OtherMode { id: id(), open })
             }
-            _ => Ok(None),
+            (["full"], _) => Ok(None),
+            _ => Err(StoreError::new("the server sent an unexpected answer").into()),
         }
     }
 }
@@ -77,23 +82,12 @@ impl SessionStore for RedisStore {
     type Record = RedisRecord;
 
     async fn open(&self, request: &OpenRequest) -> Result<Arc<RedisRecord>, OpenError> {
-        if let Some(record) = self.join(request, "").await? {
+        if let Some(record) = self.try_open(request).await? {
             return Ok(record);
         }
-        let incarnation = new_incarnation()?;
-        let member = slot_member(&incarnation, request.id.as_str());
-        if !self.slots.take(&self.connection, &member, request.idle_timeout, request.max_sessions).await? {
-            return Err(OpenError::Full { limit: request.max_sessions });
-        }
-        let joined = self.join(request, &incarnation).await;
-        if let Ok(Some(record)) = &joined
-            && record.incarnation == incarnation
-        {
-            return Ok(Arc::clone(record));
-        }
-        // Another caller opened it meanwhile. A slot that cannot be freed is free after the idle time.
-        _ = self.slots.free(&self.connection, &member).await;
-        joined?.ok_or_else(|| StoreError::new("the server did not open the session").into())
+        // Sessions that have expired make room.
+        let opened = if self.slots.sweep(&self.connection).await? { self.try_open(request).await? } else { None };
+        opened.ok_or(OpenError::Full { limit: request.max_sessions })
     }
 
     async fn sessions(&self) -> Result<u64, StoreError> {
@@ -101,7 +95,7 @@ impl SessionStore for RedisStore {
     }
 
     async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
-        SessionKeys::new(&self.slots.prefix, id.as_str()).calls(&self.connection).await
+        SessionKeys::new(&self.slots.prefix, id.as_str()).calls(&self.connection, None).await
     }
 }
 

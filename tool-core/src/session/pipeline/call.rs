@@ -282,7 +282,7 @@ impl SessionHandle for SessionInner {
     fn idempotency_key(&self, call: &ToolCall, turn: u64) -> Option<Arc<str>> {
         let (_, tool) = self.tools.find(call.name())?;
         let arguments = canonical_sent_arguments(self, tool, call.arguments());
-        Some(idempotency_key(self.id.as_str(), turn, call.name(), &arguments).into())
+        Some(idempotency_key(self, turn, call.name(), &arguments).into())
     }
 
     fn playout(self: Arc<Self>) -> BoxFuture<'static, ()> {

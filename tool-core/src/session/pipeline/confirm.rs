@@ -35,9 +35,13 @@ pub(crate) async fn pending_call(session: &SessionInner, token: &str) -> Result<
     }
     let id = Signer::id_of(token).ok_or_else(no_pending_call)?;
     let found = session.record.pending(id).await.map_err(|error| store_down(session, &error))?;
+    if found.is_none() && session.record.state().ended {
+        return Err(session_over());
+    }
     let is_own = |pending: &PendingCall| {
         pending.session == session.id.as_str()
             && *pending.principal == *session.principal
+            && pending.agent == session.agent()
             && pending.mode == session.mode
             && *pending.version == *session.tools.version
             && session.runtime.signer.verify(token, pending)
@@ -70,6 +74,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
     let pending = PendingCall {
         id: fresh_id(),
         principal: session.principal.to_string(),
+        agent: session.agent().to_owned(),
         session: session.id.to_string(),
         mode: session.mode,
         turn: session.record.turn(),

@@ -156,11 +156,13 @@ pub(crate) fn canonical_sent_arguments(session: &SessionInner, tool: &FunctionTo
     }
 }
 
-/// Returns the key that every attempt at the same call shares.
-pub(crate) fn idempotency_key(session: &str, turn: u64, tool: &str, arguments: &str) -> String {
+/// Returns the key that every attempt at the same call shares, in all processes. Another session gives another key, also one
+/// that is opened later under the same id.
+pub(crate) fn idempotency_key(session: &SessionInner, turn: u64, tool: &str, arguments: &str) -> String {
     let mut hash = Sha256::new();
+    hash.update(session.record.incarnation().to_be_bytes());
     let turn = turn.to_string();
-    for part in [session, &turn, tool, arguments] {
+    for part in [session.id.as_str(), &turn, tool, arguments] {
         // The length goes first, so that no character can move from one part to the next.
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);

@@ -22,9 +22,9 @@ pub(crate) async fn record_start<'a>(
     }
     let fail = |error| Box::new(call.answer().fail(error));
     let claim = JournalClaim::new(call).map_err(fail)?;
-    let session = call.session.id.as_str();
+    let session = call.session;
     let entry = JournalEntry {
-        session: session.to_owned(),
+        session: session.journal_key().into_owned(),
         call_id: call.request.id().to_owned(),
         tool: call.tool.name().to_owned(),
         idempotency_key: idempotency_key(session, turn, call.tool.name(), &arguments),
@@ -49,7 +49,8 @@ pub(crate) async fn record_start<'a>(
 pub(crate) async fn record_end(call: &CallCx<'_>, response: &ToolResponse) {
     let Some(journal) = &call.session.runtime.journal else { return };
     let text = response.to_json();
-    let finished = journal.finished(call.session.id.as_str(), call.request.id(), &text);
+    let session = call.session.journal_key();
+    let finished = journal.finished(&session, call.request.id(), &text);
     if let Err(error) = within(call.policy().store_deadline, finished, JournalError::timeout).await {
         tracing::error!(%error, "failed to record the end of a call in the journal");
     }

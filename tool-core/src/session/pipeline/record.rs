@@ -226,7 +226,6 @@ async fn settle(call: &CallCx<'_>, turn: u64, empty: bool, response: &mut ToolRe
         changes: &changes,
         audit: &audit,
     };
-    call.session.updates.note_changes(&changes);
     // The call has run, so a panic of the store must not take its response away.
     let settled = AssertUnwindSafe(async { call.session.record.settle(&settlement).await }).catch_unwind().await;
     if let Err(error) = settled.unwrap_or_else(|_| Err(StoreError::new("it panicked"))) {

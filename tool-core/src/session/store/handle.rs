@@ -4,7 +4,7 @@
 
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::metrics::call_log::{CallLog, SessionCall};
-use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
+use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 use crate::session::store::memory::MemoryRecord;
 use crate::session::store::session_store::{
     Admission, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
@@ -78,6 +78,7 @@ macro_rules! operations {
         /// A [`SessionRecord`] of any type.
         trait DynRecord: Send + Sync {
             $(fn $name<'a>(&'a self, $($argument: $type),*) -> BoxFuture<'a, Result<$output, StoreError>>;)*
+            fn incarnation(&self) -> u128;
             fn turn(&self) -> u64;
             fn state(&self) -> Arc<SessionState>;
             fn audit(&self) -> Vec<AuditEntry>;
@@ -87,6 +88,10 @@ macro_rules! operations {
             $(fn $name<'a>(&'a self, $($argument: $type),*) -> BoxFuture<'a, Result<$output, StoreError>> {
                 Box::pin(SessionRecord::$name(self, $($argument),*))
             })*
+
+            fn incarnation(&self) -> u128 {
+                SessionRecord::incarnation(self)
+            }
 
             fn turn(&self) -> u64 {
                 SessionRecord::turn(self)
@@ -117,7 +122,7 @@ operations! {
     settle(settlement: &'a Settlement<'a>) -> ();
     keep_call(call: &'a SessionCall) -> ();
     calls() -> Vec<SessionCall>;
-    next_turn() -> Option<u64>;
+    next_turn() -> Turn;
     mint(request: &'a ApprovalRequest<'a>) -> ApprovalVerdict;
     pending(id: &'a str) -> Option<PendingCall>;
     consume(id: &'a str) -> bool;
@@ -153,6 +158,11 @@ impl RecordHandle {
     /// [`settle`](Self::settle).
     pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) -> Option<()> {
         self.memory.as_ref().map(|record| record.settle_now(settlement))
+    }
+
+    /// Returns the number that distinguishes this session from all others.
+    pub(crate) fn incarnation(&self) -> u128 {
+        self.record.incarnation()
     }
 
     /// Returns the number of the turn, as this process knows it.

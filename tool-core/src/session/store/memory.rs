@@ -1,9 +1,9 @@
 //! Sessions in this process's memory: the default store.
 
 use crate::call::Mode;
-use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
+use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall, random};
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
-use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
+use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 use crate::session::store::session_store::{
     Admission, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
@@ -33,6 +33,8 @@ struct OpenSessions {
     /// The calls of sessions that are over, in the order of their ends.
     ended: VecDeque<EndedSession>,
     spare: Arc<SpareBytes>,
+    /// The incarnation of the last session. The first is random, so that those of two stores differ.
+    incarnation: Option<u128>,
 }
 
 /// The calls of a session that is over.
@@ -46,6 +48,12 @@ struct EndedSession {
 const MAX_ENDED: usize = 256;
 
 impl OpenSessions {
+    fn next_incarnation(&mut self) -> u128 {
+        let next = self.incarnation.map_or_else(|| u128::from_ne_bytes(random()), |last| last.wrapping_add(1));
+        self.incarnation = Some(next);
+        next
+    }
+
     /// Removes the sessions that are over, and keeps their calls for a while.
     fn remove_expired(&mut self, now: Instant) {
         let expired = self.records.extract_if(|_, record| !record.state.lock().is_open(now));
@@ -89,10 +97,11 @@ impl SessionStore for MemoryStore {
     async fn open(&self, request: &OpenRequest) -> Result<Arc<MemoryRecord>, OpenError> {
         let now = Instant::now();
         let mut sessions = self.sessions.lock();
-        if let Some(open) = sessions.records.get(request.id.as_str()).filter(|record| record.touch(now).is_some()) {
-            if open.mode != request.mode {
-                return Err(OpenError::OtherMode { id: request.id.clone(), open: open.mode });
-            }
+        if let Some(open) = sessions.records.get(request.id.as_str())
+            && let Some(mut state) = open.lock_open(now)
+        {
+            open.check_owner(request)?;
+            state.last_used = now;
             return Ok(Arc::clone(open));
         }
         if sessions.records.len() as u64 >= request.max_sessions {
@@ -101,7 +110,8 @@ impl SessionStore for MemoryStore {
                 return Err(OpenError::Full { limit: request.max_sessions });
             }
         }
-        let record = Arc::new(MemoryRecord::new(request, now, &self.sessions, &sessions.spare));
+        let incarnation = sessions.next_incarnation();
+        let record = Arc::new(MemoryRecord::new(request, incarnation, now, &self.sessions, &sessions.spare));
         if let Some(expired) = sessions.records.insert(request.id.shared(), Arc::clone(&record)) {
             sessions.keep_calls(&expired, now);
         }
@@ -135,6 +145,9 @@ pub struct MemoryRecord {
     id: Arc<str>,
     log: Arc<CallLog>,
     keep_calls_for: Duration,
+    principal: Arc<str>,
+    agent: Arc<str>,
+    incarnation: u128,
     /// The sessions among which the record is found while it is open.
     sessions: Weak<Mutex<OpenSessions>>,
 }
@@ -142,6 +155,8 @@ pub struct MemoryRecord {
 #[repr(C)]
 struct RecordState {
     over: bool,
+    /// True if the pending message was delivered, and the state shows it until the turn ends.
+    delivered: bool,
     last_used: Instant,
     idle_timeout: Duration,
     usage: TurnUsage,
@@ -160,9 +175,16 @@ struct Retained {
 const MAX_AUDIT: usize = 1000;
 
 impl MemoryRecord {
-    fn new(request: &OpenRequest, now: Instant, sessions: &Arc<Mutex<OpenSessions>>, spare: &Arc<SpareBytes>) -> Self {
+    fn new(
+        request: &OpenRequest,
+        incarnation: u128,
+        now: Instant,
+        sessions: &Arc<Mutex<OpenSessions>>,
+        spare: &Arc<SpareBytes>,
+    ) -> Self {
         let state = RecordState {
             over: false,
+            delivered: false,
             last_used: now,
             idle_timeout: request.idle_timeout,
             usage: TurnUsage::default(),
@@ -175,6 +197,9 @@ impl MemoryRecord {
             id: request.id.shared(),
             log: Arc::new(CallLog::new(request.call_bytes, request.redaction.clone(), spare)),
             keep_calls_for: request.keep_calls_for,
+            principal: Arc::clone(&request.principal),
+            agent: Arc::clone(&request.agent),
+            incarnation,
             sessions: Arc::downgrade(sessions),
         }
     }
@@ -184,14 +209,37 @@ impl MemoryRecord {
         &self.log
     }
 
-    /// Locks the session and marks it as used, or returns `None` if it is over.
+    /// Checks that the session is joined under its own principal, agent and mode. The principal goes first, so that another
+    /// one learns nothing else.
+    fn check_owner(&self, request: &OpenRequest) -> Result<(), OpenError> {
+        let id = || request.id.clone();
+        if self.principal != request.principal {
+            return Err(OpenError::OtherPrincipal { id: id() });
+        }
+        if self.agent != request.agent {
+            return Err(OpenError::OtherAgent { id: id() });
+        }
+        if self.mode != request.mode {
+            return Err(OpenError::OtherMode { id: id(), open: self.mode });
+        }
+        Ok(())
+    }
+
+    /// Locks the session, or returns `None` if it is over.
     #[inline]
-    fn touch(&self, now: Instant) -> Option<MutexGuard<'_, RecordState>> {
+    fn lock_open(&self, now: Instant) -> Option<MutexGuard<'_, RecordState>> {
         let mut state = self.state.lock();
         if !state.is_open(now) {
             state.close();
             return None;
         }
+        Some(state)
+    }
+
+    /// Locks the session and marks it as used, or returns `None` if it is over.
+    #[inline]
+    fn touch(&self, now: Instant) -> Option<MutexGuard<'_, RecordState>> {
+        let mut state = self.lock_open(now)?;
         state.last_used = now;
         Some(state)
     }
@@ -260,7 +308,24 @@ impl RecordState {
         let state = Arc::make_mut(&mut self.state);
         for change in changes {
             state.apply(change);
+            // A message that is set again is delivered again, even with the same text.
+            self.delivered &= !matches!(change, StateChange::PendingMessage(_));
         }
+    }
+
+    /// Changes the state to that of the next turn. Returns the pending message, once.
+    fn begin_turn(&mut self, mode: Mode) -> Option<String> {
+        if *self.state == SessionState::default() {
+            return None;
+        }
+        let message = self.state.pending_message.clone().filter(|_| !self.delivered);
+        let mut state = self.state.after_turn(mode);
+        if self.delivered && !state.ended {
+            state.pending_message = None;
+        }
+        self.delivered = state.pending_message.is_some();
+        self.state = Arc::new(state);
+        message
     }
 
     fn retained(&mut self) -> &mut Retained {
@@ -288,19 +353,19 @@ impl SessionRecord for MemoryRecord {
         Ok(self.log.recent())
     }
 
-    async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
-        let Some(mut state) = self.touch(Instant::now()) else { return Ok(None) };
-        let turn = state.usage.next_turn();
-        if *state.state != SessionState::default() {
-            state.state = Arc::new(state.state.after_turn(self.mode));
+    async fn next_turn(&self) -> Result<Turn, StoreError> {
+        let Some(mut state) = self.touch(Instant::now()) else {
+            return Ok(Turn { number: self.turn(), pending_message: None, ended: true });
+        };
+        let number = state.usage.next_turn();
+        let pending_message = state.begin_turn(self.mode);
+        let ended = state.state.ended;
+        if ended {
+            state.close();
+            drop(state);
+            self.remove();
         }
-        if !state.state.ended {
-            return Ok(Some(turn));
-        }
-        state.close();
-        drop(state);
-        self.remove();
-        Ok(None)
+        Ok(Turn { number, pending_message, ended })
     }
 
     async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
@@ -336,6 +401,10 @@ impl SessionRecord for MemoryRecord {
 
     async fn refresh(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn incarnation(&self) -> u128 {
+        self.incarnation
     }
 
     fn turn(&self) -> u64 {

@@ -7,7 +7,7 @@ use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::journal::JournalError;
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::TurnLimits;
-use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
+use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 use crate::text;
 use crate::tool::Category;
 use crate::trace::Redaction;
@@ -27,14 +27,19 @@ pub trait SessionStore: Send + Sync + 'static {
     /// An open session in this store.
     type Record: SessionRecord;
 
-    /// Opens a session, or joins one that is already open here or in another process.
+    /// Opens a session, or joins the one that is open under the id, here or in another process.
+    ///
+    /// One atomic step decides. A session is joined under its own principal, agent and mode only, also after all of its
+    /// handles were dropped; an absent principal or agent is an identity as any other. Another caller gets an error and
+    /// changes nothing, not even the time at which the session expires. A new session has nothing of an earlier one.
     fn open(&self, request: &OpenRequest) -> impl Future<Output = Result<Arc<Self::Record>, OpenError>> + Send;
 
     /// Returns the number of open sessions.
     fn sessions(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
 
     /// Returns the calls that are kept of the session that is open under an id, or that was open last, oldest first. Those
-    /// of a session that is over are kept for [`OpenRequest::keep_calls_for`].
+    /// of a session that is over are kept for [`OpenRequest::keep_calls_for`]. This is for the host: principals are not
+    /// compared.
     fn calls(&self, id: &SessionId) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
 }
 
@@ -74,8 +79,10 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// Returns the calls that are kept, oldest first.
     fn calls(&self) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
 
-    /// Ends the turn and resets its counters. Returns the number of the next turn, or `None` if the session is over.
-    fn next_turn(&self) -> impl Future<Output = Result<Option<u64>, StoreError>> + Send;
+    /// Ends the turn and resets its counters. Returns the turn that begins, or the end of the session.
+    ///
+    /// Of all callers, one gets the pending message. In voice, the state shows it for one more turn.
+    fn next_turn(&self) -> impl Future<Output = Result<Turn, StoreError>> + Send;
 
     /// Keeps a call until it is approved or denied, or until its lifetime has passed. Refuses it if the calls that wait
     /// leave no room under the request's limits, in one atomic step, and never gives up one of those for it.
@@ -96,6 +103,9 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// Reads the changes of other processes.
     fn refresh(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Returns the number that distinguishes this session from all others, also from earlier and later ones under its id.
+    fn incarnation(&self) -> u128;
+
     /// Returns the number of the turn, as this process knows it.
     fn turn(&self) -> u64;
 
@@ -112,6 +122,10 @@ pub trait SessionRecord: Send + Sync + 'static {
 pub struct OpenRequest {
     /// The session's id.
     pub id: SessionId,
+    /// The principal on whose behalf the session acts; empty if the host gave none.
+    pub principal: Arc<str>,
+    /// The agent to which the tools belong; empty if they belong to none.
+    pub agent: Arc<str>,
     /// The mode of the conversation, which a session keeps.
     pub mode: Mode,
     /// The version of the tools, as in the manifest.
@@ -146,13 +160,13 @@ pub enum OpenError {
         /// The mode in which it is open.
         open: Mode,
     },
-    /// The session is open in this process for another principal.
+    /// The session is open for another principal.
     #[error("session `{}` is open for another principal; use one id for each conversation", id.as_str().escape_debug())]
     OtherPrincipal {
         /// The session's id.
         id: SessionId,
     },
-    /// The session is open in this process with the tools of another agent.
+    /// The session is open with the tools of another agent.
     #[error("session `{}` is open for another agent; use one id for each conversation", id.as_str().escape_debug())]
     OtherAgent {
         /// The session's id.

@@ -10,6 +10,7 @@ fn pending() -> PendingCall {
     PendingCall {
         id: "0123456789abcdef0123456789abcdef".to_owned(),
         principal: "ada@example.com".to_owned(),
+        agent: "clerk".to_owned(),
         session: "session-1".to_owned(),
         mode: Mode::Text,
         turn: 3,
@@ -23,9 +24,10 @@ fn pending() -> PendingCall {
 
 type Text = fn(&mut PendingCall) -> &mut String;
 
-const TEXTS: [Text; 7] = [
+const TEXTS: [Text; 8] = [
     |call| &mut call.id,
     |call| &mut call.principal,
+    |call| &mut call.agent,
     |call| &mut call.session,
     |call| &mut call.version,
     |call| &mut call.call_id,
@@ -70,7 +72,7 @@ fn token_verifies_in_another_process_with_the_key() {
 fn proof_equals_that_of_another_hmac_implementation() {
     // Python: hmac.new(b'\x07' * 32, b''.join(len(t).to_bytes(8, 'big') + t for t in texts) + turn + expires_at, 'sha256')
     let token = Signer::new(KEY).sign(&pending());
-    assert_eq!(token.split_once('.').unwrap().1, "9d6c08a563fb6dc320fbf5d31ac6047e6cf32107e9059f2446b6a153cd63e257");
+    assert_eq!(token.split_once('.').unwrap().1, "8660c8d5e36e5811f52e4cb15dd1947024100f8c6597c1b85cbd6a304c29a128");
 }
 
 // R-C2
@@ -123,6 +125,29 @@ fn token_does_not_verify_for_a_changed_field() {
         ] {
             assert!(!signer.verify(&token, &call), "bit {bit} of a number");
         }
+    }
+}
+
+// R-C2
+#[test]
+fn token_does_not_verify_for_3_000_other_agents() {
+    let (signer, agent) = (Signer::new(KEY), "clerk-of-the-first-floor");
+    let token = signer.sign(&PendingCall { agent: agent.to_owned(), ..pending() });
+    let mut others = HashSet::from([String::new()]);
+    for at in 0..agent.len() {
+        let (head, tail) = agent.split_at(at);
+        others.extend((0..=127_u8).map(|other| format!("{head}{}{}", char::from(other), &tail[1..])));
+        others.extend([
+            head.to_owned(),
+            tail[1..].to_owned(),
+            format!("{head}{}", &tail[1..]),
+            agent[at..].to_uppercase(),
+        ]);
+    }
+    others.remove(agent);
+    assert!(others.len() > 3_000, "{}", others.len());
+    for other in others {
+        assert!(!signer.verify(&token, &PendingCall { agent: other.clone(), ..pending() }), "{other:?}");
     }
 }
 

@@ -68,6 +68,8 @@ fn now<T>(operation: impl Future<Output = T>) -> T {
 fn open(store: &MemoryStore) -> Arc<MemoryRecord> {
     let request = OpenRequest {
         id: "session".into(),
+        principal: "".into(),
+        agent: "".into(),
         mode: Mode::Text,
         version: "1".into(),
         idle_timeout: Duration::from_mins(30),
@@ -155,7 +157,7 @@ fn a_late_refund_raises_no_limit() {
         assert_eq!(admit(&record, 1, "first"), Verdict::Admitted { turn: 0 });
         let shared = Arc::clone(&record);
         race(2, move |number| match number {
-            0 => assert_eq!(now(shared.next_turn()), Ok(Some(1))),
+            0 => assert_eq!(now(shared.next_turn()), Ok(Turn { number: 1, pending_message: None, ended: false })),
             _ => refund(&shared, 0),
         });
         assert_eq!(admit(&record, 1, "a"), Verdict::Admitted { turn: 1 });

@@ -9,7 +9,7 @@ use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::{Policy, TurnLimits};
-use crate::session::state::{AuditEntry, SessionState, StateChange};
+use crate::session::state::{AuditEntry, SessionState, StateChange, Turn};
 use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::store::session_store::{Admission, Charge, Settlement, Verdict};
 use crate::session::store::{OpenError, OpenRequest, SessionStore, StoreError};
@@ -41,6 +41,8 @@ pub const HOUR: Duration = Duration::from_hours(1);
 pub fn opening(id: &str, mode: Mode) -> OpenRequest {
     OpenRequest {
         id: id.into(),
+        principal: "someone".into(),
+        agent: "".into(),
         mode,
         version: "1.0.00000000".into(),
         idle_timeout: HOUR,
@@ -112,9 +114,20 @@ impl Session {
         self.0.change(changes).await.expect("the store changes the state");
     }
 
-    /// Ends the turn.
+    /// Ends the turn. Returns the number of the next one, or `None` if the session is over.
     pub async fn next_turn(&self) -> Option<u64> {
+        let Turn { number, ended, .. } = self.turn().await;
+        (!ended).then_some(number)
+    }
+
+    /// Ends the turn.
+    pub async fn turn(&self) -> Turn {
         self.0.next_turn().await.expect("the turn ends")
+    }
+
+    /// Returns the number that distinguishes the session from all others.
+    pub fn incarnation(&self) -> u128 {
+        self.0.incarnation()
     }
 
     /// Ends the session.
@@ -281,6 +294,7 @@ pub fn waiting(number: u32) -> PendingCall {
     PendingCall {
         id: format!("{number:032x}"),
         principal: "someone".to_owned(),
+        agent: "clerk".to_owned(),
         session: "session".to_owned(),
         mode: Mode::Text,
         turn: 0,

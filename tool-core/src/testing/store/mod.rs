@@ -43,6 +43,7 @@ pub mod charges;
 mod conformance;
 pub mod driver;
 pub mod loops;
+pub mod owners;
 pub mod sessions;
 pub mod state;
 pub mod time;

@@ -1,7 +1,9 @@
 //! Tests of counters that begin again with each turn.
 
+use crate::call::mode::Mode;
+use crate::session::state::StateChange;
 use crate::session::store::session_store::{Settlement, Verdict};
-use crate::testing::store::driver::{Ask, StoreUnderTest, settled, text};
+use crate::testing::store::driver::{Ask, Session, StoreUnderTest, session, settled, settlement, text};
 use std::collections::HashMap;
 use tokio::task::JoinSet;
 
@@ -40,6 +42,48 @@ pub async fn turns_are_counted(store: &impl StoreUnderTest) {
         assert_eq!(session.admit(&Ask::default()).await, Verdict::Admitted { turn });
         assert_eq!(session.0.turn(), turn);
         assert_eq!(session.next_turn().await, Some(turn + 1));
+    }
+}
+
+/// Of many turns that end at once, over several handles, one gets the message.
+pub async fn one_of_racing_turns_gets_the_pending_message(store: &impl StoreUnderTest) {
+    for mode in [Mode::Voice, Mode::Text] {
+        let sessions = [session(store, mode).await, session(store, mode).await];
+        for round in 0..20 {
+            let message = format!("message {round}");
+            sessions[0].settle(settlement(&[StateChange::PendingMessage(Some(message.clone()))], &[])).await;
+            let mut racers = JoinSet::new();
+            for racer in 0..32 {
+                let session = sessions[racer % 2].clone();
+                racers.spawn(async move { session.turn().await.pending_message });
+            }
+            let got = racers.join_all().await.into_iter().flatten().collect::<Vec<_>>();
+            assert_eq!(got, [message], "round {round}");
+        }
+        sessions[0].end().await;
+    }
+}
+
+/// In voice the state shows a message during the turn that gets it. A message that is set again is delivered again, and the
+/// last turn of a session gets one too.
+pub async fn pending_message_is_delivered_once(store: &impl StoreUnderTest) {
+    for mode in [Mode::Voice, Mode::Text] {
+        let session = session(store, mode).await;
+        let set = [StateChange::PendingMessage(Some("soon".to_owned()))];
+        let shown = |session: &Session| session.state().pending_message.is_some();
+        for _ in 0..2 {
+            session.change(&set).await;
+            assert_eq!(session.turn().await.pending_message.as_deref(), Some("soon"));
+            assert_eq!(shown(&session), mode == Mode::Voice);
+        }
+        assert_eq!((session.turn().await.pending_message, shown(&session)), (None, false));
+        session.change(&set).await;
+        session.change(&[StateChange::PendingMessage(None)]).await;
+        assert_eq!(session.turn().await.pending_message, None);
+        session.settle(settlement(&[set[0].clone(), StateChange::Ending(true)], &[])).await;
+        let last = session.turn().await;
+        assert_eq!((last.pending_message.as_deref(), last.ended), (Some("soon"), true));
+        assert_eq!(session.turn().await.pending_message, None);
     }
 }
 

@@ -1,6 +1,6 @@
--- Ends the session.
+-- Ends the session. ARGV[4]: its member among the slots.
 if is_live(read()) then
-  finish()
+  finish(ARGV[4])
   return { { 'ended' }, update() }
 end
 return inactive()

@@ -1,14 +1,15 @@
--- Keeps an answered call. ARGV[4..]: the call, and the bytes that all calls of the session may take.
+-- Keeps an answered call, behind the incarnation of its session. ARGV[4..]: the call, and the bytes that all calls of the
+-- session may take.
 local call, limit = ARGV[4], tonumber(ARGV[5])
 local session = read()
 if session.incarnation ~= INCARNATION then
   return inactive()
 end
 if #call <= limit then
-  redis.call('RPUSH', CALLS, call)
+  redis.call('RPUSH', CALLS, INCARNATION .. call)
   local bytes = redis.call('HINCRBY', SESSION, 'bytes', #call)
   while bytes > limit do
-    bytes = redis.call('HINCRBY', SESSION, 'bytes', -#redis.call('LPOP', CALLS))
+    bytes = redis.call('HINCRBY', SESSION, 'bytes', #INCARNATION - #redis.call('LPOP', CALLS))
   end
 end
 -- A call that outlasts its session is kept as long as the others.

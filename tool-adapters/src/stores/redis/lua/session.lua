@@ -5,12 +5,15 @@
 --
 -- Values of the state and entries of the log are JSON texts that no script parses, because Lua would
 -- round their numbers.
-local SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD, CALLS = unpack(KEYS)
+local SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD, CALLS, SLOTS = unpack(KEYS)
+local SESSION_KEYS = { SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD, CALLS }
 -- The caller's session of this id, the version of the state that it has, and the number of log entries.
 local INCARNATION, KNOWN_STATE, KNOWN_ENTRIES = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local KEPT_ENTRIES, KEPT_ATTEMPTS = 1000, 1024
 -- Milliseconds for which an ended session is kept, so that other processes can read that it ended.
 local REMEMBERED = 60000
+-- Milliseconds for which the slots are kept beyond the idle time of the session that was opened last: 30 days.
+local KEPT_SLOTS = 2592000000
 
 local function number(text)
   return tonumber(text) or 0
@@ -33,7 +36,7 @@ end
 -- Makes the keys expire after the session's idle time, and its calls later.
 local function touch()
   local times = redis.call('HMGET', SESSION, 'idle', 'keeps')
-  for _, key in ipairs(KEYS) do
+  for _, key in ipairs(SESSION_KEYS) do
     redis.call('PEXPIRE', key, times[1])
   end
   redis.call('PEXPIRE', CALLS, string.format('%.0f', number(times[1]) + number(times[2])))
@@ -81,6 +84,10 @@ local function change(first, last)
     else
       redis.call('HSET', STATE, field, string.sub(to, 2))
     end
+    -- A message that is set again is delivered again, even with the same text.
+    if field == 'message' then
+      redis.call('HDEL', STATE, 'delivered')
+    end
   end
   if last > first then
     redis.call('HINCRBY', SESSION, 'version', 1)
@@ -106,7 +113,8 @@ local function log(first, last)
   redis.call('LTRIM', AUDIT, -KEPT_ENTRIES, -1)
 end
 
-local function finish()
+local function finish(member)
+  redis.call('ZREM', SLOTS, member)
   redis.call('HSET', SESSION, 'ended', 1)
   redis.call('HINCRBY', SESSION, 'version', 1)
   redis.call('DEL', TURN, PENDING, WAITING, YOUNG, OLD)

@@ -10,6 +10,7 @@ end
 -- A call that outlasts its session changes nothing more, but its entries are logged.
 if session.ended then
   log(10 + changes, #ARGV)
+  redis.call('PEXPIRE', AUDIT, redis.call('PTTL', SESSION))
   return inactive()
 end
 if session.turn == turn then
