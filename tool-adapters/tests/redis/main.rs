@@ -5,5 +5,6 @@ mod faults;
 mod processes;
 mod relay;
 mod runtime;
+mod secure;
 mod server;
 mod trips;

@@ -36,8 +36,15 @@ fn delete(#[context] ran: UserData<Ran>, what: String) -> String {
     what
 }
 
+/// Leave a value in the session that nests this deep.
+#[tool(category = "action")]
+fn leave(depth: usize) -> ToolOutput {
+    let value = (0..depth).fold(serde_json::Value::Null, |inner, _| serde_json::Value::Array(vec![inner]));
+    ToolOutput::new("left").intent(Intent::Custom { name: "acme.deep".to_owned(), payload: value })
+}
+
 fn tools() -> ToolContext {
-    ToolContext::builder().with(look).with(change).with(delete).build().expect("sound tools")
+    ToolContext::builder().with(look).with(change).with(delete).with(leave).build().expect("sound tools")
 }
 
 /// Represents another process: a runtime with its own store on the same server.
@@ -154,5 +161,84 @@ async fn server_down_refuses_actions_and_treats_reads_by_policy() {
         }
         assert!(again.is_ok(), "{again}");
         assert_eq!(ran.0.load(Ordering::Relaxed), 2 + u32::from(reads));
+    }
+}
+
+// R-I1: a value that the store could not give back does not reach it, and the response says so.
+#[tokio::test]
+async fn no_depth_of_an_intent_breaks_a_session() {
+    let Some(redis) = Redis::on_server() else { return };
+    let policy = Policy::voice().max_calls(None);
+    let (one, _) = process(&redis.url, &redis.prefix, policy.clone()).await;
+    for depth in 0..=140 {
+        let response = one.call(ToolCall::new("1", "leave", serde_json::json!({ "depth": depth }))).await;
+        assert_eq!(response.intents().len(), usize::from(depth <= 100), "depth {depth}: {response}");
+        assert_eq!(one.intents().len(), depth.min(100) + 1, "depth {depth}");
+        one.refresh().await.expect("the session can be read");
+    }
+    let (two, _) = process(&redis.url, &redis.prefix, policy).await;
+    assert_eq!((two.intents(), two.state()), (one.intents(), one.state()));
+    assert_eq!(two.state().values.len(), 1);
+}
+
+// R-I3, R-I5: the session expired in the server, and another process opened its id anew.
+#[tokio::test]
+async fn handle_of_an_expired_session_does_not_act_on_the_next() {
+    let Some(redis) = Redis::on_server() else { return };
+    let store = async || RedisStore::connect(&redis.url).await.expect("the server answers").prefix(&redis.prefix);
+    let process = async |policy: Policy| {
+        let runtime = Runtime::builder(tools()).policy(policy).store(store().await).signing_key([7; 32]);
+        runtime.build().expect("a runtime")
+    };
+    let brief = Policy::text().idle_timeout(Duration::from_millis(100));
+    let (here, there) = (process(brief).await, process(Policy::text()).await);
+    let ran = Arc::new(Ran::default());
+    let open = async |runtime: &Runtime, principal: &str| {
+        runtime.session("s", Mode::Text).principal(principal).user_data_shared(Arc::clone(&ran)).await
+    };
+    let ada = open(&here, "ada").await.expect("a session");
+    let token = ada.call(call("1", "delete", "a")).await.meta().confirmation().expect("a token").token.clone();
+    let bob = loop {
+        // Refused until ada's session has expired by the server's clock.
+        match open(&there, "bob").await {
+            Ok(bob) => break bob,
+            Err(error) => assert_eq!(error, tool_core::session::OpenError::OtherPrincipal { id: "s".into() }),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert!(bob.call(call("1", "change", "b")).await.is_ok());
+    let late = [ada.call(call("2", "change", "a")).await, ada.approve(&token).await, ada.deny(&token).await];
+    assert!(late.iter().all(|late| kind(late) == Some(ErrorKind::SessionInactive)), "{late:?}");
+    assert!(ada.next_turn().await.ended);
+    assert_eq!(ada.history().await.expect("the server answers").len(), 0, "bob's calls are his");
+    ada.end().await;
+    assert_eq!(ran.0.load(Ordering::Relaxed), 1);
+
+    let refused = open(&here, "ada").await.err();
+    assert_eq!(refused, Some(tool_core::session::OpenError::OtherPrincipal { id: "s".into() }));
+    let joined = open(&here, "bob").await.expect("the process that had ada's handle joins bob");
+    assert!(joined.call(call("3", "change", "c")).await.is_ok());
+    assert_eq!((joined.audit().len(), bob.turn()), (2, 0));
+}
+
+// R-I6
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_turn_of_all_processes_gets_the_pending_message() {
+    let Some(redis) = Redis::on_server() else { return };
+    let mut processes = Vec::new();
+    for _ in 0..4 {
+        processes.push(process(&redis.url, &redis.prefix, Policy::voice()).await.0);
+    }
+    for round in 0..50 {
+        let message = format!("message {round}");
+        let set = [tool_core::session::StateChange::PendingMessage(Some(message.clone()))];
+        processes[round % 4].change(&set).await.expect("the server answers");
+        let turns = processes.iter().cycle().take(20).cloned();
+        let turns = turns.map(|session| tokio::spawn(async move { session.next_turn().await.pending_message }));
+        let mut got = Vec::new();
+        for turn in turns.collect::<Vec<_>>() {
+            got.extend(turn.await.expect("a turn"));
+        }
+        assert_eq!(got, [message]);
     }
 }

@@ -1,8 +1,15 @@
 //! The connection to a Redis server, the scripts that run there, and the keys that they use.
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Script, ScriptInvocation};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use redis::{
+    Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Script, ScriptInvocation, TlsCertificates,
+};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use std::error::Error;
+use std::io;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::serde_json;
@@ -47,11 +54,27 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection that connects at its first use. Must be called within a tokio runtime.
-    pub(crate) fn lazy(url: &str) -> Result<Self, StoreError> {
+    /// Creates a connection that connects at its first use. Must be called within a tokio runtime. `ca` is a certificate in
+    /// PEM that replaces those which the system trusts.
+    pub(crate) fn lazy(url: &str, ca: Option<&[u8]>) -> Result<Self, StoreError> {
+        // rustls panics if several providers are linked and the program has chosen none.
+        if CryptoProvider::get_default().is_none() {
+            // An error means that another thread has just chosen one.
+            _ = aws_lc_rs::default_provider().install_default();
+        }
+        let client = match ca {
+            None => Client::open(url),
+            Some(ca) if CertificateDer::pem_slice_iter(ca).next().is_none_or(|certificate| certificate.is_err()) => {
+                return Err(StoreError::new("expected the certificate of a CA in PEM, and found none in the text"));
+            }
+            Some(ca) => {
+                let root_cert = Some(ca.to_vec());
+                Client::build_with_tls(url, TlsCertificates { client_tls: None, root_cert })
+            }
+        };
         // The parser's error may quote the URL with its password.
-        let client = Client::open(url)
-            .map_err(|error| StoreError::new(format!("invalid URL of a Redis server: {}", error.category())))?;
+        let client =
+            client.map_err(|error| StoreError::new(format!("invalid URL of a Redis server: {}", error.category())))?;
         let address = client.get_connection_info().addr().to_string();
         let manager = manager(&client).map_err(|error| describe(&address, &error))?;
         Ok(Self { client, manager: Mutex::new(manager), address })
@@ -95,6 +118,11 @@ fn manager(client: &Client) -> RedisResult<ConnectionManager> {
 
 /// Describes an error without its text, which may quote what was sent to the server.
 fn describe(address: &str, error: &RedisError) -> StoreError {
+    if let Some(problem) = tls_problem(error) {
+        return StoreError::new(format!(
+            "Redis at {address}: {problem}; check the certificate, its CA and the host's name"
+        ));
+    }
     let problem = match error {
         error if error.is_connection_refusal() => "connection refused",
         error if error.is_timeout() => "no answer in time",
@@ -102,6 +130,13 @@ fn describe(address: &str, error: &RedisError) -> StoreError {
     };
     let code = error.code().map_or_else(String::new, |code| format!(" ({code})"));
     StoreError::new(format!("Redis at {address}: {problem}{code}"))
+}
+
+/// Returns the text of an error of TLS, which speaks of certificates and protocol versions only.
+fn tls_problem(error: &RedisError) -> Option<String> {
+    let cause = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    let cause = cause.downcast_ref::<io::Error>()?.get_ref()?;
+    cause.downcast_ref::<rustls::Error>().map(ToString::to_string)
 }
 
 /// The keys of a session in the order in which the scripts take them, and then that of the slots. All keys of a store have

@@ -24,23 +24,57 @@ const PREFIX: &str = "tools";
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Rights
+///
+/// A user of the server (ACL) needs no more than the keys of the prefix and these commands; the prefix `tools` stands in
+/// braces, as it is the hash tag of the keys:
+///
+/// ```text
+/// ACL SETUSER tools on >password resetkeys ~{tools}:* nocommands +ping +select +evalsha +script|load +time +del +rename
+///   +pexpire +pttl +hset +hget +hmget +hgetall +hdel +hlen +hexists +hincrby +rpush +lpop +ltrim +lrange +zadd +zrem
+///   +zcard +zscore +zrange +zrangebyscore
+/// ```
 pub struct RedisStore {
     connection: Arc<Connection>,
     slots: Arc<SessionSlots>,
 }
 
 impl RedisStore {
-    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`. Fails if the server cannot be reached. No
-    /// error and no log shows the password.
+    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`, or `rediss://..` over TLS. Fails if the
+    /// server cannot be reached. No error and no log shows the password.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        let store = Self::lazy(url)?;
-        let () = store.connection.pipeline(redis::pipe().ping().ignore()).await?;
-        Ok(store)
+        Self::lazy(url)?.connected().await
+    }
+
+    /// Connects over TLS to a server whose certificate was signed by a CA of the host's own. `ca` holds the CA's certificate
+    /// in PEM. The certificates that the system trusts are not used.
+    ///
+    /// ```no_run
+    /// use tool_adapters::stores::RedisStore;
+    ///
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let ca = std::fs::read("ca.pem")?;
+    /// let store = RedisStore::connect_with_ca("rediss://tools:password@redis.internal:6380/", &ca).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn connect_with_ca(url: &str, ca: &[u8]) -> Result<Self, StoreError> {
+        Self::new(Connection::lazy(url, Some(ca))?).connected().await
     }
 
     /// Creates a store that connects at its first use. Must be called within a tokio runtime.
     pub fn lazy(url: &str) -> Result<Self, StoreError> {
-        Ok(Self { connection: Arc::new(Connection::lazy(url)?), slots: Arc::new(SessionSlots::new(PREFIX)) })
+        Ok(Self::new(Connection::lazy(url, None)?))
+    }
+
+    fn new(connection: Connection) -> Self {
+        Self { connection: Arc::new(connection), slots: Arc::new(SessionSlots::new(PREFIX)) }
+    }
+
+    async fn connected(self) -> Result<Self, StoreError> {
+        let () = self.connection.pipeline(redis::pipe().ping().ignore()).await?;
+        Ok(self)
     }
 
     /// Sets the prefix of the store's keys. Stores with different prefixes share no sessions. Defaults to `tools`.

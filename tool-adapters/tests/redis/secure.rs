@@ -1,0 +1,187 @@
+//! A server that speaks TLS only, and a user with no more rights than the store needs: the conformance suite runs with both.
+
+use crate::server;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::time::Duration;
+use std::{fs, net};
+use tool_adapters::stores::RedisStore;
+use tool_core::session::SessionStore;
+use tool_core::testing::store::StoreUnderTest;
+
+const CANARY: &str = "c4n4ryPassw0rd";
+
+/// The rights that the documentation of the store names.
+const RIGHTS: &str = "nocommands +ping +select +evalsha +script|load +time +del +rename +pexpire +pttl +hset +hget +hmget +hgetall \
+    +hdel +hlen +hexists +hincrby +rpush +lpop +ltrim +lrange +zadd +zrem +zcard +zscore +zrange +zrangebyscore";
+
+/// A server that ends with this process.
+struct SecureServer {
+    folder: PathBuf,
+    port: u16,
+    /// A shell that ends the server and removes the folder when its input is closed.
+    _shell: Child,
+}
+
+static SERVER: LazyLock<Option<SecureServer>> = LazyLock::new(SecureServer::start);
+
+fn is_installed(program: &str) -> bool {
+    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+impl SecureServer {
+    fn start() -> Option<Self> {
+        if !is_installed("redis-server") || !is_installed("openssl") {
+            return None;
+        }
+        // A static is not dropped, so the shell removes the folder.
+        let folder = tempfile::tempdir().expect("a folder").keep();
+        for ca in ["ca", "other"] {
+            openssl(
+                &folder,
+                &format!("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={ca} -keyout {ca}.key -out {ca}.pem"),
+            );
+        }
+        openssl(&folder, "req -newkey rsa:2048 -nodes -subj /CN=redis -keyout server.key -out server.csr");
+        fs::write(folder.join("names"), "subjectAltName=DNS:localhost").expect("written");
+        openssl(&folder, "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out server.pem");
+        let acl = format!("user default off\nuser tools on >{CANARY} resetkeys ~{{tools*}}:* {RIGHTS}\n");
+        fs::write(folder.join("users.acl"), acl).expect("written");
+        let port =
+            net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let run = format!(
+            "redis-server --port 0 --tls-port {port} --bind 127.0.0.1 --save '' --appendonly no --tls-cert-file server.pem \
+             --tls-key-file server.key --tls-ca-cert-file ca.pem --tls-auth-clients no --aclfile users.acl & read end; kill $!; wait; rm -r \"$PWD\""
+        );
+        let mut process = Command::new("sh")
+            .args(["-c", &run])
+            .current_dir(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a server");
+        let mut lines = BufReader::new(process.stdout.take().expect("its output")).lines();
+        assert!(
+            lines.any(|line| line.is_ok_and(|line| line.contains("Ready to accept connections"))),
+            "the server starts"
+        );
+        // The server may write more.
+        std::thread::spawn(move || lines.for_each(drop));
+        Some(Self { folder, port, _shell: process })
+    }
+
+    fn ca(&self, name: &str) -> Vec<u8> {
+        fs::read(self.folder.join(name).with_extension("pem")).expect("a certificate")
+    }
+
+    fn url(&self) -> String {
+        format!("rediss://tools:{CANARY}@localhost:{}/", self.port)
+    }
+}
+
+fn openssl(folder: &Path, arguments: &str) {
+    let made = Command::new("openssl").args(arguments.split(' ')).current_dir(folder).output().expect("openssl runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+fn secure() -> Option<&'static SecureServer> {
+    if SERVER.is_none() {
+        tool_core::testing::skip("there is no redis-server or no openssl");
+    }
+    SERVER.as_ref()
+}
+
+struct Secure(&'static SecureServer, String);
+
+impl Secure {
+    fn on_server() -> Option<Self> {
+        secure().map(|server| Self(server, format!("tools-{}", server::prefix())))
+    }
+}
+
+impl StoreUnderTest for Secure {
+    const TICK: Duration = Duration::from_millis(150);
+
+    type Store = RedisStore;
+
+    async fn handle(&self) -> RedisStore {
+        let store = RedisStore::connect_with_ca(&self.0.url(), &self.0.ca("ca")).await;
+        store.expect("the server answers").prefix(&self.1)
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+mod conformance {
+    tool_core::store_conformance!(super::Secure::on_server());
+}
+
+/// Returns the error of a store that does not connect, without the password in any form.
+fn refused(what: &str, store: Result<RedisStore, tool_core::session::StoreError>) -> String {
+    let Err(error) = store else { panic!("{what} connects") };
+    for text in [error.to_string(), format!("{error:?}"), format!("{error:#?}")] {
+        assert!(!text.contains(CANARY), "{what}: {text}");
+    }
+    error.to_string()
+}
+
+#[tokio::test]
+async fn server_with_another_certificate_is_refused() {
+    let Some(server) = secure() else { return };
+    let (url, ca) = (server.url(), server.ca("ca"));
+    let other = refused("another CA", RedisStore::connect_with_ca(&url, &server.ca("other")).await);
+    assert!(other.contains("certificate") && other.contains("check the certificate, its CA"), "{other}");
+    let system = refused("the system's CAs", RedisStore::connect(&url).await);
+    assert!(system.contains("UnknownIssuer"), "{system}");
+    let by_address = url.replace("localhost", "127.0.0.1");
+    let name = refused("a name that is not in the certificate", RedisStore::connect_with_ca(&by_address, &ca).await);
+    assert!(name.contains("not valid for name"), "{name}");
+    refused("a URL that asks for no check", RedisStore::connect(&format!("{url}#insecure")).await);
+    refused("no TLS", RedisStore::connect(&url.replace("rediss", "redis")).await);
+    refused("a CA without TLS", RedisStore::connect_with_ca(&url.replace("rediss", "redis"), &ca).await);
+    for nothing in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"] {
+        let error = refused("no CA", RedisStore::connect_with_ca(&url, nothing.as_bytes()).await);
+        assert!(error.contains("expected the certificate of a CA in PEM"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn user_reaches_the_keys_of_its_prefix_only() {
+    let Some(server) = secure() else { return };
+    let store =
+        RedisStore::connect_with_ca(&server.url(), &server.ca("ca")).await.expect("it connects").prefix("other");
+    let error = store.sessions().await.expect_err("the keys of another").to_string();
+    assert!(error.contains("NOPERM") && !error.contains(CANARY), "{error}");
+}
+
+#[tokio::test]
+async fn no_altered_url_shows_the_password() {
+    let Some(server) = secure() else { return };
+    let (url, ca) = (server.url(), server.ca("ca"));
+    let (start, end) = (url.find(CANARY).expect("a password"), url.find('@').expect("an end"));
+    let mut altered = 0;
+    for at in (0..url.len()).filter(|at| !(start..end).contains(at)) {
+        for other in
+            ["", ":", "/", "@", "?", "#", "[", "]", "%", " ", "\\", "x", "9", "\u{0}", "ü", "//", "::", "@@", "%4", "&"]
+        {
+            for (head, tail) in [(&url[..at], &url[at..]), (&url[..at], &url[at + 1..])] {
+                altered += 1;
+                for store in [
+                    RedisStore::lazy(&format!("{head}{other}{tail}")),
+                    RedisStore::connect_with_ca(&format!("{head}{other}{tail}"), b"no CA").await,
+                ] {
+                    let shown = match store {
+                        Ok(store) => format!("{store:?} {store:#?}"),
+                        Err(error) => format!("{error} {error:?} {error:#?}"),
+                    };
+                    assert!(!shown.contains(CANARY), "{shown}");
+                }
+            }
+        }
+    }
+    assert!(altered >= 1_000 && !ca.is_empty(), "{altered}");
+}
