@@ -2,12 +2,12 @@
 //! <https://developers.google.com/workspace/calendar/api/v3/reference/events>
 
 use super::error::{CalendarError, cause, refusal, unconnected};
-use reqwest::{Client, RequestBuilder, Url};
+use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tool_core::tool::AccessToken;
-use tool_core::{Timestamp, ToolError};
+use tool_core::{Secret, Timestamp, ToolError};
 
 /// The client of one calendar.
 pub(crate) struct Api {
@@ -85,14 +85,25 @@ impl Api {
     /// Sends a request. `lost` makes the error for an incomplete answer.
     async fn send(&self, request: RequestBuilder, lost: fn(String) -> CalendarError) -> Result<Value, CalendarError> {
         let token = self.token.get().await.map_err(|error| unconnected(&error))?;
-        let response = request.bearer_auth(token.expose()).send().await.map_err(|error| {
-            let why = cause(&error);
-            if error.is_connect() {
-                CalendarError::Unavailable(format!("Google Calendar cannot be reached: {why}"))
-            } else {
-                lost(format!("Google Calendar did not answer: {why}"))
-            }
-        })?;
+        let send = async |request: RequestBuilder, token: &Secret| {
+            request.bearer_auth(token.expose()).send().await.map_err(|error| {
+                let why = cause(&error);
+                if error.is_connect() {
+                    CalendarError::Unavailable(format!("Google Calendar cannot be reached: {why}"))
+                } else {
+                    lost(format!("Google Calendar did not answer: {why}"))
+                }
+            })
+        };
+        let again = request.try_clone();
+        let mut response = send(request, &token).await?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(again) = again
+            && let Ok(other) = self.token.rejected(&token).await
+        {
+            // The token was revoked before it expired.
+            response = send(again, &other).await?;
+        }
         let status = response.status();
         let body = response.bytes().await.map_err(|_| lost("Google Calendar's answer broke off".into()))?;
         let body = serde_json::from_slice(&body);

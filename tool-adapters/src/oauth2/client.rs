@@ -1,7 +1,9 @@
 //! A client that is registered at a provider, and its requests to the provider's token endpoint.
 
 use crate::oauth2::error::{OAuth2Error, shown};
+use crate::transport::retry_after::parse_retry_after;
 use oauth2::basic::{BasicClient, BasicErrorResponse, BasicErrorResponseType, BasicTokenResponse};
+use oauth2::http::header::RETRY_AFTER;
 use oauth2::http::{Response, StatusCode};
 use oauth2::url::{Host, Url, form_urlencoded};
 use oauth2::{
@@ -11,7 +13,7 @@ use oauth2::{
 };
 use serde_json::{Value, json};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tool_core::agents::Tokens;
 use tool_core::tool::{OAuth2, SecretDocument};
 use tool_core::{Secret, Timestamp, jiff};
@@ -264,8 +266,13 @@ async fn send(client: reqwest::Client, request: HttpRequest) -> Result<HttpRespo
         return Err(OAuth2Error::Refused(message.into()));
     }
     if status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429) {
-        let message = format!("the token endpoint answered with status {}", status.as_u16());
-        return Err(OAuth2Error::Transient(message));
+        let reason = format!("the token endpoint answered with status {}", status.as_u16());
+        let pause = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let pause = pause.and_then(|text| parse_retry_after(text.trim(), SystemTime::now()));
+        return Err(match pause {
+            Some(retry_after) => OAuth2Error::Busy { reason, retry_after },
+            None => OAuth2Error::Transient(reason),
+        });
     }
     let mut body = Zeroizing::new(Vec::with_capacity(4096));
     while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(&error))? {

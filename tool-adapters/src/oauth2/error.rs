@@ -1,5 +1,6 @@
 //! Errors of OAuth 2 grants.
 
+use std::time::Duration;
 use thiserror::Error;
 use tool_core::agents::{AgentError, RefreshError};
 use tool_core::text::truncate;
@@ -62,6 +63,14 @@ pub enum OAuth2Error {
     /// The provider cannot be reached, or failed. Begin again.
     #[error("the provider is not available: {0}")]
     Transient(String),
+    /// The provider is too busy and asks for a pause (`Retry-After`). Begin again after it.
+    #[error("the provider is not available: {reason}")]
+    Busy {
+        /// The provider's answer.
+        reason: String,
+        /// The pause that it asks for.
+        retry_after: Duration,
+    },
 }
 
 impl From<OAuth2Error> for RefreshError {
@@ -69,6 +78,7 @@ impl From<OAuth2Error> for RefreshError {
         match error {
             OAuth2Error::Revoked(reason) => Self::Revoked(reason),
             OAuth2Error::Transient(reason) => Self::Transient(reason),
+            OAuth2Error::Busy { reason, retry_after } => Self::Busy { reason, retry_after },
             OAuth2Error::Refused(reason) => Self::Refused(reason),
             other => Self::Refused(other.to_string()),
         }

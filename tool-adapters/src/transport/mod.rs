@@ -10,6 +10,8 @@ pub mod http;
 pub(crate) mod model_access;
 #[cfg(any(feature = "http", feature = "reqwest-middleware"))]
 pub(crate) mod request_span;
+#[cfg(any(feature = "http", feature = "oauth2"))]
+pub(crate) mod retry_after;
 #[cfg(any(feature = "cli", feature = "http", feature = "otel", feature = "websocket"))]
 pub(crate) mod sanitize;
 #[cfg(any(feature = "mcp", feature = "metrics"))]

@@ -9,5 +9,6 @@ mod misbehaving;
 mod processes;
 mod provider;
 mod refusals;
+mod resting;
 mod states;
 mod toolsets;

@@ -2,15 +2,34 @@
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{Response, Uri};
+use axum::http::header::{AUTHORIZATION, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use axum::routing::{get, post};
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use tool_core::serde_json::{Value, json};
 
 /// The requests that reached the target of a redirect.
 pub(crate) static STOLEN: AtomicU32 = AtomicU32::new(0);
+
+static REQUESTS: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+
+/// Returns how often a refresh token was sent.
+pub(crate) fn requests(refresh: &str) -> usize {
+    REQUESTS.lock().expect("sound").get(refresh).copied().unwrap_or_default()
+}
+
+/// The URL of a service that accepts fresh tokens.
+pub(crate) fn service() -> String {
+    format!("{}/service", base())
+}
+
+async fn serve(headers: HeaderMap) -> StatusCode {
+    let is_fresh = headers.get(AUTHORIZATION).is_some_and(|token| token == "Bearer fresh");
+    if is_fresh { StatusCode::OK } else { StatusCode::UNAUTHORIZED }
+}
 
 /// Its address; it serves for as long as the process lives.
 pub(crate) fn base() -> &'static str {
@@ -24,7 +43,7 @@ pub(crate) fn base() -> &'static str {
             runtime.block_on(async {
                 let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
                 let router = Router::new().route("/token", post(token)).route("/stolen", post(stolen).get(stolen));
-                let router = router.route("/", get(|| async { "here" }));
+                let router = router.route("/", get(|| async { "here" })).route("/service", get(serve));
                 axum::serve(listener, router).await.expect("serves");
             });
         });
@@ -46,6 +65,11 @@ async fn stolen() -> &'static str {
     r#"{"access_token": "stolen", "token_type": "bearer"}"#
 }
 
+fn later(mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("3600"));
+    response
+}
+
 fn answer(status: u16, kind: &str, body: impl Into<Body>) -> Response<Body> {
     Response::builder().status(status).header("content-type", kind).body(body.into()).expect("an answer")
 }
@@ -55,12 +79,22 @@ async fn token(uri: Uri, body: Bytes) -> Response<Body> {
     let given =
         |name: &str| body.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned);
     let behaviour = given("refresh_token").or_else(|| given("code")).unwrap_or_default();
+    *REQUESTS.lock().expect("sound").entry(behaviour.clone()).or_default() += 1;
     let json = |status, value: Value| answer(status, "application/json", value.to_string());
     if uri.query() != Some("tenant=7") {
         return json(400, json!({"error": "invalid_request", "error_description": "the query is lost"}));
     }
     let tokens = json!({"access_token": "fine", "token_type": "Bearer", "expires_in": 60, "refresh_token": "next"});
     match behaviour.as_str() {
+        revoked if revoked.starts_with("revoked-") => json(400, json!({"error": "invalid_grant"})),
+        "later-429" => later(json(429, json!({"error": "rate"}))),
+        "later-503" => later(json(503, json!({"error": "down"}))),
+        good if good.starts_with("good-") => {
+            json(200, json!({"access_token": "fresh", "token_type": "bearer", "expires_in": 3600}))
+        }
+        useless if useless.starts_with("useless-") => {
+            json(200, json!({"access_token": "useless", "token_type": "bearer", "expires_in": 3600}))
+        }
         "slow" => {
             tokio::time::sleep(Duration::from_mins(2)).await;
             json(200, tokens)

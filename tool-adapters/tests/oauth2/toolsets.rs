@@ -1,10 +1,11 @@
 //! Toolsets that need a grant.
 
 use crate::{misbehaving, provider};
+use std::sync::OnceLock;
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::Deserialize;
 use tool_core::tool::AccessToken;
-use tool_core::{Auth, Configure, ToolError, toolset};
+use tool_core::{Auth, Configure, Secret, ToolError, toolset};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "tool_core::serde")]
@@ -104,6 +105,25 @@ impl Edge {
     async fn length(&self) -> Result<usize, ToolError> {
         Ok(self.0.access_token.get().await?.expose().len())
     }
+
+    /// Ask the service, again with another token if it refuses the first.
+    #[tool]
+    async fn ask(&self) -> Result<u16, ToolError> {
+        let token = self.0.access_token.get().await?;
+        let mut status = status(&token).await?;
+        if status == 401 {
+            status = self::status(&self.0.access_token.rejected(&token).await?).await?;
+        }
+        if status == 200 { Ok(status) } else { Err(ToolError::auth("the service refuses the request")) }
+    }
+}
+
+async fn status(token: &Secret) -> Result<u16, ToolError> {
+    static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
+    // Each test has its own runtime, and no connection outlives it.
+    let client = || reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
+    let answer = CLIENT.get_or_init(client).get(misbehaving::service()).bearer_auth(token.expose()).send().await;
+    answer.map(|answer| answer.status().as_u16()).map_err(|_| ToolError::transient("no answer"))
 }
 
 /// Needs no grant.

@@ -10,6 +10,7 @@
 
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::keys::{Keyring, OpenedSecrets, SealedSecrets};
+use crate::agents::rests::{FailedRefresh, GrantKey, RefreshState, Rest, Rests, pause_after};
 use crate::agents::store::{DynAgentToolStore, STORE_TIMEOUT, ask_store};
 use crate::agents::tokens::{HeldTokens, RefreshError, TokenFailure, TokenRefresher, Tokens};
 use crate::call::error::ToolError;
@@ -136,6 +137,28 @@ impl Grant {
     }
 }
 
+impl Grant {
+    /// Returns a token other than `refused`, after one refresh if there is none yet.
+    async fn replaced(&self, refused: &Secret) -> Result<Secret, ToolError> {
+        let is_refused = |held: &HeldTokens| held.tokens.access.expose() == refused.expose();
+        // A refresh that was running already may return the refused token, which it has found in the record.
+        for _ in 0..2 {
+            let held = self.held();
+            if !is_refused(&held) {
+                return self.token().await;
+            }
+            let running = self.record.join(&held.refused());
+            let new = async { running?.outcome.await }.await.map_err(|failure| failure.error)?;
+            if !is_refused(&new) {
+                let access = new.tokens.access.clone();
+                *self.held.lock() = new;
+                return Ok(access);
+            }
+        }
+        Err(self.record.refuses_new_tokens().error)
+    }
+}
+
 impl TokenSource for Grant {
     fn token(&self) -> Pin<Box<dyn Future<Output = Result<Secret, ToolError>> + Send + '_>> {
         let held = self.held();
@@ -144,6 +167,13 @@ impl TokenSource for Grant {
         } else {
             Box::pin(std::future::ready(Ok(held.tokens.access)))
         }
+    }
+
+    fn rejected<'a>(
+        &'a self,
+        token: &'a Secret,
+    ) -> Pin<Box<dyn Future<Output = Result<Secret, ToolError>> + Send + 'a>> {
+        Box::pin(self.replaced(token))
     }
 
     fn follow(&self) {
@@ -163,6 +193,7 @@ pub(crate) struct Grants {
     unsaved: Mutex<HashMap<GrantKey, UnsavedTokens>>,
     running: Mutex<HashMap<GrantKey, RunningRefresh>>,
     failed_at: Mutex<HashMap<GrantKey, Instant>>,
+    rests: Rests,
 }
 
 /// The outcome of a refresh.
@@ -175,9 +206,6 @@ struct RunningRefresh {
     outcome: Shared<BoxFuture<'static, RefreshOutcome>>,
 }
 
-/// The agent and the toolset of a grant.
-type GrantKey = (String, String);
-
 /// Tokens that the store does not have yet.
 #[derive(Clone)]
 struct UnsavedTokens {
@@ -185,6 +213,8 @@ struct UnsavedTokens {
     /// The refresh tokens that were used to get them. The record still holds one of them, unless a person has granted
     /// access again.
     used: Vec<Secret>,
+    /// The state of the record after the write.
+    state: RefreshState,
     /// A task in the background is about to write them.
     has_writer: bool,
 }
@@ -204,6 +234,7 @@ struct StoredTokens {
     bound: BoundSettings,
     secrets: SecretDocument,
     tokens: Tokens,
+    state: RefreshState,
 }
 
 impl Grants {
@@ -213,8 +244,8 @@ impl Grants {
         refresher: Option<Arc<dyn TokenRefresher>>,
         tasks: TaskTracker,
     ) -> Self {
-        let (unsaved, running, failed_at) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { store, keys, refresher, tasks, holder: fresh_id(), unsaved, running, failed_at }
+        let (unsaved, running, failed_at, rests) = Default::default();
+        Self { store, keys, refresher, tasks, holder: fresh_id(), unsaved, running, failed_at, rests }
     }
 }
 
@@ -297,11 +328,82 @@ impl GrantRecord {
         let held = HeldTokens::fresh(stored.tokens.clone());
         let is_valid = held.valid_for().is_some();
         let is_other = stored.tokens.access.expose() != known.tokens.access.expose();
-        if is_valid && (is_other || stored.tokens.refresh.is_none()) {
+        let is_refused = known.is_refused && !is_other;
+        if is_valid && (is_other || (stored.tokens.refresh.is_none() && !is_refused)) {
             return Some(Ok(held));
         }
-        let expired = || self.needs_person("its token has expired, and there is no refresh token");
-        stored.tokens.refresh.is_none().then(|| Err(expired()))
+        if stored.tokens.refresh.is_none() {
+            let end = if is_refused { "was refused by the service" } else { "has expired" };
+            return Some(Err(self.needs_person(&format!("its token {end}, and there is no refresh token"))));
+        }
+        if is_refused && stored.state.replaces_refused {
+            return Some(Err(self.refuses_new_tokens()));
+        }
+        self.resting(stored).map(Err)
+    }
+
+    /// Returns the failure of the last refresh of these tokens, if the provider is not to be asked again yet.
+    fn resting(&self, stored: &StoredTokens) -> Option<TokenFailure> {
+        if let Some(rest) = self.grants.rests.get(&self.key(), &stored.tokens) {
+            return rest.is_running().then_some(rest.failure);
+        }
+        let failed = stored.state.failed.as_ref().filter(|failed| failed.is_running())?;
+        Some(self.failure_of(&failed.reason, failed.until.is_none()))
+    }
+
+    /// Notes that the provider has refused a refresh, here and in the record, so that no process asks again too early.
+    async fn rest(&self, stored: &StoredTokens, error: &RefreshError, reason: String) -> TokenFailure {
+        let (is_revoked, asked) = match error {
+            RefreshError::Revoked(_) => (true, None),
+            RefreshError::Busy { retry_after, .. } => (false, Some(*retry_after)),
+            RefreshError::Transient(_) | RefreshError::Refused(_) => (false, None),
+        };
+        let here = self.grants.rests.get(&self.key(), &stored.tokens).map_or(0, |rest| rest.times);
+        let there = stored.state.failed.as_ref().map_or(0, |failed| failed.times);
+        let times = here.max(there).saturating_add(1);
+        let pause = (!is_revoked).then(|| pause_after(times, asked));
+        let failure = match error {
+            RefreshError::Refused(_) => ToolError::auth(reason.clone()).into(),
+            _ => self.failure_of(&reason, is_revoked),
+        };
+        let until = pause.map(|pause| Instant::now() + pause);
+        let rest = Rest { tokens: stored.tokens.clone(), times, until, failure: failure.clone() };
+        self.grants.rests.insert(self.key(), rest);
+        // A wrong setup is one of this process only.
+        if !matches!(error, RefreshError::Refused(_)) {
+            let until = pause.and_then(|pause| jiff::Timestamp::now().checked_add(pause).ok()).map(Timestamp);
+            self.save_state(stored, FailedRefresh { reason, times, until }).await;
+        }
+        failure
+    }
+
+    /// Writes a failure into the record. If this does not succeed, other processes find out by themselves.
+    async fn save_state(&self, stored: &StoredTokens, failed: FailedRefresh) {
+        let Grants { store, keys, .. } = &*self.grants;
+        let state = RefreshState { failed: Some(failed), ..stored.state.clone() };
+        let sealed = state.put_into(&stored.secrets);
+        let sealed = sealed.and_then(|secrets| keys.seal(&self.agent, &self.tool, &stored.bound, &secrets).ok());
+        if let Some(sealed) = sealed {
+            _ = ask_store(store.replace_secrets(&self.agent, &self.tool, &stored.sealed, &sealed)).await;
+        }
+    }
+
+    /// Returns the failure of a refresh, whose reason has no tokens.
+    fn failure_of(&self, reason: &str, is_revoked: bool) -> TokenFailure {
+        if !is_revoked {
+            return ToolError::transient(reason).into();
+        }
+        TokenFailure { revoked: true, ..self.needs_person(&format!("the grant is no longer valid ({reason})")) }
+    }
+
+    /// Reports a service that refuses tokens which the provider has just issued.
+    fn refuses_new_tokens(&self) -> TokenFailure {
+        let (tool, provider) = (self.tool.escape_debug(), self.grant.provider.escape_debug());
+        let text = format!(
+            "the service of toolset `{tool}` refuses the tokens that `{provider}` issues; a person has to check the \
+             account and its scopes, and connect the toolset again"
+        );
+        ToolError::auth(text).into()
     }
 
     /// Asks the provider, while this process has the lease. Returns `None` if another process has got the lease.
@@ -320,9 +422,12 @@ impl GrantRecord {
             let held = match self.ask_provider(&used).await {
                 Ok(new) => {
                     let new = new.or(&stored.tokens);
-                    self.save(stored, used, new).await
+                    self.grants.rests.remove(&self.key());
+                    let replaces_refused =
+                        known.is_refused && known.tokens.access.expose() == stored.tokens.access.expose();
+                    self.save(stored, used, new, RefreshState { replaces_refused, failed: None }).await
                 }
-                Err(error) => self.refused(&stored.tokens, &used, error).await,
+                Err(error) => self.refused(stored, &used, error).await,
             };
             held.map(Some)
         };
@@ -346,22 +451,20 @@ impl GrantRecord {
     }
 
     /// Turns the provider's refusal into a failure.
-    async fn refused(&self, tokens: &Tokens, used: &Secret, error: RefreshError) -> RefreshOutcome {
-        match error {
-            RefreshError::Transient(_) => Err(ToolError::transient(without_tokens(&error.to_string(), tokens)).into()),
-            RefreshError::Refused(_) => Err(ToolError::auth(without_tokens(&error.to_string(), tokens)).into()),
-            RefreshError::Revoked(reason) => {
-                // A process whose lease had expired may have used the token, and stored what it got.
-                let now = self.current().await?.tokens;
-                let is_other = now.refresh.as_ref().is_none_or(|token| token.expose() != used.expose());
-                let held = HeldTokens::fresh(now);
-                if is_other && held.valid_for().is_some() {
-                    return Ok(held);
-                }
-                let reason = format!("the grant is no longer valid ({})", without_tokens(&reason, tokens));
-                Err(TokenFailure { revoked: true, ..self.needs_person(&reason) })
-            }
+    async fn refused(&self, stored: StoredTokens, used: &Secret, error: RefreshError) -> RefreshOutcome {
+        let RefreshError::Revoked(reason) = &error else {
+            let reason = without_tokens(&error.to_string(), &stored.tokens);
+            return Err(self.rest(&stored, &error, reason).await);
+        };
+        let reason = without_tokens(reason, &stored.tokens);
+        // A process whose lease had expired may have used the token, and stored what it got.
+        let now = self.current().await?;
+        let is_other = now.tokens.refresh.as_ref().is_none_or(|token| token.expose() != used.expose());
+        let held = HeldTokens::fresh(now.tokens.clone());
+        if is_other && held.valid_for().is_some() {
+            return Ok(held);
         }
+        Err(self.rest(if is_other { &stored } else { &now }, &error, reason).await)
     }
 
     fn key(&self) -> GrantKey {
@@ -375,7 +478,7 @@ impl GrantRecord {
         if let Some(unsaved) = self.grants.unsaved.lock().get(&self.key())
             && holds_one_of(&stored.tokens, &unsaved.used)
         {
-            stored.tokens = unsaved.tokens.clone();
+            (stored.tokens, stored.state) = (unsaved.tokens.clone(), unsaved.state.clone());
         }
         Ok(stored)
     }
@@ -387,7 +490,8 @@ impl GrantRecord {
         let Some(sealed) = record.and_then(|record| record.secrets) else { return Ok(None) };
         let opened = self.grants.keys.open_sealed(&self.agent, &self.tool, &sealed);
         let OpenedSecrets { secrets, bound } = opened.map_err(|error| self.failure(error))?;
-        Ok(Tokens::of(&secrets).map(|tokens| StoredTokens { sealed, bound, secrets, tokens }))
+        let state = RefreshState::of(&secrets);
+        Ok(Tokens::of(&secrets).map(|tokens| StoredTokens { sealed, bound, secrets, tokens, state }))
     }
 
     /// Acquires or extends the lease. Returns false if another process refreshes the token.
@@ -422,11 +526,17 @@ impl GrantRecord {
 
     /// Writes new tokens in place of those in `stored`, which the refresh token `used` came from. If the store is down for
     /// longer, the writes go on in the background, and the new tokens are used from memory.
-    async fn save(self: &Arc<Self>, stored: StoredTokens, used: Secret, new: Tokens) -> RefreshOutcome {
+    async fn save(
+        self: &Arc<Self>,
+        stored: StoredTokens,
+        used: Secret,
+        new: Tokens,
+        state: RefreshState,
+    ) -> RefreshOutcome {
         let before = self.grants.unsaved.lock().get(&self.key()).cloned();
         let mut all_used = before.map_or_else(Vec::new, |unsaved| unsaved.used);
         all_used.push(used);
-        let unsaved = UnsavedTokens { tokens: new.clone(), used: all_used, has_writer: true };
+        let unsaved = UnsavedTokens { tokens: new.clone(), used: all_used, state, has_writer: true };
         for attempt in 0..WRITES {
             if let Some(held) = self.write(&stored, &unsaved).await? {
                 self.grants.unsaved.lock().remove(&self.key());
@@ -500,7 +610,7 @@ impl GrantRecord {
         let Grants { store, keys, .. } = &*self.grants;
         let (mut secrets, mut from, mut bound) = (stored.secrets.clone(), stored.sealed.clone(), stored.bound.clone());
         loop {
-            let changed = new.tokens.put_into(&secrets);
+            let changed = new.tokens.put_into(&secrets).and_then(|secrets| new.state.put_into(&secrets));
             let changed = changed.ok_or_else(|| self.needs_person("its secrets are not a JSON object"))?;
             let sealed = keys.seal(&self.agent, &self.tool, &bound, &changed).map_err(|error| self.failure(error))?;
             match store.replace_secrets(&self.agent, &self.tool, &from, &sealed).await {

@@ -19,6 +19,7 @@ mod load;
 mod loaded;
 mod memory;
 mod record;
+mod rests;
 mod rotation;
 mod settings;
 mod store;

@@ -12,6 +12,8 @@ const ACCESS: &str = "access_token";
 const REFRESH: &str = "refresh_token";
 const EXPIRES: &str = "expires_at";
 const SCOPE: &str = "scope";
+/// What is known about the refreshes of the tokens: a [`RefreshState`](crate::agents::rests::RefreshState).
+pub(crate) const STATE: &str = "refresh_state";
 
 /// A token is refreshed this long before it expires.
 const REFRESH_BEFORE: Duration = Duration::from_mins(1);
@@ -40,15 +42,20 @@ impl Tokens {
     }
 
     /// Reads the tokens among a toolset's secrets. Returns `None` if there is neither an access nor a refresh token.
-    /// `expires_at` may also be a number of seconds since 1970, as some programs write it.
+    /// `expires_at` may also be a number of seconds since 1970, as some programs write it. Where it is neither, the token
+    /// counts as expired if there is a refresh token.
     pub fn of(secrets: &SecretDocument) -> Option<Self> {
         secrets.with_value(|value| {
             let text = |name: &str| value.get(name)?.as_str().filter(|text| !text.is_empty());
-            let expires_at = value.get(EXPIRES).and_then(|at| match at {
+            let (access, refresh) = (text(ACCESS), text(REFRESH).map(Secret::from));
+            let read = |at: &Value| match at {
                 Value::String(text) => text.parse().ok(),
                 other => jiff::Timestamp::from_second(other.as_i64()?).ok().map(Timestamp),
-            });
-            let (access, refresh) = (text(ACCESS), text(REFRESH).map(Secret::from));
+            };
+            // Without the time, the token would be used for ever after it has expired.
+            let unreadable = || refresh.as_ref().map(|_| Timestamp(jiff::Timestamp::UNIX_EPOCH));
+            let expires_at = value.get(EXPIRES).filter(|at| !at.is_null());
+            let expires_at = expires_at.and_then(|at| read(at).or_else(unreadable));
             (access.is_some() || refresh.is_some()).then(|| Self {
                 access: access.unwrap_or_default().into(),
                 refresh,
@@ -60,26 +67,35 @@ impl Tokens {
 
     /// Returns true if a toolset's secrets hold nothing but tokens.
     pub(crate) fn are_all_of(secrets: &SecretDocument) -> bool {
-        let is_token = |name: &String| [ACCESS, REFRESH, EXPIRES, SCOPE].contains(&name.as_str());
+        let is_token = |name: &String| [ACCESS, REFRESH, EXPIRES, SCOPE, STATE].contains(&name.as_str());
         secrets.with_value(|value| value.as_object().is_some_and(|all| all.keys().all(is_token))) == Some(true)
     }
 
     /// Returns the secrets with these tokens instead of theirs, and all else unchanged. Returns `None` if the secrets are
     /// not a JSON object.
     pub fn put_into(&self, secrets: &SecretDocument) -> Option<SecretDocument> {
-        with_members(secrets, |members| {
+        secrets.with_members(|members| {
             set(members, ACCESS, Some(self.access.expose().to_owned()));
             set(members, REFRESH, self.refresh.as_ref().map(|refresh| refresh.expose().to_owned()));
             set(members, EXPIRES, self.expires_at.map(|at| at.to_string()));
             set(members, SCOPE, self.scope.clone());
+            set(members, STATE, None);
         })
     }
 
-    /// Returns the secrets without `expires_at` and `scope`, which are not secret and may appear in other texts.
+    /// Returns the secrets without the members that are not secret, and whose texts may appear elsewhere.
     pub(crate) fn without_plain(secrets: &SecretDocument) -> SecretDocument {
-        let removed =
-            with_members(secrets, |members| [EXPIRES, SCOPE].into_iter().for_each(|name| set(members, name, None)));
+        let removed = secrets
+            .with_members(|members| [EXPIRES, SCOPE, STATE].into_iter().for_each(|name| set(members, name, None)));
         removed.unwrap_or_else(|| secrets.clone())
+    }
+
+    /// Returns true if both tokens are the same.
+    pub(crate) fn are_those_of(&self, other: &Self) -> bool {
+        fn texts(tokens: &Tokens) -> (&str, Option<&str>) {
+            (tokens.access.expose(), tokens.refresh.as_ref().map(Secret::expose))
+        }
+        texts(self) == texts(other)
     }
 
     /// Fills in what the provider's answer to a refresh left out.
@@ -88,13 +104,6 @@ impl Tokens {
         self.scope = self.scope.or_else(|| before.scope.clone());
         self
     }
-}
-
-/// Returns the secrets with changed members. All copies are wiped.
-fn with_members(secrets: &SecretDocument, change: impl FnOnce(&mut Map<String, Value>)) -> Option<SecretDocument> {
-    let mut value = secrets.parsed()?;
-    change(value.as_object_mut()?);
-    Some(SecretDocument::from_json(value.to_string()))
 }
 
 fn set(members: &mut Map<String, Value>, name: &str, text: Option<String>) {
@@ -126,6 +135,14 @@ pub enum RefreshError {
     /// The provider cannot be reached, or failed. A later try may succeed.
     #[error("refreshing the token failed: {0}")]
     Transient(String),
+    /// The provider is too busy, and asks for a pause (`Retry-After`).
+    #[error("refreshing the token failed: {reason}")]
+    Busy {
+        /// The provider's answer.
+        reason: String,
+        /// The pause that it asks for.
+        retry_after: Duration,
+    },
     /// The refresh will fail until the setup changes, for example because no client is registered for the provider.
     #[error("the token cannot be refreshed: {0}")]
     Refused(String),
@@ -149,6 +166,8 @@ impl From<ToolError> for TokenFailure {
 #[derive(Clone)]
 pub(crate) struct HeldTokens {
     pub(crate) tokens: Tokens,
+    /// The service has refused the access token.
+    pub(crate) is_refused: bool,
     /// By the system clock, which may be set, and by the monotonic clock, which may stop while the machine sleeps.
     refresh_at: Option<(jiff::Timestamp, Instant)>,
 }
@@ -164,6 +183,11 @@ impl HeldTokens {
         Self::with(tokens, |left| REFRESH_BEFORE.min(left / 2))
     }
 
+    /// The same tokens, of which the service has refused the access token.
+    pub(crate) fn refused(self) -> Self {
+        Self { is_refused: true, ..self }
+    }
+
     fn with(tokens: Tokens, before: impl FnOnce(Duration) -> Duration) -> Self {
         let now = jiff::Timestamp::now();
         let refresh_at = tokens.expires_at.map(|at| {
@@ -171,7 +195,7 @@ impl HeldTokens {
             let wait = left.saturating_sub(before(left));
             (now.saturating_add(wait).unwrap_or(*at), Instant::now() + wait)
         });
-        Self { tokens, refresh_at }
+        Self { tokens, is_refused: false, refresh_at }
     }
 
     /// Returns true if it is time to refresh the tokens.
@@ -182,7 +206,7 @@ impl HeldTokens {
 
     /// Returns how long the access token is still valid, or `None` if it is not.
     pub(crate) fn valid_for(&self) -> Option<Duration> {
-        if self.tokens.access.is_empty() {
+        if self.tokens.access.is_empty() || self.is_refused {
             return None;
         }
         let left = self.tokens.expires_at.map_or(Duration::MAX, |at| until(*at, jiff::Timestamp::now()));

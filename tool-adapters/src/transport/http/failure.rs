@@ -2,6 +2,7 @@
 
 use crate::providers::ProtocolError;
 use crate::transport::model_access::{ApiKey, excerpt};
+use crate::transport::retry_after::parse_retry_after;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use serde_json::Value;
@@ -115,15 +116,6 @@ fn retry_advice(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> RetryAd
     milliseconds.or_else(retry_after).map_or(RetryAdvice::Backoff, RetryAdvice::After)
 }
 
-/// Parses seconds or an HTTP date.
-fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-    Some(SystemTime::from(date).duration_since(now).unwrap_or_default())
-}
-
 fn describe_redirect(headers: &HeaderMap) -> String {
     let to = headers.get(LOCATION).and_then(|value| value.to_str().ok()).and_then(|to| reqwest::Url::parse(to).ok());
     let host = to.as_ref().and_then(reqwest::Url::host_str).unwrap_or("another host");
@@ -204,15 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn parses_retry_after_as_seconds_milliseconds_or_date() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
-        assert_eq!(parse_retry_after("7", now), Some(Duration::from_secs(7)));
-        assert_eq!(parse_retry_after("0.5", now), Some(Duration::from_millis(500)));
-        assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(7)));
-        assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:49:00 GMT", now), Some(Duration::ZERO));
-        for text in ["", "-1", "soon", "NaN", "1e400"] {
-            assert_eq!(parse_retry_after(text, now), None, "{text}");
-        }
+    fn prefers_the_delay_in_milliseconds() {
         let both = failure(429, &[("retry-after-ms", "250"), ("retry-after", "9")], "");
         assert_eq!(both.retry, RetryAdvice::After(Duration::from_millis(250)));
     }

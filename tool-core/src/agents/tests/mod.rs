@@ -3,5 +3,6 @@
 mod failures;
 mod grants;
 mod refreshes;
+mod resting;
 mod saves;
 mod support;

@@ -146,10 +146,27 @@ impl From<&str> for Secret {
     }
 }
 
+fn refused() -> ToolError {
+    ToolError::auth("the service refuses the access token; a person has to enter another one")
+}
+
 /// A source of access tokens, which refreshes them.
 pub trait TokenSource: Send + Sync + 'static {
     /// Returns a valid token: the current one, or a new one where the current one is about to expire.
     fn token(&self) -> Pin<Box<dyn Future<Output = Result<Secret, ToolError>> + Send + '_>>;
+
+    /// Reports that the service has refused a token (HTTP status 401). Returns another token: the source's new one, after one
+    /// refresh if necessary. Fails with `AUTH` if there is none, or if the token is new already. By default no token is
+    /// refreshed for this reason.
+    fn rejected<'a>(
+        &'a self,
+        token: &'a Secret,
+    ) -> Pin<Box<dyn Future<Output = Result<Secret, ToolError>> + Send + 'a>> {
+        Box::pin(async move {
+            let now = self.token().await?;
+            if now.expose() == token.expose() { Err(refused()) } else { Ok(now) }
+        })
+    }
 
     /// Notifies the source that an [`AccessToken`] uses it from now on.
     #[doc(hidden)]
@@ -216,6 +233,37 @@ impl AccessToken {
             TokenOrigin::Fixed(token) if token.is_empty() => Err(ToolError::auth("the access token is missing")),
             TokenOrigin::Fixed(token) => Ok(token.clone()),
             TokenOrigin::Source(source) => source.token().await,
+        }
+    }
+
+    /// Reports that the service has refused a token that [`get`](Self::get) returned, with HTTP status 401, and returns another
+    /// one: repeat the request with it once.
+    ///
+    /// A provider or a person may revoke a token before it expires. However many calls report a token, it is refreshed once,
+    /// among all processes that share the store. A token that has replaced a refused one is not replaced again until it
+    /// expires: the call fails with `AUTH`, so that a service which refuses every token causes no loop.
+    ///
+    /// ```
+    /// # use tool_core::{Secret, ToolError, tool::AccessToken};
+    /// # async fn send(token: &Secret) -> (u16, String) { (200, token.expose().into()) }
+    /// async fn fetch(access_token: &AccessToken) -> Result<String, ToolError> {
+    ///     let token = access_token.get().await?;
+    ///     let (mut status, mut body) = send(&token).await;
+    ///     if status == 401 {
+    ///         (status, body) = send(&access_token.rejected(&token).await?).await;
+    ///     }
+    ///     if status == 200 { Ok(body) } else { Err(ToolError::auth("the service refuses the request")) }
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), ToolError> {
+    /// # assert_eq!(fetch(&AccessToken::from("abc")).await?, "abc");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn rejected(&self, token: &Secret) -> Result<Secret, ToolError> {
+        match &self.0 {
+            TokenOrigin::Fixed(_) => Err(refused()),
+            TokenOrigin::Source(source) => source.rejected(token).await,
         }
     }
 

@@ -116,7 +116,7 @@ pub struct ToolsetMetadata {
 const ACCESS_TOKEN: &str = "access_token";
 
 /// The members of the secrets that hold the tokens of a grant. They may be present whatever the toolset's own schema is.
-const TOKENS: &[&str] = &[ACCESS_TOKEN, "refresh_token", "expires_at", "scope"];
+const TOKENS: &[&str] = &[ACCESS_TOKEN, "refresh_token", "expires_at", "scope", "refresh_state"];
 
 impl ToolsetMetadata {
     /// Creates the metadata of a toolset without settings, for a [`ToolsetFactory`](super::ToolsetFactory) written by

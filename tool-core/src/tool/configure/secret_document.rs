@@ -67,6 +67,14 @@ impl SecretDocument {
         self.parsed().map(|value| inspect(&value))
     }
 
+    /// Returns the document with changed members, without its grant. All copies are wiped. `None` where it is not an object.
+    #[cfg(feature = "agents")]
+    pub(crate) fn with_members(&self, change: impl FnOnce(&mut serde_json::Map<String, Value>)) -> Option<Self> {
+        let mut value = self.parsed()?;
+        change(value.as_object_mut()?);
+        Some(Self::from_json(value.to_string()))
+    }
+
     /// Parses the text. `None` where it is not JSON.
     pub(crate) fn parsed(&self) -> Option<WipedValue> {
         serde_json::from_str(&self.text).ok().map(WipedValue)
