@@ -1,8 +1,13 @@
 //! Confirmation of calls by the client's user.
 
-use super::support::{LineClient, server, stateless};
+use super::http::{HttpClient, by_user, serve};
+use super::support::{LineClient, server, stateless, tools};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
+use tool_adapters::mcp::Server;
+use tool_core::Runtime;
+use tool_core::session::MemoryStore;
 
 fn elicitation() -> Value {
     json!({"elicitation": {}})
@@ -128,4 +133,45 @@ async fn asks_again_if_the_answer_is_missing() {
     let state = answer["result"]["requestState"].as_str().expect("a state").to_owned();
     let denied = repeat_call(&mut client, &state, json!({"what": "disk"}), json!({"action": "decline"})).await;
     assert_eq!(denied["result"]["isError"], true);
+}
+
+/// Serves the tools in a process that shares the store and the key with others, and returns a client of `alice`.
+async fn process(store: &Arc<MemoryStore>, key: u8) -> HttpClient {
+    let runtime = Runtime::builder(tools()).store(Arc::clone(store)).signing_key([key; 32]).build().expect("a runtime");
+    HttpClient::new(&serve(&by_user(Server::new(runtime))).await).with("x-user", "alice")
+}
+
+#[tokio::test]
+async fn any_process_takes_the_repeated_call() {
+    let store = Arc::default();
+    let (one, other, foreign) = (process(&store, 1).await, process(&store, 1).await, process(&store, 2).await);
+    for id in 0..20 {
+        // Equal calls would be a loop.
+        let what = json!({"what": format!("disk {id}")});
+        let asked = one.call_stateless(id, "erase", &what, json!({})).await;
+        let state = asked["result"]["requestState"].as_str().unwrap_or_else(|| panic!("a state: {asked}")).to_owned();
+        let accept = json!({"requestState": state, "inputResponses": {"confirm": {"action": "accept"}}});
+        let refused = foreign.call_stateless(id, "erase", &what, accept.clone()).await;
+        assert_eq!(refused["error"]["code"], -32602, "another key: {refused}");
+        let done = other.call_stateless(id, "erase", &what, accept.clone()).await;
+        assert_eq!(done["result"]["content"][0]["text"], format!("erased disk {id}"), "{done}");
+        for client in [&one, &other] {
+            let again = client.call_stateless(id, "erase", &what, accept.clone()).await;
+            assert_eq!(again["error"]["code"], -32602, "{again}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn state_of_a_call_is_not_its_token() {
+    let client = process(&Arc::default(), 1).await;
+    let asked = client.call_stateless(1, "erase", &json!({"what": "disk"}), json!({})).await;
+    let state = asked["result"]["requestState"].as_str().expect("a state");
+    let alias = state.split('-').next().expect("an alias");
+    let message = asked["result"]["inputRequests"]["confirm"]["params"]["message"].as_str().expect("a question");
+    assert!(message.contains("erase(what: \"disk\")") && message.contains("sha256:"), "{message}");
+    let runtime = Runtime::builder(tools()).signing_key([1; 32]).build().expect("a runtime");
+    let session = runtime.session("s", tool_core::Mode::Text).await.expect("a session");
+    assert!(!session.approve(alias).await.is_ok());
+    assert!(session.token_alias(alias).is_some_and(|other| other != alias));
 }

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tool_adapters::mcp::Server;
+use tool_core::session::MemoryStore;
 use tool_core::{FunctionTool, Policy, RawTool, RunContext, Runtime, ToolContext, ToolError};
 
 fn erase() -> Value {
@@ -159,6 +160,11 @@ async fn a_session_belongs_to_the_token_that_opened_it() {
 /// Returns a server under the limits of [`Policy::text`], and the number of runs of its tool `look`.
 fn limited() -> (Server, Arc<AtomicUsize>) {
     let runs = Arc::new(AtomicUsize::new(0));
+    (limited_process(&Arc::default(), &runs), runs)
+}
+
+/// Returns the same server in another process, which shares the store.
+fn limited_process(store: &Arc<MemoryStore>, runs: &Arc<AtomicUsize>) -> Server {
     let raw = RawTool {
         name: "look".to_owned(),
         description: "Look something up.".to_owned(),
@@ -168,9 +174,24 @@ fn limited() -> (Server, Arc<AtomicUsize>) {
         runs.fetch_add(1, Ordering::Relaxed);
         Ok::<_, ToolError>(json!("found"))
     };
-    let tool = FunctionTool::raw_with(raw, Arc::clone(&runs), count).category(tool_core::Category::Retrieval);
+    let tool = FunctionTool::raw_with(raw, Arc::clone(runs), count).category(tool_core::Category::Retrieval);
     let tools = ToolContext::builder().with(tool).build().expect("tools");
-    (Server::new(Runtime::builder(tools).policy(Policy::text()).build().expect("a runtime")), runs)
+    let runtime = Runtime::builder(tools).policy(Policy::text()).store(Arc::clone(store));
+    Server::new(runtime.build().expect("a runtime"))
+}
+
+#[tokio::test]
+async fn budgets_of_a_client_hold_over_processes() {
+    let (store, runs) = (Arc::default(), Arc::new(AtomicUsize::new(0)));
+    let mut clients = Vec::new();
+    for _ in 0..2 {
+        let url = serve(&by_user(limited_process(&store, &runs))).await;
+        clients.push(HttpClient::new(&url).with("x-user", "alice"));
+    }
+    for (at, client) in (0..1_000).zip(clients.iter().cycle()) {
+        client.call_stateless(at, "look", &json!({"text": at.to_string()}), json!({})).await;
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 5, "the budget of a turn");
 }
 
 #[tokio::test]

@@ -188,6 +188,8 @@ pub(crate) const TOKEN: usize = ID + 1 + 2 * PROOF;
 const PURPOSE: &str = "tool-core approval 2";
 /// Separates the marks of notes from them.
 const NOTE: &str = "tool-core note 1";
+/// Separates the aliases of tokens from them.
+const ALIAS: &str = "tool-core alias 1";
 
 /// Signs the calls that wait for approval. Processes that redeem each other's tokens share the key.
 ///
@@ -237,6 +239,23 @@ impl Signer {
     pub(crate) fn mark(&self, id: &str) -> String {
         let proof = self.0.clone().chain_update(NOTE).chain_update(id).finalize().into_bytes();
         format!("[decision {}]", hex(proof.get(..8).unwrap_or_default()))
+    }
+
+    /// Returns the alias of a token, which has the token's form and approves nothing.
+    pub(crate) fn alias(&self, token: &str) -> Option<String> {
+        let (id, _) = parse(token)?;
+        Some(format!("{id}.{}", hex(&self.alias_proof(token).finalize().into_bytes())))
+    }
+
+    /// Returns the token of a call if this is its alias.
+    pub(crate) fn token_for(&self, alias: &str, pending: &PendingCall) -> Option<String> {
+        let (id, proof) = parse(alias)?;
+        let token = self.sign(pending);
+        (id == pending.id && self.alias_proof(&token).verify_slice(&proof).is_ok()).then_some(token)
+    }
+
+    fn alias_proof(&self, token: &str) -> Hmac<Sha256> {
+        self.0.clone().chain_update(ALIAS).chain_update(token)
     }
 
     fn proof(&self, pending: &PendingCall) -> Hmac<Sha256> {

@@ -87,6 +87,21 @@ impl Session {
         confirm::pending_call(&self.0, token).await
     }
 
+    /// Returns an alias of a token for clients that must not see the token, such as in a state that they send back.
+    /// [`token_for_alias`](Self::token_for_alias) returns the token. Returns `None` for a text that is not a token.
+    pub fn token_alias(&self, token: &str) -> Option<String> {
+        self.0.runtime.signer.alias(token)
+    }
+
+    /// Returns the token of the call that waits under an alias, also in another process than the one that gave the alias.
+    ///
+    /// # Errors
+    ///
+    /// `NOT_FOUND` if no call of the session waits under the alias, and a transient error if the store failed.
+    pub async fn token_for_alias(&self, alias: &str) -> Result<String, ToolError> {
+        confirm::token_for_alias(&self.0, alias).await
+    }
+
     /// Returns the mark with which the answer `CONFIRMATION_REQUIRED` tells the model to expect the note about the decision,
     /// such as `[decision 0123456789abcdef]`. Returns `None` for a text that is not a token.
     ///

@@ -43,8 +43,8 @@ pub struct Server {
 impl Server {
     /// Creates a server of a runtime's tools, under the runtime's policy for text.
     pub fn new(runtime: Runtime) -> Self {
-        let (settings, pending, open) = (Settings::default(), Arc::default(), Arc::default());
-        Self { state: ServerState { settings, runtime, pending, open } }
+        let (settings, open) = (Settings::default(), Arc::default());
+        Self { state: ServerState { settings, runtime, open } }
     }
 
     /// Creates a server of these tools, under [`Server::policy`].
@@ -86,7 +86,9 @@ impl Server {
         self.with(|settings| settings.turn_after = pause)
     }
 
-    /// Sets the time in which the user has to confirm a call. Defaults to 10 minutes. The policy's own limit applies too.
+    /// Sets the time in which the user has to answer an `elicitation/create` request. Defaults to 10 minutes. The policy's own
+    /// limit, [`Policy::confirmation_lifetime`](tool_core::Policy::confirmation_lifetime), applies too, and alone from
+    /// revision 2026-07-28 on.
     pub fn confirm_timeout(self, limit: Duration) -> Self {
         self.with(|settings| settings.confirm_timeout = limit)
     }

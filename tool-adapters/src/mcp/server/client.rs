@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
+use tool_core::text::hex;
 
 /// A client as the server knows it. Budgets without a session and caps on sessions are held for each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +42,17 @@ impl Client {
             Self::Principal(principal) => Some(principal),
             _ => None,
         }
+    }
+
+    /// Returns the id of the session that all requests of the client share, in every process. Returns `None` for a client that
+    /// is not identified.
+    pub(crate) fn session_id(&self) -> Option<String> {
+        let digest = match self {
+            Self::Principal(principal) => Sha256::digest(format!("principal {principal}")).into(),
+            Self::Token(digest) => *digest,
+            Self::Address(_) | Self::Unknown => return None,
+        };
+        Some(format!("mcp-client-{}", hex(&digest)))
     }
 
     /// Returns true if a session that `opener` opened belongs to this client. An address proves nothing, as proxies

@@ -1,12 +1,11 @@
 //! Approval of calls by the client's user, through elicitation.
 //!
 //! Up to revision 2025-11-25 the client gets an `elicitation/create` request. From 2026-07-28 on the call is answered
-//! `input_required`, and the client repeats it with the user's answer and a random `requestState`. The approval token
-//! never leaves the process.
+//! `input_required`, and the client repeats it with the user's answer and the `requestState`: an alias of the approval
+//! token, by which any process that serves the client finds the call in the session's store, and a digest of the request. The
+//! token itself never leaves the process.
 
-use crate::mcp::server::session::{
-    McpResult, PendingCall, ServerContext, ServerState, client, is_stateless, random_id,
-};
+use crate::mcp::server::session::{McpResult, ServerContext, ServerState, is_stateless};
 use crate::mcp::server::tools::complete;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -15,14 +14,17 @@ use rmcp::model::{
     InputRequests, InputRequiredResult, ServerRequest,
 };
 use rmcp::service::{PeerRequestOptions, ServiceError};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tokio::time::Instant;
 use tool_core::call::Confirmation;
-use tool_core::{Session, ToolResponse, time};
+use tool_core::text::hex;
+use tool_core::{ErrorKind, Session, ToolError, ToolResponse};
 
 /// The name of the question in `inputRequests`.
 const QUESTION: &str = "confirm";
+/// Separates the alias from the digest in a `requestState`.
+const SEPARATOR: char = '-';
 
 /// Asks the client's user to approve a call. Denies the call if the client does not support elicitation by form.
 pub(crate) async fn request(
@@ -41,29 +43,25 @@ pub(crate) async fn request(
         session.deny(token).await;
         return Ok(CallToolResponse::Complete(no_elicitation(tool)));
     }
-    let timeout = state.settings.confirm_timeout;
     if is_stateless(context) {
-        let pending = PendingCall {
-            session: session.clone(),
-            client: client(context),
-            name: call.name.to_string(),
-            arguments: call.arguments.clone(),
-            tool: tool.to_owned(),
-            token: token.clone(),
-            summary: confirmation.summary.clone(),
-            expires: time::after(Instant::now(), timeout),
-        };
-        return require_input(state, pending);
+        let alias = session.token_alias(token).unwrap_or_default();
+        let request_state = format!("{alias}{SEPARATOR}{}", digest(call));
+        return Ok(require_input(request_state, question(&confirmation.summary, &confirmation.digest)));
     }
-    let action = ask(&confirmation.summary, timeout, context).await;
+    let question = question(&confirmation.summary, &confirmation.digest);
+    let action = ask(question, state.settings.confirm_timeout, context).await;
     let action = action.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok();
     let response = decide(session, token, action).await;
     Ok(complete(session, tool, &response))
 }
 
 /// Sends the question and waits for the answer. Withdraws the question if the client cancels the call.
-async fn ask(summary: &str, timeout: Duration, context: &ServerContext) -> Result<ElicitationAction, ServiceError> {
-    let question = ServerRequest::ElicitRequest(ElicitRequest::new(form(summary)));
+async fn ask(
+    question: ElicitRequest,
+    timeout: Duration,
+    context: &ServerContext,
+) -> Result<ElicitationAction, ServiceError> {
+    let question = ServerRequest::ElicitRequest(question);
     let sent = context.peer.send_request_with_option(question, PeerRequestOptions::with_timeout(timeout)).await?;
     let (peer, id) = (sent.peer.clone(), sent.id.clone());
     tokio::select! {
@@ -81,28 +79,52 @@ async fn ask(summary: &str, timeout: Duration, context: &ServerContext) -> Resul
 
 /// Continues a call that the client repeats with the user's answer.
 pub(crate) async fn resume(
-    state: &ServerState,
+    session: &Session,
     call: CallToolRequestParams,
-    context: &ServerContext,
+    request_state: &str,
 ) -> McpResult<CallToolResponse> {
-    let request_state = call.request_state.unwrap_or_default();
-    let pending = state.pending.remove(&request_state, &client(context)).ok_or_else(no_pending_call)?;
-    let is_same = pending.name == call.name
-        && pending.arguments.clone().unwrap_or_default() == call.arguments.unwrap_or_default();
-    if !is_same || pending.expires <= Instant::now() {
+    let (alias, asked) = request_state.split_once(SEPARATOR).ok_or_else(no_pending_call)?;
+    let token = session.token_for_alias(alias).await.map_err(|error| not_found(&error))?;
+    let pending = session.pending_call(&token).await.map_err(|error| not_found(&error))?;
+    if asked != digest(&call) {
         // The user was not asked about this call. Neither it nor the pending one may run.
-        pending.session.deny(&pending.token).await;
+        session.deny(&token).await;
         return Err(no_pending_call());
     }
     let Some(answer) = call.input_responses.and_then(|mut answers| answers.remove(QUESTION)) else {
-        return require_input(state, pending);
+        return Ok(require_input(request_state.to_owned(), question(&pending.summary(), &pending.digest())));
     };
     let answer = serde_json::from_value::<ElicitResult>(answer)
         .map_err(|_| ErrorData::invalid_params("expected `inputResponses.confirm` to be an elicitation result", None));
     let action = answer.as_ref().ok().map(|answer| answer.action.clone());
-    let response = decide(&pending.session, &pending.token, action).await;
-    let result = complete(&pending.session, &pending.tool, &response);
+    let response = decide(session, &token, action).await;
+    if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && response.meta().tool().is_empty() {
+        return Err(no_pending_call());
+    }
+    let result = complete(session, &pending.tool, &response);
     answer.map(|_| result)
+}
+
+/// Denies the calls of a tool that wait for approval, because the tool has ended and the user would be asked about calls
+/// whose results reach no one.
+pub(crate) async fn deny_nested(session: &Session, response: &ToolResponse) {
+    for confirmation in response.meta().nested_confirmations() {
+        session.deny(&confirmation.token).await;
+    }
+}
+
+/// Returns the digest of a request's tool and arguments, which a repeated request has too.
+fn digest(call: &CallToolRequestParams) -> String {
+    let arguments = call.arguments.clone().unwrap_or_default();
+    let text = serde_json::to_string(&(&call.name, arguments)).unwrap_or_default();
+    hex(&Sha256::digest(text))
+}
+
+fn not_found(error: &ToolError) -> ErrorData {
+    match error.kind() {
+        ErrorKind::NotFound => no_pending_call(),
+        _ => ErrorData::internal_error(error.message().to_owned(), None),
+    }
 }
 
 /// Approves the call if the user accepted. Denies it in all other cases.
@@ -113,24 +135,19 @@ async fn decide(session: &Session, token: &str, action: Option<ElicitationAction
     }
 }
 
-/// Answers `input_required`, with the question and a new `requestState`.
-fn require_input(state: &ServerState, pending: PendingCall) -> McpResult<CallToolResponse> {
-    let request_state = random_id()?;
-    let question = InputRequest::Elicitation(ElicitRequest::new(form(&pending.summary)));
-    if !state.pending.insert(request_state.clone(), pending) {
-        return Err(ErrorData::internal_error("too many calls wait for confirmation; try again later", None));
-    }
-    let questions = InputRequests::from([(QUESTION.to_owned(), question)]);
-    Ok(CallToolResponse::InputRequired(InputRequiredResult::new(Some(questions), Some(request_state))))
+/// Answers `input_required`, with the question.
+fn require_input(request_state: String, question: ElicitRequest) -> CallToolResponse {
+    let questions = InputRequests::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
+    CallToolResponse::InputRequired(InputRequiredResult::new(Some(questions), Some(request_state)))
 }
 
-/// Returns a form without fields. Accepting it is the approval.
-fn form(summary: &str) -> ElicitRequestParams {
-    ElicitRequestParams::FormElicitationParams {
+/// Returns the question: a form without fields. Accepting it is the approval.
+fn question(summary: &str, digest: &str) -> ElicitRequest {
+    ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: format!("Allow this call?\n\n{summary}"),
+        message: format!("Allow this call?\n\n{summary}\n\nArguments: {digest}"),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
-    }
+    })
 }
 
 fn no_elicitation(tool: &str) -> CallToolResult {

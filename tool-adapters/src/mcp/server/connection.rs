@@ -39,7 +39,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Creates the handler of a client over streams.
     pub(crate) fn over_streams(state: Arc<ServerState>, transport: Option<&'static str>) -> Self {
-        let session = Arc::new(ClientSession::new(Arc::clone(&state)));
+        let session = Arc::new(ClientSession::new(Arc::clone(&state), None));
         Self { session, shared: None, state, transport }
     }
 
@@ -80,8 +80,10 @@ impl Connection {
     }
 
     async fn call(&self, request: CallToolRequestParams, context: &ServerContext) -> McpResult<CallToolResponse> {
-        if request.request_state.is_some() {
-            return confirm::resume(&self.state, request, context).await;
+        if let Some(request_state) = request.request_state.clone() {
+            let client = self.client_session(context)?;
+            let session = client.get(ServerState::client_info(context)).await?;
+            return confirm::resume(session, request, &request_state).await;
         }
         let (running, session) = self.begin_call(context).await?;
         let session = &session;
@@ -94,6 +96,7 @@ impl Connection {
             let message = response.error().map_or_else(String::new, |error| error.message.clone());
             return Err(ErrorData::invalid_params(message, None));
         }
+        confirm::deny_nested(session, &response).await;
         match response.meta().confirmation() {
             Some(confirmation) => {
                 confirm::request(&self.state, &request, (session, &*tool, confirmation), context).await

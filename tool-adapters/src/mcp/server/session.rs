@@ -4,10 +4,9 @@ use crate::mcp::server::client::{Client, OpenSessions};
 use crate::transport::host_check::AllowedHosts;
 use crate::transport::serve::HttpLimits;
 use axum::http::request::Parts;
-use rmcp::model::{JsonObject, ProtocolVersion};
+use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -87,7 +86,6 @@ impl Default for Settings {
 pub(crate) struct ServerState {
     pub(crate) settings: Settings,
     pub(crate) runtime: Runtime,
-    pub(crate) pending: Arc<PendingCalls>,
     pub(crate) open: Arc<OpenSessions>,
 }
 
@@ -118,51 +116,10 @@ pub(crate) fn is_stateless(context: &ServerContext) -> bool {
     context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-/// Calls that were answered `input_required`, by the `requestState` that their clients send back.
-#[derive(Default)]
-pub(crate) struct PendingCalls(Mutex<HashMap<String, PendingCall>>);
-
-pub(crate) struct PendingCall {
-    pub(crate) session: Session,
-    pub(crate) client: Client,
-    /// The name and arguments of the request, to compare with the repeated request.
-    pub(crate) name: String,
-    pub(crate) arguments: Option<JsonObject>,
-    pub(crate) tool: String,
-    pub(crate) token: String,
-    pub(crate) summary: String,
-    pub(crate) expires: Instant,
-}
-
-impl PendingCalls {
-    const MAX: usize = 10_000;
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, PendingCall>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Stores a call. Returns false if too many calls are pending.
-    pub(crate) fn insert(&self, state: String, call: PendingCall) -> bool {
-        let mut calls = self.lock();
-        let now = Instant::now();
-        calls.retain(|_, call| call.expires > now);
-        let has_room = calls.len() < Self::MAX;
-        if has_room {
-            calls.insert(state, call);
-        }
-        has_room
-    }
-
-    /// Removes and returns a call of this client. A call of another client stays pending.
-    pub(crate) fn remove(&self, state: &str, client: &Client) -> Option<PendingCall> {
-        let mut calls = self.lock();
-        calls.get(state).filter(|call| client.owns(&call.client))?;
-        calls.remove(state)
-    }
-}
-
 pub(crate) struct ClientSession {
     state: Arc<ServerState>,
+    /// The id of a session that all processes which serve the client share.
+    shared_id: Option<String>,
     opened: OnceCell<Session>,
     calls: AtomicU64,
     activity: Mutex<Activity>,
@@ -185,9 +142,9 @@ impl RunningCall {
 }
 
 impl ClientSession {
-    pub(crate) fn new(state: Arc<ServerState>) -> Self {
+    pub(crate) fn new(state: Arc<ServerState>, shared_id: Option<String>) -> Self {
         let activity = Mutex::new(Activity { running: 0, since: Instant::now() });
-        Self { state, opened: OnceCell::new(), calls: AtomicU64::new(0), activity }
+        Self { state, shared_id, opened: OnceCell::new(), calls: AtomicU64::new(0), activity }
     }
 
     fn activity(&self) -> MutexGuard<'_, Activity> {
@@ -196,7 +153,7 @@ impl ClientSession {
 
     /// Returns the session, and opens it for a client if it is not open.
     pub(crate) async fn get(&self, client: ClientInfo) -> McpResult<&Session> {
-        self.opened.get_or_try_init(|| open(&self.state, client)).await
+        self.opened.get_or_try_init(|| open(&self.state, self.shared_id.as_deref(), client)).await
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -229,8 +186,8 @@ impl ClientSession {
     }
 }
 
-async fn open(state: &ServerState, client: ClientInfo) -> McpResult<Session> {
-    let id = format!("mcp-{}", random_id()?);
+async fn open(state: &ServerState, shared_id: Option<&str>, client: ClientInfo) -> McpResult<Session> {
+    let id = shared_id.map_or_else(|| Ok(format!("mcp-{}", random_id()?)), |id| Ok(id.to_owned()))?;
     let mut builder = state.runtime.session(id, Mode::Text);
     if let Some(principal) = &client.principal {
         builder = builder.principal(principal);
@@ -265,7 +222,12 @@ impl Drop for RunningCall {
 impl Drop for ClientSession {
     fn drop(&mut self) {
         if let (Some(session), Ok(runtime)) = (self.opened.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(async move { session.end().await });
+            if self.shared_id.is_some() {
+                // Another process may use the session, which expires in the store. The client's next call begins a turn.
+                runtime.spawn(async move { session.next_turn().await });
+            } else {
+                runtime.spawn(async move { session.end().await });
+            }
         }
     }
 }

@@ -43,7 +43,7 @@ impl SharedSessions {
         // The sessions end and their places are free once they are dropped.
         drop(expired);
         let slot = state.open.acquire(client, &state.settings).map_err(SessionLimit::error)?;
-        let session = Arc::new(ClientSession::new(Arc::clone(state)));
+        let session = Arc::new(ClientSession::new(Arc::clone(state), client.session_id()));
         sessions.insert(client.clone(), SharedSession { session: Arc::clone(&session), used: now, _slot: slot });
         Ok(session)
     }

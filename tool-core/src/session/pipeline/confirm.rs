@@ -27,6 +27,14 @@ pub(crate) fn denied(call_id: &str, tool: &str) -> ToolResponse {
     ToolResponse::refused(&ToolCall::new(call_id, tool, ""), error, Instant::now())
 }
 
+/// Returns the token of the call that waits under an alias.
+pub(crate) async fn token_for_alias(session: &SessionInner, alias: &str) -> Result<String, ToolError> {
+    let id = Signer::id_of(alias).ok_or_else(no_pending_call)?;
+    let found = session.record.pending(id).await.map_err(|error| store_down(session, &error))?;
+    // Of a call that was altered in the store, the alias is another.
+    found.and_then(|pending| session.runtime.signer.token_for(alias, &pending)).ok_or_else(no_pending_call)
+}
+
 /// Returns the call that waits under a token, if the token was signed here and for this session.
 pub(crate) async fn pending_call(session: &SessionInner, token: &str) -> Result<PendingCall, ToolError> {
     let _token = session.calls.token();
