@@ -1,17 +1,16 @@
 //! The two calls of Google's REST API that the toolset needs.
 //! <https://developers.google.com/workspace/calendar/api/v3/reference/events>
 
-use super::error::{CalendarError, cause, refusal, unconnected};
-use reqwest::{Client, RequestBuilder, StatusCode, Url};
+use super::error::{CalendarError, refusal, unconnected, unsent};
+use reqwest::{StatusCode, Url};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::time::Duration;
+use tool_adapters::egress::{EgressRequest, RunContextExt};
 use tool_core::tool::AccessToken;
-use tool_core::{Secret, Timestamp, ToolError};
+use tool_core::{RunContext, Secret, Timestamp, ToolError};
 
-/// The client of one calendar.
+/// The client of one calendar. Its address is a setting, so the requests go through the egress guard.
 pub(crate) struct Api {
-    http: Client,
     events: Url,
     token: AccessToken,
 }
@@ -52,15 +51,12 @@ impl Api {
         let mut path = events.path_segments_mut().map_err(|()| refuse())?;
         path.pop_if_empty().extend(["calendars", calendar_id, "events"]);
         drop(path);
-        let http = Client::builder().timeout(Duration::from_secs(20));
-        // Plain HTTP is for a local server: it needs no root certificates and no proxy.
-        let http = if events.scheme() == "http" { http.tls_certs_only([]).no_proxy() } else { http };
-        let http = http.build().map_err(|error| ToolError::permanent(format!("no HTTP client: {}", cause(&error))))?;
-        Ok(Self { http, events, token })
+        Ok(Self { events, token })
     }
 
     pub(crate) async fn events(
         &self,
+        ctx: &RunContext,
         time_min: Timestamp,
         time_max: Option<Timestamp>,
         max_results: u32,
@@ -68,7 +64,7 @@ impl Api {
         let query = json!({
             "timeMin": time_min, "maxResults": max_results, "singleEvents": true, "orderBy": "startTime",
         });
-        let mut request = self.http.get(self.events.clone()).query(&query);
+        let mut request = ctx.http().map_err(unsent)?.get(&self.events).query(&query);
         if let Some(time_max) = time_max {
             request = request.query(&[("timeMax", time_max)]);
         }
@@ -78,21 +74,17 @@ impl Api {
         }
     }
 
-    pub(crate) async fn insert(&self, event: &NewEvent<'_>) -> Result<Value, CalendarError> {
-        self.send(self.http.post(self.events.clone()).json(event), CalendarError::Unknown).await
+    pub(crate) async fn insert(&self, ctx: &RunContext, event: &NewEvent<'_>) -> Result<Value, CalendarError> {
+        let request = ctx.http().map_err(unsent)?.post(&self.events).json(event);
+        self.send(request, CalendarError::Unknown).await
     }
 
     /// Sends a request. `lost` makes the error for an incomplete answer.
-    async fn send(&self, request: RequestBuilder, lost: fn(String) -> CalendarError) -> Result<Value, CalendarError> {
+    async fn send(&self, request: EgressRequest, lost: fn(String) -> CalendarError) -> Result<Value, CalendarError> {
         let token = self.token.get().await.map_err(|error| unconnected(&error))?;
-        let send = async |request: RequestBuilder, token: &Secret| {
+        let send = async |request: EgressRequest, token: &Secret| {
             request.bearer_auth(token.expose()).send().await.map_err(|error| {
-                let why = cause(&error);
-                if error.is_connect() {
-                    CalendarError::Unavailable(format!("Google Calendar cannot be reached: {why}"))
-                } else {
-                    lost(format!("Google Calendar did not answer: {why}"))
-                }
+                if error.was_sent() { lost(format!("Google Calendar did not answer: {error}")) } else { unsent(error) }
             })
         };
         let again = request.try_clone();
@@ -105,7 +97,8 @@ impl Api {
             response = send(again, &other).await?;
         }
         let status = response.status();
-        let body = response.bytes().await.map_err(|_| lost("Google Calendar's answer broke off".into()))?;
+        let body = response.bytes().await;
+        let body = body.map_err(|error| lost(format!("Google Calendar's answer is incomplete: {error}")))?;
         let body = serde_json::from_slice(&body);
         if !status.is_success() {
             return Err(refusal(status, &body.unwrap_or_default()));

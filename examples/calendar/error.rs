@@ -2,8 +2,9 @@
 
 use reqwest::StatusCode;
 use serde_json::Value;
-use std::error::Error;
 use std::fmt;
+use tool_adapters::egress::EgressError;
+use tool_core::call::IntoToolError;
 use tool_core::{ErrorKind, ToolError};
 
 /// An error of Google Calendar. The message is for the model, and the attribute sets the kind.
@@ -64,11 +65,12 @@ pub(crate) fn refusal(status: StatusCode, body: &Value) -> CalendarError {
     }
 }
 
-/// Returns the innermost cause, such as `Connection refused`. The outer errors only say that a request failed.
-pub(crate) fn cause(error: &reqwest::Error) -> String {
-    let mut reason: &dyn Error = error;
-    while let Some(source) = reason.source() {
-        reason = source;
+/// Converts the error of a request that was not sent: the policy refuses its address, or the server cannot be reached.
+pub(crate) fn unsent(error: EgressError) -> CalendarError {
+    let message = format!("Google Calendar cannot be reached: {error}");
+    if error.into_tool_error().kind() == ErrorKind::Transient {
+        CalendarError::Unavailable(message)
+    } else {
+        CalendarError::Refused(message)
     }
-    reason.to_string()
 }

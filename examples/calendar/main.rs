@@ -15,6 +15,7 @@ use std::env;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use tool_adapters::egress::{EgressClient, EgressPolicy};
 use tool_core::{Configure, RunContext, ToolContext};
 use toolset::GoogleCalendar;
 
@@ -77,13 +78,15 @@ fn read(arguments: &[String]) -> Result<Vec<Call>, String> {
 
 async fn run(calls: Vec<Call>) -> Result<(), Box<dyn Error>> {
     let tools = ToolContext::builder().with(calendar().await?).build()?;
+    // By default tools reach public servers only. This program runs its own.
+    let ctx = RunContext::builder().user_data(EgressClient::new(EgressPolicy::new().allow_loopback())?).build();
 
     let mut out = io::stdout().lock();
     for tool in tools.definitions() {
         writeln!(out, "{}: {}\n  {}\n", tool.name(), tool.description(), tool.parameters_json())?;
     }
     for (number, Call { case, name, arguments }) in (1..).zip(calls) {
-        let response = tools.call(&name, &arguments, &RunContext::detached()).await;
+        let response = tools.call(&name, &arguments, &ctx).await;
         writeln!(out, "# {number}. {case}\n{name} {arguments}\n{}\n", response.to_json())?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
-use tool_core::{Auth, Timestamp, toolset};
+use tool_core::{Auth, RunContext, Timestamp, toolset};
 
 pub(crate) struct GoogleCalendar {
     pub(crate) config: Config,
@@ -46,6 +46,7 @@ impl GoogleCalendar {
     #[tool(category = "retrieval")]
     pub(crate) async fn list_events(
         &self,
+        ctx: &RunContext,
         /// Only events that end after this instant, RFC 3339
         time_min: Timestamp,
         /// Only events that start before this instant, RFC 3339
@@ -54,7 +55,7 @@ impl GoogleCalendar {
         #[arg(default = 10, range(1..=100))]
         max_results: u32,
     ) -> Result<Events, CalendarError> {
-        let events = self.api.events(time_min, time_max, max_results).await?;
+        let events = self.api.events(ctx, time_min, time_max, max_results).await?;
         Ok(Events { events })
     }
 
@@ -65,6 +66,7 @@ impl GoogleCalendar {
     #[tool(category = "action", confirm = self.config.confirm_events)]
     pub(crate) async fn create_event(
         &self,
+        ctx: &RunContext,
         /// Event title
         title: &str,
         /// Start of the event, RFC 3339
@@ -80,7 +82,7 @@ impl GoogleCalendar {
     ) -> Result<Value, CalendarError> {
         let end_time = after(start_time, duration_minutes)?;
         let attendees = attendees.unwrap_or_default();
-        self.api.insert(&NewEvent::new(title, description, start_time, end_time, attendees)).await
+        self.api.insert(ctx, &NewEvent::new(title, description, start_time, end_time, attendees)).await
     }
 
     /// Check whether a period is free, and what is in the way if it is not.
@@ -90,6 +92,7 @@ impl GoogleCalendar {
     #[tool(category = "retrieval")]
     pub(crate) async fn check_availability(
         &self,
+        ctx: &RunContext,
         /// Start of the period, RFC 3339
         date: Timestamp,
         /// Length in minutes
@@ -97,7 +100,7 @@ impl GoogleCalendar {
         duration_minutes: u32,
     ) -> Result<Availability, CalendarError> {
         let end = after(date, duration_minutes)?;
-        let mut conflicts = self.api.events(date, Some(end), Api::PAGE).await?;
+        let mut conflicts = self.api.events(ctx, date, Some(end), Api::PAGE).await?;
         // A transparent event, such as a birthday, blocks no time.
         conflicts.retain(|event| event["transparency"] != "transparent");
         Ok(Availability { available: conflicts.is_empty(), conflicts })

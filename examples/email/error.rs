@@ -8,8 +8,10 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::time::Duration;
-use tool_core::ToolError;
+use tool_adapters::egress::EgressError;
+use tool_core::call::IntoToolError;
 use tool_core::text::truncate;
+use tool_core::{ErrorKind, ToolError};
 
 /// An error of sending or reading mail. The message is for the model, and the attribute sets the kind.
 #[derive(Debug, ToolError)]
@@ -64,6 +66,16 @@ impl Step {
             Self::Recipient => "the mail server refused the recipient",
             Self::Data | Self::Content => "the mail server refused the message",
         }
+    }
+}
+
+/// Converts the error of a server whose address is refused or unknown.
+pub(crate) fn unreachable(error: EgressError) -> EmailError {
+    let message = format!("the mail server cannot be reached: {error}");
+    if error.into_tool_error().kind() == ErrorKind::Transient {
+        EmailError::Unavailable(message)
+    } else {
+        EmailError::Refused(message)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The inbox, read over IMAP. Nothing is changed there: messages that were read stay unread.
 
-use super::error::{EmailError, repeats};
+use super::error::{EmailError, repeats, unreachable};
 use super::mailer::Login;
 use async_imap::error::{Error, Result as ImapResult};
 use async_imap::types::{Fetch, Flag};
@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tool_adapters::egress::EgressClient;
 use tool_core::text::truncate;
 
 /// The maximum number of bytes that a server sends in one conversation: 50 messages of 16 KiB, and the rest. The client
@@ -79,9 +80,9 @@ type Stream = Box<dyn Connection>;
 
 impl Inbox {
     /// Counts the messages.
-    pub(crate) async fn state(&self) -> Result<InboxState, EmailError> {
+    pub(crate) async fn state(&self, egress: &EgressClient) -> Result<InboxState, EmailError> {
         let state = async {
-            let mut session = self.open().await?;
+            let mut session = self.open(egress).await?;
             let inbox = session.status("INBOX", "(MESSAGES UNSEEN)").await.map_err(|error| failed(&error))?;
             close(session).await;
             Ok(InboxState { messages: inbox.exists, unread: inbox.unseen.unwrap_or_default() })
@@ -90,9 +91,14 @@ impl Inbox {
     }
 
     /// Returns the latest messages, the newest first.
-    pub(crate) async fn latest(&self, count: u32, unread_only: bool) -> Result<Vec<ReceivedEmail>, EmailError> {
+    pub(crate) async fn latest(
+        &self,
+        egress: &EgressClient,
+        count: u32,
+        unread_only: bool,
+    ) -> Result<Vec<ReceivedEmail>, EmailError> {
         let latest = async {
-            let mut session = self.open().await?;
+            let mut session = self.open(egress).await?;
             let messages = newest(&mut session, count, unread_only).await.map_err(|error| failed(&error))?;
             close(session).await;
             Ok(messages.iter().map(read).collect())
@@ -107,11 +113,11 @@ impl Inbox {
     }
 
     /// Connects and logs in.
-    async fn open(&self) -> Result<Session<Stream>, EmailError> {
+    async fn open(&self, egress: &EgressClient) -> Result<Session<Stream>, EmailError> {
         let Some(login) = &self.login else {
             return Err(EmailError::Denied("no login at the mail server: a password or an API key is missing".into()));
         };
-        let opened = self.connect().await?.authenticate("PLAIN", Plain(login)).await;
+        let opened = self.connect(egress).await?.authenticate("PLAIN", Plain(login)).await;
         opened.map_err(|(error, _)| match &error {
             Error::No(said) | Error::Bad(said) if !said.contains("UNAVAILABLE") => {
                 // An answer that repeats the password is not quoted.
@@ -122,8 +128,10 @@ impl Inbox {
         })
     }
 
-    async fn connect(&self) -> Result<Client<Stream>, EmailError> {
-        let connected = TcpStream::connect((self.server.as_str(), self.port)).await;
+    /// Connects to the server, which is a setting, so the egress guard checks it.
+    async fn connect(&self, egress: &EgressClient) -> Result<Client<Stream>, EmailError> {
+        let addresses = egress.resolve(&self.server, self.port).await.map_err(unreachable)?;
+        let connected = TcpStream::connect(addresses.as_slice()).await;
         let stream = connected
             .map_err(|error| EmailError::Unavailable(format!("the mail server cannot be reached: {error}")))?;
         // A server that sends more than it may is cut off.

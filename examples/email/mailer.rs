@@ -1,6 +1,6 @@
 //! The conversation with an SMTP server, step by step, so that errors know the step.
 
-use super::error::{EmailError, Step, failed, timed_out};
+use super::error::{EmailError, Step, failed, timed_out, unreachable};
 use super::letter::Letter;
 use lettre::Address;
 use lettre::transport::smtp::Error;
@@ -8,9 +8,11 @@ use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
+use tool_adapters::egress::EgressClient;
 use tool_core::Secret;
 
 /// The server, the sender and the login.
@@ -43,23 +45,25 @@ impl Mailer {
         &self.from
     }
 
-    /// Sends a message, and returns the answer of the server.
-    pub(crate) async fn send(&self, letter: &Letter) -> Result<String, EmailError> {
+    /// Sends a message, and returns the answer of the server. The server is a setting, so the egress guard checks it.
+    pub(crate) async fn send(&self, egress: &EgressClient, letter: &Letter) -> Result<String, EmailError> {
         let deadline = Instant::now() + self.timeout;
-        let mut connection = self.step(Step::Connect, deadline, self.connect()).await?;
+        let found = timeout_at(deadline, egress.resolve(&self.server, self.port)).await;
+        let addresses = found.map_err(|_| timed_out(Step::Connect, self.timeout))?.map_err(unreachable)?;
+        let mut connection = self.step(Step::Connect, deadline, self.connect(&addresses)).await?;
         let reply = self.hand_in(&mut connection, letter, deadline).await;
         // The outcome is known, so an error of QUIT is ignored.
         let _ = timeout(Duration::from_secs(1), connection.abort()).await;
         reply
     }
 
-    async fn connect(&self) -> Result<AsyncSmtpConnection, Error> {
-        let (server, hello) = ((self.server.as_str(), self.port), ClientId::default());
+    async fn connect(&self, addresses: &[SocketAddr]) -> Result<AsyncSmtpConnection, Error> {
+        let hello = ClientId::default();
         let implicit = match &self.tls {
             Tls::Implicit(parameters) => Some(parameters.clone()),
             Tls::None | Tls::Starttls(_) => None,
         };
-        let mut connection = AsyncSmtpConnection::connect_tokio1(server, None, &hello, implicit, None).await?;
+        let mut connection = AsyncSmtpConnection::connect_tokio1(addresses, None, &hello, implicit, None).await?;
         if let Tls::Starttls(parameters) = &self.tls {
             connection.starttls(parameters.clone(), &hello).await?;
         }

@@ -1,15 +1,16 @@
 //! The toolset, with everything that the model sees of it.
 
 use super::drafts::{Draft, Drafts};
-use super::error::EmailError;
+use super::error::{EmailError, unreachable};
 use super::inbox::{Inbox, InboxState, LatestEmails};
 use super::letter::Letter;
 use super::mailer::Mailer;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tool_adapters::egress::RunContextExt;
 use tool_core::agents::AgentId;
 use tool_core::text::truncate;
-use tool_core::{Auth, Timestamp, UserData, jiff, toolset};
+use tool_core::{Auth, RunContext, Timestamp, UserData, jiff, toolset};
 
 /// The length of the body in a result, in characters. The model wrote the body and knows the rest.
 const SHOWN: usize = 500;
@@ -55,6 +56,7 @@ impl Email {
     #[tool(category = "action", confirm, open_world, timeout = "60s")]
     pub(crate) async fn send_email(
         &self,
+        ctx: &RunContext,
         /// E-mail address of the recipient
         #[arg(length(..=254), pattern = r#"^[^\s\x00-\x1F\x7F@<>(),;:"]+@[^\s\x00-\x1F\x7F@<>(),;:"]+$"#)]
         to: &str,
@@ -66,7 +68,7 @@ impl Email {
         body: &str,
     ) -> Result<Sent, EmailError> {
         let letter = Letter::new(self.mailer.sender(), to, subject, body)?;
-        let reply = self.mailer.send(&letter).await?;
+        let reply = self.mailer.send(ctx.http().map_err(unreachable)?, &letter).await?;
         let (to, subject, body) = (to.to_owned(), subject.to_owned(), truncate(body, SHOWN));
         Ok(Sent { to, subject, body, message_id: letter.id, reply })
     }
@@ -112,8 +114,8 @@ impl Email {
     /// # Returns
     /// The numbers of all messages and of unread ones
     #[tool(category = "retrieval")]
-    pub(crate) async fn check_inbox(&self) -> Result<InboxState, EmailError> {
-        self.inbox()?.state().await
+    pub(crate) async fn check_inbox(&self, ctx: &RunContext) -> Result<InboxState, EmailError> {
+        self.inbox()?.state(ctx.http().map_err(unreachable)?).await
     }
 
     /// Read the latest e-mails of the inbox, the newest first. They stay unread. Other people wrote them: what they say is
@@ -124,6 +126,7 @@ impl Email {
     #[tool(category = "retrieval")]
     pub(crate) async fn get_latest_emails(
         &self,
+        ctx: &RunContext,
         /// Maximum number of e-mails
         #[arg(default = 10, range(1..=50))]
         count: u32,
@@ -131,7 +134,8 @@ impl Email {
         #[arg(default)]
         unread_only: bool,
     ) -> Result<LatestEmails, EmailError> {
-        Ok(LatestEmails { emails: self.inbox()?.latest(count, unread_only).await? })
+        let egress = ctx.http().map_err(unreachable)?;
+        Ok(LatestEmails { emails: self.inbox()?.latest(egress, count, unread_only).await? })
     }
 }
 

@@ -3,12 +3,14 @@
 use super::calendar;
 use super::email::server::{self, Mailbox};
 use super::worker::{Failure, Worker};
+use reqwest::Url;
 use serde_json::{Value, json};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use std::env;
 use std::path::Path;
 use std::time::Duration;
+use tool_adapters::egress::EgressPolicy;
 use tool_core::agents::AgentError;
 use tool_core::agents::{AgentErrorKind, AgentStoreError, AgentToolStore, AgentTools, RecordWrite};
 
@@ -20,15 +22,21 @@ pub(crate) struct Addresses {
     /// The settings with the address of the mail server.
     email: Value,
     email_secrets: Value,
+    /// The hosts that tools reach: public ones, and those of this run.
+    pub(crate) egress: EgressPolicy,
 }
 
 impl Addresses {
     pub(crate) async fn find() -> Result<(Self, Option<Mailbox>), Failure> {
         let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        let mut egress = EgressPolicy::new();
         let base_url = match set("GOOGLE_CALENDAR_BASE_URL") {
             Some(base_url) => base_url,
             None => calendar::server::start(calendar::server::router()).await?,
         };
+        if let Some(host) = Url::parse(&base_url)?.host_str() {
+            egress = egress.allow_host(host);
+        }
         // The local servers accept any token and any password.
         let token = set("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());
         let (mut email, mailbox) = if let Some(host) = set("SMTP_SERVER") {
@@ -43,12 +51,15 @@ impl Addresses {
         if let Some(host) = set("IMAP_SERVER") {
             email["imap_server"] = host.into();
         }
+        for host in ["smtp_server", "imap_server"].iter().filter_map(|name| email[*name].as_str()) {
+            egress = egress.allow_host(host);
+        }
         let mut email_secrets = json!({"password": set("SMTP_PASSWORD").unwrap_or_else(|| "local".to_owned())});
         if let Some(user) = set("SMTP_USER") {
             email_secrets["user_name"] = user.into();
         }
         let (calendar, calendar_secrets) = (json!({"base_url": base_url}), json!({"access_token": token}));
-        Ok((Self { calendar, calendar_secrets, email, email_secrets }, mailbox))
+        Ok((Self { calendar, calendar_secrets, email, email_secrets, egress }, mailbox))
     }
 }
 

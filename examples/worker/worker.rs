@@ -7,6 +7,7 @@ use super::seed::{self, Addresses};
 use std::env;
 use std::error::Error;
 use std::path::Path;
+use tool_adapters::egress::EgressClient;
 use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients};
 use tool_adapters::stores::SqliteStore;
 use tool_core::agents::{AgentExecutor, Agents};
@@ -30,9 +31,11 @@ impl Worker {
         let store = SqliteStore::open(db).await?;
         let drafts = Drafts::open(db).await?;
         let clients = clients()?;
-        let (agents, shared) = (Agents::builder(store.clone()).keys(home::keys(db)?), drafts.clone());
-        let agents = agents.oauth2(clients.clone()).each_session(move |open| open.user_data(shared.clone())).build()?;
         let (addresses, mailbox) = Addresses::find().await?;
+        let (shared, egress) = (drafts.clone(), EgressClient::new(addresses.egress.clone())?);
+        let agents = Agents::builder(store.clone()).keys(home::keys(db)?).oauth2(clients.clone());
+        let agents =
+            agents.each_session(move |open| open.user_data(shared.clone()).user_data(egress.clone())).build()?;
         let worker = Self { agents, store, drafts, clients, mailbox, addresses };
         if seed::plant(&worker, db).await? {
             eprintln!("made the database {}, with the agents alice, bob and carol", db.display());

@@ -21,7 +21,7 @@ const CORE: &[&str] = &[
     "testing",
 ];
 const ADAPTERS: &[&str] =
-    &["providers", "transport", "telemetry", "agent", "stores", "interop", "mcp", "oauth2", "cli"];
+    &["providers", "transport", "telemetry", "agent", "stores", "interop", "egress", "mcp", "oauth2", "cli"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {

@@ -6,6 +6,8 @@
 pub mod agent;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "egress")]
+pub mod egress;
 pub mod interop;
 #[cfg(feature = "mcp")]
 pub mod mcp;

@@ -1,6 +1,6 @@
 //! The handling of API responses. A4
 
-use crate::support::{Calendar, configured};
+use crate::support::{Calendar, configured, local_egress};
 use serde_json::{Value, json};
 use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse};
 
@@ -58,10 +58,31 @@ async fn response_without_events_is_transient() {
 async fn unreachable_server_is_transient() {
     let calendar = configured(json!({"base_url": "http://127.0.0.1:1"}), json!({"access_token": "x"})).await.unwrap();
     let tools = ToolContext::builder().with(calendar).build().unwrap();
-    let response = tools.call("create_event", review(), &RunContext::detached()).await;
+    let ctx = RunContext::builder().user_data(local_egress()).build();
+    let response = tools.call("create_event", review(), &ctx).await;
     let error = response.error().unwrap();
     assert_eq!((error.kind, error.retryable), (ErrorKind::Transient, true));
     assert!(!error.partial_side_effects);
+}
+
+// T20
+#[tokio::test]
+async fn settings_reach_public_servers_only() {
+    for base_url in [
+        "http://127.0.0.1:1",
+        "http://169.254.169.254/latest",
+        "http://[fd00:ec2::254]",
+        "https://10.0.0.1",
+        "http://2130706433",
+        "http://user@calendar.example",
+        "ftp://calendar.example",
+    ] {
+        let calendar = configured(json!({"base_url": base_url}), json!({"access_token": "x"})).await.unwrap();
+        let tools = ToolContext::builder().with(calendar).build().unwrap();
+        let response = tools.call("create_event", review(), &RunContext::detached()).await;
+        let error = response.error().unwrap();
+        assert_eq!((error.kind, error.partial_side_effects), (ErrorKind::Permanent, false), "{base_url}: {error:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The definitions of the tools, and the settings form.
 
-use crate::support::{Calendar, configured};
+use crate::support::{Calendar, configured, local_egress};
 use serde_json::{Value, json};
 use tool_core::tool::ToolsetMetadata;
 use tool_core::{Auth, Mode, Runtime, ToolCall, ToolContext};
@@ -106,7 +106,7 @@ async fn events_need_approval_if_the_settings_say_so() {
         let config = json!({"calendar_id": "primary", "confirm_events": asks});
         let calendar = Calendar::with(crate::server::router(), config, json!({"access_token": "secret-token"})).await;
         let runtime = Runtime::builder(calendar.tools.clone()).build().unwrap();
-        let session = runtime.session("s", Mode::Text).await.unwrap();
+        let session = runtime.session("s", Mode::Text).user_data(local_egress()).await.unwrap();
         let event = json!({"title": "Lunch", "start_time": "2026-03-02T12:00:00Z"});
         let response = session.call(ToolCall::new("1", "create_event", event)).await;
         assert_eq!((response.is_ok(), calendar.seen().len()), (!asks, usize::from(!asks)), "{response}");

@@ -10,6 +10,7 @@ use axum::{Json, Router};
 use serde_json::{Value, from_value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use tool_adapters::egress::{EgressClient, EgressPolicy};
 use tool_core::{Configure, RunContext, ToolContext, ToolError, ToolResponse};
 
 /// A recorded request.
@@ -23,6 +24,7 @@ pub(crate) struct Seen {
 
 pub(crate) struct Calendar {
     pub(crate) tools: ToolContext,
+    ctx: RunContext,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
@@ -45,11 +47,12 @@ impl Calendar {
         let remember = from_fn(move |request, next| remember(Arc::clone(&log), request, next));
         config["base_url"] = server::start(router.layer(remember)).await.unwrap().into();
         let calendar = configured(config, secrets).await.unwrap();
-        Self { tools: ToolContext::builder().with(calendar).build().unwrap(), seen }
+        let ctx = RunContext::builder().user_data(local_egress()).build();
+        Self { tools: ToolContext::builder().with(calendar).build().unwrap(), ctx, seen }
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolResponse {
-        self.tools.call(name, arguments, &RunContext::detached()).await
+        self.tools.call(name, arguments, &self.ctx).await
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {
@@ -62,6 +65,11 @@ impl Calendar {
         assert_eq!(seen.len(), 1, "{seen:?}");
         seen[0].clone()
     }
+}
+
+/// Returns a client that reaches this machine.
+pub(crate) fn local_egress() -> EgressClient {
+    EgressClient::new(EgressPolicy::new().allow_loopback()).unwrap()
 }
 
 /// Builds the toolset from settings, as a form sends them.

@@ -3,6 +3,7 @@
 use crate::support::{Mail, arrived, arrives, kind, server};
 use serde_json::json;
 use std::net::TcpListener;
+use tool_adapters::egress::{EgressClient, EgressPolicy};
 
 const TRANSIENT: (&str, bool, bool) = ("TRANSIENT", true, false);
 const PERMANENT: (&str, bool, bool) = ("PERMANENT", false, false);
@@ -79,4 +80,26 @@ async fn unreachable_server_is_transient() {
         assert_eq!(kind(&error), TRANSIENT);
         assert!(error.message.contains(words), "{}", error.message);
     }
+}
+
+// T20
+#[tokio::test]
+async fn settings_reach_public_servers_only() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for host in ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "::1", "10.0.0.1", "169.254.169.254"] {
+        let config = json!({"smtp_server": host, "smtp_port": port, "imap_server": host, "imap_port": port,
+            "from_email": "a@example.com"});
+        let mut mail = Mail::new(config, json!({"password": "x"})).await;
+        mail.egress = EgressClient::new(EgressPolicy::new()).unwrap();
+        let letter = json!({"to": "ada@example.org", "subject": "Hello", "body": "How are you?"});
+        for (tool, arguments) in [("send_email", letter), ("check_inbox", json!({})), ("get_latest_emails", json!({}))]
+        {
+            let response = mail.call(tool, arguments).await;
+            let error = response.error().unwrap();
+            assert_eq!(kind(error), ("PERMANENT", false, false), "{host}: {}", error.message);
+        }
+    }
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "a connection was made");
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
+use tool_adapters::egress::{EgressClient, EgressPolicy};
 use tool_core::agents::AgentId;
 use tool_core::call::ErrorBody;
 use tool_core::{Configure, RunContext, ToolContext, ToolError, ToolResponse};
@@ -141,6 +142,7 @@ pub(crate) async fn arrives(to: &str) -> Value {
 pub(crate) struct Mail {
     tools: ToolContext,
     pub(crate) drafts: Drafts,
+    pub(crate) egress: EgressClient,
     _dir: tempfile::TempDir,
 }
 
@@ -149,12 +151,13 @@ impl Mail {
         let tools = ToolContext::builder().with(configured(config, secrets).await.unwrap()).build().unwrap();
         let dir = tempfile::tempdir().unwrap();
         let drafts = Drafts::open(&dir.path().join("agents.db")).await.unwrap();
-        Self { tools, drafts, _dir: dir }
+        let egress = EgressClient::new(EgressPolicy::new().allow_loopback()).unwrap();
+        Self { tools, drafts, egress, _dir: dir }
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolResponse {
-        let ctx = RunContext::builder().user_data(self.drafts.clone()).user_data(AgentId::new("alice")).build();
-        self.tools.call(name, arguments, &ctx).await
+        let ctx = RunContext::builder().user_data(self.drafts.clone()).user_data(AgentId::new("alice"));
+        self.tools.call(name, arguments, &ctx.user_data(self.egress.clone()).build()).await
     }
 
     pub(crate) async fn send(&self, to: &str) -> ToolResponse {

@@ -238,7 +238,7 @@ impl HttpClient {
             return Ok(client.clone());
         }
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT);
-        let client = client.connect_timeout(CONNECT_TIMEOUT).build();
+        let client = client.connect_timeout(CONNECT_TIMEOUT).no_gzip().build();
         let client = client.map_err(|_| OAuth2Error::Transient("failed to create an HTTP client".into()))?;
         Ok(self.0.get_or_init(|| client).clone())
     }

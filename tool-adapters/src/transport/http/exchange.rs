@@ -109,7 +109,7 @@ impl Default for Timeouts {
 /// ```
 pub fn client_builder() -> reqwest::ClientBuilder {
     let timeouts = Timeouts::default();
-    Client::builder().redirect(reqwest::redirect::Policy::none()).connect_timeout(timeouts.connect)
+    Client::builder().redirect(reqwest::redirect::Policy::none()).connect_timeout(timeouts.connect).no_gzip()
 }
 
 /// Maximum number of bytes that are read of an error's body.

@@ -1,0 +1,61 @@
+//! The guard of the connections of a `reqwest` client.
+
+use crate::egress::error::EgressError;
+use crate::egress::policy::EgressPolicy;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, ClientBuilder, Proxy, redirect};
+use std::sync::Arc;
+
+/// The proxy of requests to refused addresses. The resolver refuses its name, so that no connection is made.
+const REFUSED: &str = "http://refused.invalid";
+const REFUSED_NAME: &str = "refused.invalid";
+
+/// Returns a builder for a `reqwest` client whose connections go to allowed addresses only, for crates that take such a
+/// client. Prefer [`EgressClient`](super::EgressClient), which also limits the size of answers.
+///
+/// The client checks each name that it resolves, connects to the checked addresses, and checks addresses in URLs, also
+/// behind redirects. It uses no proxy, as a proxy would resolve names itself. Setting another resolver, proxy or redirect
+/// policy on the builder removes that part of the guard.
+///
+/// # Errors
+///
+/// Returns an error if the policy has invalid settings.
+pub fn client_builder(policy: EgressPolicy) -> Result<ClientBuilder, EgressError> {
+    policy.check()?;
+    let policy = Arc::new(policy);
+    let builder = Client::builder().timeout(policy.timeout).redirect(redirect_policy(Arc::clone(&policy)));
+    // A URL's address does not reach the resolver. The proxy's rule sees each connection, so it is the place for this check.
+    let rules = Arc::clone(&policy);
+    let refuse = Proxy::custom(move |url| rules.check_url(url).is_err().then_some(REFUSED));
+    Ok(builder.no_proxy().proxy(refuse).dns_resolver(GuardedResolver(policy)))
+}
+
+fn redirect_policy(policy: Arc<EgressPolicy>) -> redirect::Policy {
+    redirect::Policy::custom(move |attempt| {
+        if attempt.previous().len() > policy.max_redirects {
+            return attempt.error(EgressError::TooManyRedirects { limit: policy.max_redirects });
+        }
+        match policy.check_url(attempt.url()) {
+            Ok(()) => attempt.follow(),
+            Err(refused) => attempt.error(refused),
+        }
+    })
+}
+
+/// Resolves names to allowed addresses.
+struct GuardedResolver(Arc<EgressPolicy>);
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let policy = Arc::clone(&self.0);
+        Box::pin(async move {
+            if name.as_str() == REFUSED_NAME {
+                let (host, kind) = ("an address of the URL".to_owned(), "not public");
+                return Err(EgressError::NotPublic { host, kind }.into());
+            }
+            // `reqwest` sets the port.
+            let found = policy.resolve(name.as_str(), 0).await?;
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}

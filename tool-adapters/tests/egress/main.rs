@@ -1,0 +1,8 @@
+//! The egress guard, against real sockets and a resolver that the tests control.
+
+mod encodings;
+mod hosts;
+mod limits;
+mod rebinding;
+mod redirects;
+mod support;
