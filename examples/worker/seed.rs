@@ -103,19 +103,20 @@ fn absent(added: Result<AgentTools, AgentError>) -> Result<(), AgentError> {
     }
 }
 
-/// Updates records that name a local server to the port of this run.
+/// Updates records that name a local server to the port of this run. Secrets are bound to the server that they were entered
+/// for, so they are entered again.
 pub(crate) async fn point(worker: &Worker, addresses: &Addresses) -> Result<(), Failure> {
     for agent in ["alice", "bob", "carol"] {
         for record in worker.agents.list(agent).await?.tools {
             let here = |member: &str| record.config[member].as_str().is_some_and(|host| host.contains("127.0.0.1"));
-            let address = match record.tool.as_str() {
-                "google_calendar" if here("base_url") => &addresses.calendar,
-                "email" if here("smtp_server") => &addresses.email,
+            let (address, secrets) = match record.tool.as_str() {
+                "google_calendar" if here("base_url") => (&addresses.calendar, &addresses.calendar_secrets),
+                "email" if here("smtp_server") => (&addresses.email, &addresses.email_secrets),
                 _ => continue,
             };
             let config = merged(&record.config, address);
             if config != record.config {
-                worker.agents.edit(&record).config(config).save().await?;
+                worker.agents.edit(&record).config(config).secrets(secrets.clone()).save().await?;
             }
         }
     }

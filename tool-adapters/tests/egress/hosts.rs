@@ -99,7 +99,7 @@ async fn each_hop_has_a_span_and_a_models_answer_its_usage() {
 
 /// Sends requests in a process whose environment names proxies.
 #[tokio::test]
-#[ignore = "a part of `proxies_of_the_environment_are_not_used`"]
+#[ignore = "another test runs it in a process of its own"]
 async fn requests_of_a_process_with_proxies() {
     let Ok(proxy) = std::env::var("http_proxy") else { return };
     let client = EgressClient::new(policy()).expect("builds");
