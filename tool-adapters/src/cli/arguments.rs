@@ -106,6 +106,12 @@ pub(crate) struct ServeOptions {
     /// A host name of the server in place of the loopback names, for http. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
+    /// The environment variable with the bearer token that clients have to send, for http.
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) token_env: Option<String>,
+    /// Serve other machines without a token, for http.
+    #[arg(long)]
+    pub(crate) allow_anonymous: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -234,6 +234,15 @@ pub(crate) async fn serve(tools: ToolContext, options: &ServeOptions, io: &mut C
     if !options.allow_host.is_empty() {
         server = server.allow_hosts(&options.allow_host);
     }
+    if let Some(variable) = &options.token_env {
+        let token = std::env::var(variable).map_err(|_| {
+            CommandError::Usage(format!(
+                "--token-env: expected a variable with the bearer token, got `{variable}`, which is not set"
+            ))
+        })?;
+        server = server.bearer_token(token);
+    }
+    server = server.allow_anonymous(options.allow_anonymous);
     let outcome = match options.mcp {
         ServeTransport::Stdio => server.serve_stdio().await,
         ServeTransport::Http => match server.bind(options.address).await {
@@ -242,7 +251,15 @@ pub(crate) async fn serve(tools: ToolContext, options: &ServeOptions, io: &mut C
                 io.note(&format!("listening on {}", bound.url().unwrap_or_else(|_| options.address.to_string())));
                 bound.serve().await
             }
-            Err(error) => return Err(CommandError::Failure(format!("{}: {error}", options.address))),
+            Err(error) => {
+                // The library names its settings.
+                let flags = if error.kind() == io::ErrorKind::InvalidInput {
+                    " (--allow-host NAME, --token-env VARIABLE, --allow-anonymous)"
+                } else {
+                    ""
+                };
+                return Err(CommandError::Failure(format!("{}: {error}{flags}", options.address)));
+            }
         },
     };
     tools.close().await;

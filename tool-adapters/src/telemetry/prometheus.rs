@@ -15,11 +15,13 @@
 //! - `GET /metrics.json`: the JSON document
 //!
 //! Other methods are answered 405. A request needs an allowed `Host`, and an allowed `Origin` if it has one. By default the
-//! loopback names are allowed.
+//! loopback names are allowed. Names of tools and models may tell others what a program does, so an address that other
+//! machines can reach also needs a [`bearer_token`](MetricsRouter::bearer_token).
 
 pub use crate::transport::serve::BoundServer;
 
-use crate::transport::host_check::AllowedHosts;
+use crate::transport::access::AccessRules;
+use crate::transport::bearer::BearerToken;
 use crate::transport::serve::HttpLimits;
 use axum::Router;
 use axum::extract::State;
@@ -37,7 +39,7 @@ use tool_core::{CancellationToken, Runtime};
 /// Creates a router for the metrics of a runtime.
 pub fn router(runtime: &Runtime) -> MetricsRouter {
     let sources = MetricsSources { runtime: runtime.clone(), collector: None };
-    MetricsRouter { sources, allowed: AllowedHosts::default() }
+    MetricsRouter { sources, access: AccessRules::default() }
 }
 
 /// A router for the metrics of a runtime. It can be merged into an application's router, or served alone.
@@ -53,7 +55,7 @@ pub fn router(runtime: &Runtime) -> MetricsRouter {
 #[must_use]
 pub struct MetricsRouter {
     sources: MetricsSources,
-    allowed: AllowedHosts,
+    access: AccessRules,
 }
 
 #[derive(Clone, Debug)]
@@ -71,14 +73,27 @@ impl MetricsRouter {
 
     /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any port, or `name:port`.
     pub fn allow_hosts<T: Into<String>>(mut self, hosts: impl IntoIterator<Item = T>) -> Self {
-        self.allowed.hosts = Some(hosts.into_iter().map(Into::into).collect());
+        self.access.hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
     }
 
     /// Sets the allowed values of the `Origin` header, in place of the loopback names: `https://app.example`, or
     /// `http://localhost:*` for any port.
     pub fn allow_origins<T: Into<String>>(mut self, origins: impl IntoIterator<Item = T>) -> Self {
-        self.allowed.origins = Some(origins.into_iter().map(Into::into).collect());
+        self.access.origins = Some(origins.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets the token that each request has to send as `Authorization: Bearer ..`: at least 16 visible ASCII characters. The
+    /// router keeps its hash only, and serves no request if the text is not a token.
+    pub fn bearer_token(mut self, token: impl AsRef<str>) -> Self {
+        self.access.token = Some(BearerToken::new(token.as_ref()));
+        self
+    }
+
+    /// Allows an address that other machines can reach without a token. Defaults to false.
+    pub fn allow_anonymous(mut self, yes: bool) -> Self {
+        self.access.allow_anonymous = yes;
         self
     }
 
@@ -86,10 +101,12 @@ impl MetricsRouter {
     ///
     /// # Errors
     ///
-    /// Returns an error if the address is not a loopback address and [`allow_hosts`](Self::allow_hosts) is not set.
+    /// Returns an error if the text of the token is not one, or if the address is not a loopback address and
+    /// [`allow_hosts`](Self::allow_hosts), or both [`bearer_token`](Self::bearer_token) and
+    /// [`allow_anonymous`](Self::allow_anonymous), are not set.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
-        let allowed = self.allowed.clone();
-        allowed.bind(address, self.into(), "/metrics", CancellationToken::new(), HttpLimits::default()).await
+        let (access, shutdown) = (self.access.clone(), CancellationToken::new());
+        access.bind(address, self.into(), "/metrics", shutdown, HttpLimits::default(), false).await
     }
 
     /// Binds an address and serves until the future is dropped.
@@ -100,10 +117,10 @@ impl MetricsRouter {
 
 impl From<MetricsRouter> for Router {
     fn from(router: MetricsRouter) -> Self {
-        let MetricsRouter { sources, allowed } = router;
+        let MetricsRouter { sources, access } = router;
         let json = get(async |State(sources): State<MetricsSources>| sources.json_response());
         let metrics = Router::new().route("/metrics", get(serve_metrics)).route("/metrics.json", json);
-        allowed.guard(metrics.with_state(sources))
+        access.guard(metrics.with_state(sources))
     }
 }
 

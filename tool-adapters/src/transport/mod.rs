@@ -1,9 +1,11 @@
 //! Models over HTTP and over a WebSocket.
 
+#[cfg(any(feature = "mcp", feature = "metrics"))]
+pub(crate) mod access;
+#[cfg(any(feature = "mcp", feature = "metrics"))]
+pub(crate) mod bearer;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) mod call_note;
-#[cfg(any(feature = "mcp", feature = "metrics"))]
-pub(crate) mod host_check;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(any(feature = "http", feature = "websocket"))]

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tool_adapters::mcp::Server;
 
 /// Sends a raw request and returns the status of its answer.
-async fn status(address: SocketAddr, head: &[String], body: &str) -> u16 {
+pub(crate) async fn status(address: SocketAddr, head: &[String], body: &str) -> u16 {
     let mut stream = TcpStream::connect(address).await.expect("the server listens");
     let length = format!("content-length: {}", body.len());
     let head = [head, &[length, "connection: close".to_owned()]].concat().join("\r\n");
@@ -25,10 +25,10 @@ async fn serving(server: &Server) -> SocketAddr {
     address
 }
 
-const BEGIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#;
-const METHODS: [&str; 8] = ["POST", "GET", "DELETE", "OPTIONS", "HEAD", "PUT", "PATCH", "TRACE"];
+pub(crate) const BEGIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#;
+pub(crate) const METHODS: [&str; 8] = ["POST", "GET", "DELETE", "OPTIONS", "HEAD", "PUT", "PATCH", "TRACE"];
 
-fn head(method: &str, target: &str, more: &[String]) -> Vec<String> {
+pub(crate) fn head(method: &str, target: &str, more: &[String]) -> Vec<String> {
     let mut head = vec![
         format!("{method} {target} HTTP/1.1"),
         "accept: application/json, text/event-stream".to_owned(),
@@ -134,9 +134,14 @@ async fn allowed_hosts_and_origins_replace_the_loopback_names() {
 
 #[tokio::test]
 async fn binding_a_public_address_needs_allowed_hosts() {
-    let error = server().bind(([0, 0, 0, 0], 0).into()).await.expect_err("refused");
+    let error = server().allow_anonymous(true).bind(([0, 0, 0, 0], 0).into()).await.expect_err("refused");
     assert!(error.to_string().contains("allow_hosts"), "{error}");
-    server().allow_hosts(["tools.example"]).bind(([0, 0, 0, 0], 0).into()).await.expect("allowed");
+    server()
+        .allow_anonymous(true)
+        .allow_hosts(["tools.example"])
+        .bind(([0, 0, 0, 0], 0).into())
+        .await
+        .expect("allowed");
 }
 
 #[tokio::test]

@@ -20,4 +20,5 @@ mod spans;
 #[path = "../support/spans.rs"]
 mod spans_support;
 mod support;
+mod surfaces;
 mod toolsets;

@@ -92,9 +92,14 @@ async fn names_of_ones_own_take_the_place_of_the_local_ones() {
 async fn an_address_that_others_can_reach_needs_names() {
     let runtime = runtime().await;
     let everywhere = || ([0, 0, 0, 0], 0).into();
-    let error = prometheus::router(&runtime).bind(everywhere()).await.expect_err("refused");
+    let error = prometheus::router(&runtime).allow_anonymous(true).bind(everywhere()).await.expect_err("refused");
     assert!(error.to_string().contains("allow_hosts"), "{error}");
-    prometheus::router(&runtime).allow_hosts(["metrics.example"]).bind(everywhere()).await.expect("with names it is");
+    prometheus::router(&runtime)
+        .allow_anonymous(true)
+        .allow_hosts(["metrics.example"])
+        .bind(everywhere())
+        .await
+        .expect("with names it is");
 }
 
 #[tokio::test]

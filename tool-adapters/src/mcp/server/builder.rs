@@ -2,6 +2,7 @@
 
 use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
 use crate::mcp::server::{http, stdio};
+use crate::transport::bearer::BearerToken;
 use crate::transport::serve::BoundServer;
 use axum::Router;
 use axum::http::request::Parts;
@@ -142,14 +143,14 @@ impl Server {
     /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any port, or
     /// `name:port`. The check stops web pages that reach the server through a domain name that resolves to this machine.
     pub fn allow_hosts(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.with(|settings| settings.allowed.hosts = Some(hosts.into_iter().map(Into::into).collect()))
+        self.with(|settings| settings.access.hosts = Some(hosts.into_iter().map(Into::into).collect()))
     }
 
     /// Sets the allowed values of the `Origin` header, in place of the loopback names: `https://name` for the default
     /// port of the scheme, `https://name:port`, or `https://name:*` for any port. A request without `Origin` is allowed,
     /// as browsers always send it.
     pub fn allow_origins(self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.with(|settings| settings.allowed.origins = Some(origins.into_iter().map(Into::into).collect()))
+        self.with(|settings| settings.access.origins = Some(origins.into_iter().map(Into::into).collect()))
     }
 
     /// Sets the function that returns the principal of an HTTP request, such as the signed-in user that a layer of the
@@ -170,9 +171,17 @@ impl Server {
         self.with(|settings| settings.find_principal = Some(Arc::new(find)))
     }
 
-    /// Serves requests for which [`principal`](Self::principal) returns `None`. Defaults to false.
+    /// Sets the token that each HTTP request has to send as `Authorization: Bearer ..`: at least 16 visible ASCII
+    /// characters. The server keeps its hash only, and serves no request if the text is not a token. For one token a user,
+    /// use [`principal`](Self::principal).
+    pub fn bearer_token(self, token: impl AsRef<str>) -> Self {
+        self.with(|settings| settings.access.token = Some(BearerToken::new(token.as_ref())))
+    }
+
+    /// Serves requests for which [`principal`](Self::principal) returns `None`, and allows an address that other machines
+    /// can reach without a token and a principal. Defaults to false.
     pub fn allow_anonymous(self, yes: bool) -> Self {
-        self.with(|settings| settings.allow_anonymous = yes)
+        self.with(|settings| settings.access.allow_anonymous = yes)
     }
 
     /// Sets a function that configures each session before it is opened, such as its user data.
@@ -216,11 +225,14 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Returns an error if the address is not a loopback address and [`allow_hosts`](Self::allow_hosts) is not set.
+    /// Returns an error if the text of the token is not one, or if the address is not a loopback address and
+    /// [`allow_hosts`](Self::allow_hosts), or all of [`bearer_token`](Self::bearer_token), [`principal`](Self::principal)
+    /// and [`allow_anonymous`](Self::allow_anonymous), are not set.
     pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
         let settings = &self.state.settings;
         let (shutdown, limits) = (settings.shutdown.clone(), settings.limits.clone());
-        settings.allowed.bind(address, self.router(), &settings.path, shutdown, limits).await
+        let finds_principal = settings.find_principal.is_some();
+        settings.access.bind(address, self.router(), &settings.path, shutdown, limits, finds_principal).await
     }
 
     /// Binds an address and serves until [`shutdown`](Self::shutdown).

@@ -28,7 +28,7 @@ impl Client {
         if let Some(find) = &settings.find_principal {
             match find(parts) {
                 Some(principal) => return Some(Self::Principal(principal.into())),
-                None if !settings.allow_anonymous => return None,
+                None if !settings.access.allow_anonymous => return None,
                 None => {}
             }
         }

@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) fn router(state: &ServerState) -> Router {
     let (state, settings) = (Arc::new(state.clone()), &state.settings);
     let sessions = Arc::new(HttpSessions::new(settings));
-    // `AllowedHosts` has a stricter check of both headers.
+    // `AccessRules` have a stricter check of both headers.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
@@ -41,7 +41,7 @@ pub(crate) fn router(state: &ServerState) -> Router {
     let factory = move || Ok(Connection::over_http(Arc::clone(&state), Arc::clone(&shared)));
     let service = StreamableHttpService::new(factory, sessions, config);
     let router = Router::new().route_service(&settings.path, service).layer(from_fn_with_state(gate, check_request));
-    settings.allowed.clone().guard(router)
+    settings.access.clone().guard(router)
 }
 
 struct Gate {

@@ -1,7 +1,7 @@
 //! The sessions of clients, and the settings and data that all connections of a server share.
 
 use crate::mcp::server::client::{Client, OpenSessions};
-use crate::transport::host_check::AllowedHosts;
+use crate::transport::access::AccessRules;
 use crate::transport::serve::HttpLimits;
 use axum::http::request::Parts;
 use rmcp::model::ProtocolVersion;
@@ -51,9 +51,8 @@ pub(crate) struct Settings {
     pub(crate) limits: HttpLimits,
     pub(crate) path: String,
     pub(crate) trust_baggage: bool,
-    pub(crate) allowed: AllowedHosts,
+    pub(crate) access: AccessRules,
     pub(crate) find_principal: Option<Arc<FindPrincipal>>,
-    pub(crate) allow_anonymous: bool,
     pub(crate) configure_session: Option<Arc<ConfigureSession>>,
     pub(crate) shutdown: CancellationToken,
 }
@@ -73,9 +72,8 @@ impl Default for Settings {
             limits: HttpLimits::default(),
             path: "/mcp".to_owned(),
             trust_baggage: false,
-            allowed: AllowedHosts::default(),
+            access: AccessRules::default(),
             find_principal: None,
-            allow_anonymous: false,
             configure_session: None,
             shutdown: CancellationToken::new(),
         }

@@ -1,8 +1,9 @@
-//! The check of the `Host` and `Origin` headers of their requests, on every method.
+//! The check of the `Host`, `Origin` and `Authorization` headers of a server's requests, on every method.
 //!
 //! A web page can let its domain name resolve to this machine, so a request from a local address may still come from a
 //! web page (RUSTSEC-2026-0189).
 
+use crate::transport::bearer::BearerToken;
 use crate::transport::serve::{BoundServer, HttpLimits};
 use axum::Router;
 use axum::extract::{Request, State};
@@ -16,20 +17,27 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tool_core::CancellationToken;
 
-/// The hosts and origins that a program allows. `None` allows the loopback names.
+/// The hosts, the origins and the clients that a program allows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AllowedHosts {
+pub(crate) struct AccessRules {
+    /// `None` allows the loopback names.
     pub(crate) hosts: Option<Vec<String>>,
+    /// `None` allows the loopback names.
     pub(crate) origins: Option<Vec<String>>,
+    /// The token that each request has to send.
+    pub(crate) token: Option<BearerToken>,
+    /// True if clients that the server does not know may use it, from other machines too.
+    pub(crate) allow_anonymous: bool,
 }
 
-impl AllowedHosts {
+impl AccessRules {
     /// Adds the check to all routes of a router.
     pub(crate) fn guard(self, router: Router) -> Router {
         router.layer(from_fn_with_state(Arc::new(self), check_request))
     }
 
-    /// Binds an address for a router. An address that other machines can reach needs `hosts`.
+    /// Binds an address for a router. An address that other machines can reach needs `hosts`, and a check of the clients: a
+    /// token or, with `finds_principal`, that of the router.
     pub(crate) async fn bind(
         &self,
         address: SocketAddr,
@@ -37,13 +45,32 @@ impl AllowedHosts {
         path: &str,
         shutdown: CancellationToken,
         limits: HttpLimits,
+        finds_principal: bool,
     ) -> io::Result<BoundServer> {
-        if !address.ip().is_loopback() && self.hosts.is_none() {
-            let message = format!("other machines can reach {address}; set `allow_hosts` to the names of the server");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        let problems = self.problems(address, finds_principal);
+        if !problems.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problems.join("; ")));
         }
         let listener = TcpListener::bind(address).await?;
         Ok(BoundServer { listener, router, path: path.to_owned(), shutdown, limits })
+    }
+
+    /// Returns all reasons not to serve on an address.
+    fn problems(&self, address: SocketAddr, finds_principal: bool) -> Vec<String> {
+        let mut problems = self.token.as_ref().and_then(BearerToken::problem).into_iter().collect::<Vec<_>>();
+        if address.ip().is_loopback() {
+            return problems;
+        }
+        if self.hosts.is_none() {
+            problems.push(format!("other machines can reach {address}; set `allow_hosts` to the names of the server"));
+        }
+        if self.token.is_none() && !finds_principal && !self.allow_anonymous {
+            problems.push(format!(
+                "every client that reaches {address} could use the server; set `bearer_token`, or \
+                 `allow_anonymous(true)` if that is intended"
+            ));
+        }
+        problems
     }
 
     /// Checks a request. Returns the reason if it is refused.
@@ -104,14 +131,18 @@ impl AllowedHosts {
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-async fn check_request(State(allowed): State<Arc<AllowedHosts>>, request: Request, next: Next) -> Response {
-    match allowed.check(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(reason) => {
-            tracing::warn!(reason, "refused a request");
-            (StatusCode::FORBIDDEN, format!("Forbidden: {reason}")).into_response()
-        }
+async fn check_request(State(rules): State<Arc<AccessRules>>, request: Request, next: Next) -> Response {
+    if let Err(reason) = rules.check(request.uri(), request.headers()) {
+        tracing::warn!(reason, "refused a request");
+        return (StatusCode::FORBIDDEN, format!("Forbidden: {reason}")).into_response();
     }
+    if rules.token.as_ref().is_some_and(|token| !token.is_in(request.headers())) {
+        tracing::warn!(reason = "missing or wrong token", "refused a request");
+        let (scheme, message) =
+            ([(header::WWW_AUTHENTICATE, "Bearer")], "Unauthorized: send the server's bearer token");
+        return (StatusCode::UNAUTHORIZED, scheme, message).into_response();
+    }
+    next.run(request).await
 }
 
 fn port(scheme: &str, host: &Authority) -> Option<u16> {
