@@ -8,9 +8,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use tool_core::Mode;
-use tool_core::session::{BudgetLimit, Refusal, StateChange, Verdict};
+use tool_core::session::{BudgetLimit, CapAmount, CapScope, Policy, Refusal, StateChange, Verdict};
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{Ask, HOUR, Session, entry, open, opening, settlement, waiting};
+use tool_core::trace::Cost;
 
 const PART: &str = "TOOL_ADAPTERS_PART";
 const PREFIX: &str = "TOOL_ADAPTERS_PREFIX";
@@ -33,6 +34,7 @@ async fn plays_its_part() {
     let session = session(&redis).await;
     match part.as_str() {
         "race" => race(&session).await,
+        "spend" => spend(&session).await,
         "die" => count_until_killed(&session).await,
         part => panic!("there is no part {part}"),
     }
@@ -51,6 +53,39 @@ async fn race(session: &Session) {
     for _ in 0..16 {
         let (session, call) = (Arc::clone(&session), call.clone());
         racers.spawn(async move { session.pass(CALLS / 16, &call).await });
+    }
+    say(racers.join_all().await.into_iter().sum::<u32>());
+}
+
+/// The racers of a process that spend.
+const SPENDERS: u32 = 8;
+
+/// A call under a cap of 100 units on the cost of the principal.
+fn capped() -> Ask {
+    let cap = Cost::micros(LIMIT.into());
+    let policy = Policy::text().max_cost(CapScope::Principal, Some(cap));
+    Ask { caps: policy.caps().cloned(), ..Ask::default() }
+}
+
+/// On request, asks 8,000 times, spends one unit for each call that passes, and reports how many did.
+async fn spend(session: &Session) {
+    say("ready");
+    std::io::stdin().read_exact(&mut [0]).expect("the word to begin");
+    let mut racers = JoinSet::new();
+    for _ in 0..SPENDERS {
+        let (session, call) = (session.clone(), capped());
+        racers.spawn(async move {
+            let mut passed = 0;
+            for _ in 0..CALLS / SPENDERS {
+                if session.passes(&call).await {
+                    let mut spent = settlement(&[], &[]);
+                    (spent.spent.cost, spent.caps) = (Cost::micros(1), call.caps.as_ref());
+                    session.settle(spent).await;
+                    passed += 1;
+                }
+            }
+            passed
+        });
     }
     say(racers.join_all().await.into_iter().sum::<u32>());
 }
@@ -109,6 +144,25 @@ async fn exactly_the_limit_passes_of_16000_calls_of_two_processes() {
     let next = Ask::within(|limits| limits.max_calls = Some(LIMIT));
     let spent = Refusal::Budget { limit: BudgetLimit::Total, used: LIMIT, of: LIMIT };
     assert_eq!(session(&redis).await.admit(&next).await, Verdict::Refused(spent));
+}
+
+// R-B6: a cost is known after its call, so that the calls which run when the cap is reached may exceed it.
+#[tokio::test]
+async fn two_processes_exceed_a_cap_by_running_calls_at_most() {
+    let Some(redis) = Redis::on_server() else { return };
+    let mut others = [Other::start(&redis, "spend"), Other::start(&redis, "spend")];
+    for other in &mut others {
+        assert_eq!(other.hear().as_deref(), Some("ready"));
+    }
+    for other in &mut others {
+        other.input.write_all(b"!").expect("it listens");
+    }
+    let passed = others.each_mut().map(|other| other.hear().and_then(|passed| passed.parse::<u32>().ok()));
+    assert!(others.map(|mut other| other.process.wait().expect("it ends").success()).iter().all(|ended| *ended));
+    let passed = passed.into_iter().flatten().sum::<u32>();
+    assert!((LIMIT..LIMIT + 2 * SPENDERS).contains(&passed), "{passed} of 16,000");
+    let Verdict::Refused(Refusal::Cap(cap)) = session(&redis).await.admit(&capped()).await else { panic!("a cap") };
+    assert_eq!(cap.used, CapAmount::Cost(Cost::micros(passed.into())), "each unit was charged");
 }
 
 // R-C3

@@ -7,9 +7,10 @@ use std::future::poll_fn;
 use std::pin::pin;
 use tokio::sync::Mutex;
 use tool_core::Mode;
-use tool_core::session::{ApprovalRequest, Charge, StateChange};
+use tool_core::session::{ApprovalRequest, CapScope, Charge, Policy, StateChange};
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{Ask, HOUR, answered, entry, open, opening, settlement, waiting};
+use tool_core::trace::Cost;
 
 /// Forgetting all scripts makes every store ask twice: not while trips are counted.
 static SCRIPTS: Mutex<()> = Mutex::const_new(());
@@ -136,8 +137,11 @@ async fn no_late_operation_leaves_a_key_that_does_not_expire() {
         orders = orders.into_iter().flat_map(inserted).collect();
     }
     assert_eq!(orders.len(), 720);
+    let policy = Policy::text().max_cost(CapScope::Principal, Some(Cost::micros(1)));
     for (number, order) in orders.iter().enumerate() {
-        let opened = open(&store, &opening(&number.to_string(), Mode::Voice)).await;
+        let mut request = opening(&number.to_string(), Mode::Voice);
+        request.principal = format!("user:{number}").into();
+        let opened = open(&store, &request).await;
         let session = opened.expect("the session opens");
         for operation in order.iter().chain([&3]) {
             match operation {
@@ -145,7 +149,11 @@ async fn no_late_operation_leaves_a_key_that_does_not_expire() {
                 1 => session.keep_call(&answered(1)).await,
                 2 => drop(session.asks(&ApprovalRequest::new(&waiting(1), HOUR)).await),
                 3 => session.end().await,
-                4 => session.settle(settlement(&[StateChange::AudioSuppressed(true)], &[])).await,
+                4 => {
+                    let mut spent = settlement(&[StateChange::AudioSuppressed(true)], &[]);
+                    (spent.spent.cost, spent.caps) = (Cost::micros(1), policy.caps());
+                    session.settle(spent).await;
+                }
                 _ => drop(session.turn().await),
             }
         }

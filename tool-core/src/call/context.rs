@@ -11,8 +11,9 @@ use crate::json::nested::unless_too_deep;
 use crate::text::Name;
 use crate::trace;
 use crate::trace::cost::Cost;
+use crate::trace::instrumented::WithSpan;
 use crate::trace::record::SpanKind;
-use crate::trace::span;
+use crate::trace::span::{self, OpenSpan};
 use crate::trace::usage::ModelUsage;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -74,6 +75,8 @@ pub(crate) struct CallContext {
     pub(crate) uninterruptible: AtomicBool,
     /// The number of calls that the tool itself has made.
     pub(crate) nested_calls: AtomicU32,
+    /// The span of a call under caps, for work that is in no span, such as a task that was spawned without one.
+    pub(crate) span: OnceLock<Arc<OpenSpan>>,
     /// The pending approvals of these calls. The host gets them with the response; the tool must not, as it might repeat a
     /// token to the model.
     pub(crate) confirmations: OnceLock<Box<Mutex<Vec<Confirmation>>>>,
@@ -217,7 +220,11 @@ impl RunContext {
         let call = ToolCall::new(format!("{}.{number}", self.call_id().unwrap_or_default()), name, arguments);
         let depth = self.call.call.as_ref().map_or(0, ToolCall::depth) + 1;
         match self.session_handle() {
-            Some(session) => self.keep_confirmations(session.call(call.at_depth(depth)).await),
+            Some(session) => {
+                let span = self.call.span.get().filter(|_| span::current().is_none());
+                let call = session.call(call.at_depth(depth));
+                self.keep_confirmations(WithSpan::new(span.cloned(), call).await)
+            }
             None => ToolResponse::outside_session(&call),
         }
     }
@@ -265,7 +272,10 @@ impl RunContext {
     /// Records in a new span of this tool where the call itself has no span.
     fn in_tool_span(&self, record: impl FnOnce()) {
         match self.tool.as_deref() {
-            Some(tool) if span::current().is_none() => trace::in_scope(SpanKind::Tool, tool.to_owned(), record),
+            Some(tool) if span::current().is_none() => {
+                let _inside = self.call.span.get().map(span::enter);
+                trace::in_scope(SpanKind::Tool, tool.to_owned(), record);
+            }
             _ => record(),
         }
     }

@@ -4,6 +4,7 @@
 pub(crate) mod agent_loop;
 pub(crate) mod approvals;
 pub(crate) mod builder;
+pub(crate) mod caps;
 pub(crate) mod handle;
 pub(crate) mod hooks;
 pub(crate) mod inner;
@@ -27,6 +28,7 @@ pub use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, without_notes,
 };
 pub use crate::session::builder::SessionBuilder;
+pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::hooks::{Hook, HookFuture, HookedCall, Next};
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};

@@ -2,8 +2,11 @@
 
 use crate::call::Mode;
 use crate::session::approvals::ApprovalLimits;
+use crate::session::caps::{CapScope, SpendingCaps};
 use crate::tool::Category;
 use crate::trace::Redaction;
+#[cfg(feature = "trace")]
+use crate::trace::cost::Cost;
 use std::time::Duration;
 
 /// The settings of a session: budgets, deadlines, loop detection, confirmation, and lifetimes.
@@ -40,6 +43,8 @@ pub struct Policy {
     pub(crate) context_window: u64,
     pub(crate) call_history: usize,
     pub(crate) keep_calls_for: Duration,
+    /// `None` in most policies, so that calls need not look for caps.
+    pub(crate) caps: Option<Box<SpendingCaps>>,
 }
 
 /// The limits of a turn, which the session store enforces. `None` means no limit.
@@ -136,6 +141,7 @@ impl Policy {
             context_window: 1_000_000,
             call_history: 16 * 1_024,
             keep_calls_for: Duration::from_hours(1),
+            caps: None,
         }
     }
 
@@ -212,6 +218,52 @@ impl Policy {
             Category::Utility => self.limits.utility = calls,
         }
         self
+    }
+
+    /// Sets the cost that the calls of a scope may have in total: of the models and services that tools use, as
+    /// [`trace::record`](crate::trace::record), [`observe`](crate::trace::observe) and
+    /// [`RunContext::record_cost`](crate::RunContext::record_cost) learn of it. Defaults to no cap.
+    ///
+    /// A call is refused once its turn, its session or its principal has used the cap. A call that costs more than was left
+    /// when it began is cancelled. A cost is known after it arose, so a scope may exceed its cap by what the calls cost that
+    /// ran at the same time. Models without a price count as free. The model that leads the conversation does not count.
+    /// Sessions under such a cap have spans.
+    ///
+    /// ```
+    /// use tool_core::Policy;
+    /// use tool_core::session::CapScope;
+    /// use tool_core::trace::Cost;
+    ///
+    /// let policy = Policy::text()
+    ///     .max_cost(CapScope::Call, Some(Cost::micros(50_000)))
+    ///     .max_cost(CapScope::Principal, Some(Cost::micros(5_000_000)));
+    /// assert_eq!(policy.caps().and_then(|caps| caps.cost(CapScope::Call)), Some(Cost::micros(50_000)));
+    /// ```
+    #[cfg(feature = "trace")]
+    pub fn max_cost(mut self, scope: CapScope, cost: Option<Cost>) -> Self {
+        self.caps.get_or_insert_default().set_cost(scope, cost);
+        self
+    }
+
+    /// Sets the time for which the calls of a scope may run in total. Defaults to no cap.
+    ///
+    /// A call is refused once its turn, its session or its principal has used the cap, and otherwise ends when what was left
+    /// has passed. Calls that run at the same time count one by one; a call that a tool makes runs in the time of that tool.
+    pub fn max_time(mut self, scope: CapScope, time: Option<Duration>) -> Self {
+        self.caps.get_or_insert_default().set_time(scope, time);
+        self
+    }
+
+    /// Sets the time after which the cost and time of a principal count from zero again. It begins with the first call that
+    /// is charged. Defaults to a day.
+    pub fn principal_window(mut self, window: Duration) -> Self {
+        self.caps.get_or_insert_default().window = window;
+        self
+    }
+
+    /// Returns the caps on cost and time, if any were set.
+    pub fn caps(&self) -> Option<&SpendingCaps> {
+        self.caps.as_deref()
     }
 
     /// Sets whether the instructions of a session in `mode` contain full guides or their summaries. Defaults to full

@@ -8,6 +8,7 @@ use crate::trace::record::{SpanEnd, SpanKind};
 use crate::trace::span::{NewSpan, OpenSpan, RECORDED, RECORDED_BY_ID, TraceContext, current, open_in};
 use crate::trace::usage::{ModelUsage, RecentResponses, TokenUsage};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// Records what a response of a model used.
@@ -32,6 +33,7 @@ pub fn record_cost(service: impl Into<Cow<'static, str>>, cost: Cost) {
     if let Some(entry) = site.pay(CostEntry::new(used, Some(cost), false), false) {
         site.open_root(entry);
     }
+    site.report_cost();
 }
 
 fn add_response(mut used: ModelUsage, observed: bool) {
@@ -50,6 +52,7 @@ fn add_response(mut used: ModelUsage, observed: bool) {
         if let Some(entry) = unpaid {
             site.open_root(entry);
         }
+        site.report_cost();
     }
 }
 
@@ -57,6 +60,8 @@ fn add_response(mut used: ModelUsage, observed: bool) {
 struct UsageSite {
     trace: Arc<TraceContext>,
     span: Option<Arc<OpenSpan>>,
+    /// The picodollars that were added, less those of observations that were replaced.
+    cost: Cell<i128>,
 }
 
 impl UsageSite {
@@ -64,12 +69,31 @@ impl UsageSite {
     fn current() -> Option<Self> {
         cfg!(feature = "trace").then(|| {
             let span = current();
-            Self { trace: TraceContext::of(span.as_ref()), span }
+            Self { trace: TraceContext::of(span.as_ref()), span, cost: Cell::new(0) }
         })
     }
 
     fn chain(&self) -> impl Iterator<Item = &OpenSpan> {
         self.span.iter().flat_map(|span| span.chain())
+    }
+
+    /// Changes the costs of a span, and notes by how much.
+    fn change_costs<T>(&self, span: &OpenSpan, change: impl FnOnce(&mut Vec<CostEntry>) -> T) -> Option<T> {
+        span.change(|details| {
+            let before = picodollars(&details.costs);
+            let changed = change(&mut details.costs);
+            self.cost.set(self.cost.get() + picodollars(&details.costs) - before);
+            changed
+        })
+    }
+
+    /// Passes the cost to the meters of the spans around, the nearest first.
+    fn report_cost(&self) {
+        if self.cost.get() != 0 {
+            for (at, meter) in self.chain().filter_map(OpenSpan::meter).enumerate() {
+                meter.add(self.cost.get(), at == 0);
+            }
+        }
     }
 
     /// Returns the model request that is being answered. A tool inside of a request is not answering it.
@@ -97,7 +121,7 @@ impl UsageSite {
         let Some(id) = &used.response_id else { return true };
         let is_new = responses.insert(used);
         responses.insert_recorded(id);
-        let remove_observed = |span: &OpenSpan| span.change(|details| remove_observed(&mut details.costs, id));
+        let remove_observed = |span: &OpenSpan| self.change_costs(span, |costs| remove_observed(costs, id));
         let replaces = self.chain().any(|span| remove_observed(span).unwrap_or(false));
         is_new || replaces
     }
@@ -116,15 +140,16 @@ impl UsageSite {
         for payer in payers {
             let of_request = request.is_some_and(|request| std::ptr::eq(request, payer));
             // A span that another thread has just closed does not pay.
-            payer.change(|details| {
+            self.change_costs(payer, |costs| {
                 if let Some(entry) = unpaid.take() {
-                    add_entry(&mut details.costs, CostEntry { of_request, ..entry }, recorded && of_request);
+                    add_entry(costs, CostEntry { of_request, ..entry }, recorded && of_request);
                 }
             });
             if unpaid.is_none() {
                 break;
             }
         }
+        self.cost.set(self.cost.get() + picodollars(unpaid.as_slice()));
         unpaid
     }
 
@@ -148,6 +173,10 @@ impl UsageSite {
             }
         }
     }
+}
+
+fn picodollars(costs: &[CostEntry]) -> i128 {
+    costs.iter().filter_map(|entry| entry.cost).map(|cost| i128::from(cost.picodollars())).sum()
 }
 
 /// Maximum number of entries of one span. Further uses are added to an entry of the same model.

@@ -100,6 +100,16 @@ impl fmt::Display for Cost {
     }
 }
 
+/// A receiver of the costs of a span and of the spans inside of it.
+pub(crate) trait CostMeter: Send + Sync {
+    /// Adds a cost, or takes one back that was observed and is now recorded. `is_nearest` is true if no meter is nearer to
+    /// what caused the cost.
+    fn add(&self, picodollars: i128, is_nearest: bool);
+
+    /// Returns true if the costs exceed what they may be.
+    fn is_over(&self) -> bool;
+}
+
 /// A price table for models.
 pub trait Pricing: Send + Sync {
     /// Returns the cost of a response, or `None` for a model without a known price.

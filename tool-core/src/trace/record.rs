@@ -1,7 +1,7 @@
 //! The record of a span: its kind, status, error, times and costs.
 
 use crate::text::{Name, truncate};
-use crate::trace::cost::{Cost, CostEntry};
+use crate::trace::cost::{Cost, CostEntry, CostMeter};
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::propagation::DistributedContext;
 use serde::{Deserialize, Serialize};
@@ -131,6 +131,8 @@ impl From<SpanError> for SpanEnd {
 pub(crate) struct SpanDetails {
     pub(crate) costs: Vec<CostEntry>,
     pub(crate) attributes: Vec<(&'static str, Value)>,
+    /// The receiver of the span's costs, which stays when the span is closed: work that outlives the span has costs too.
+    pub(crate) meter: Option<Arc<dyn CostMeter>>,
 }
 
 /// Maximum number of attributes of a span.

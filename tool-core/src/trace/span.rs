@@ -5,6 +5,7 @@
 
 use crate::text::Name;
 use crate::trace::collector::{Collector, ParentSpan, is_started, process_collector};
+use crate::trace::cost::CostMeter;
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::propagation::DistributedContext;
 use crate::trace::record::{NodeState, SpanDetails, SpanEnd, SpanKind, SpanRecord, SpanStatus, now};
@@ -164,13 +165,22 @@ impl OpenSpan {
     pub(crate) fn close(&self, end: SpanEnd, call_id: Option<Arc<str>>) -> Option<SpanRecord> {
         let mut details = self.details.lock();
         self.set(CLOSED);
-        let details = details.take().map(|details| Arc::new(*details));
+        let mut ended = details.take();
+        if let Some(meter) = ended.as_mut().and_then(|ended| ended.meter.take()) {
+            *details = Some(Box::new(SpanDetails { meter: Some(meter), ..SpanDetails::default() }));
+        }
+        let details = ended.map(|details| Arc::new(*details));
         Some(SpanRecord { call_id, error: end.error, details, status: end.status, ..self.record()? })
+    }
+
+    /// Returns the receiver of the span's costs, also of a closed span.
+    pub(crate) fn meter(&self) -> Option<Arc<dyn CostMeter>> {
+        self.details.lock().as_ref()?.meter.clone()
     }
 
     /// Returns a record of the span so far; `None` for an anchor and for a closed span.
     pub(crate) fn snapshot(&self) -> Option<SpanRecord> {
-        let details = self.change(|details| Arc::new(details.clone()))?;
+        let details = self.change(|details| Arc::new(SpanDetails { meter: None, ..details.clone() }))?;
         Some(SpanRecord { details: Some(details), ..self.record()? })
     }
 

@@ -9,6 +9,7 @@ mod support_log;
 mod approvals;
 mod budgets;
 mod cancel;
+mod caps;
 mod confirm;
 mod context;
 mod deadlines;

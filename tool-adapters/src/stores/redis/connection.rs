@@ -139,17 +139,19 @@ fn tls_problem(error: &RedisError) -> Option<String> {
     cause.downcast_ref::<rustls::Error>().map(ToString::to_string)
 }
 
-/// The keys of a session in the order in which the scripts take them, and then that of the slots. All keys of a store have
-/// one hash tag, so that a script may use several of them in a cluster too, which keeps them on one server.
-pub(crate) struct SessionKeys(pub(crate) [String; 10]);
+/// The keys of a session in the order in which the scripts take them, and then that of the slots and that of the amounts of the
+/// principal. All keys of a store have one hash tag, so that a script may use several of them in a cluster too, which keeps
+/// them on one server.
+pub(crate) struct SessionKeys(pub(crate) [String; 11]);
 
 impl SessionKeys {
-    pub(crate) fn new(prefix: &str, id: &str) -> Self {
-        let session = format!("{}:{}", hash_tag(prefix), escaped(id).replace(':', "%3A"));
+    pub(crate) fn new(prefix: &str, id: &str, principal: &str) -> Self {
+        let named = |name: &str| format!("{}:{}", hash_tag(prefix), escaped(name).replace(':', "%3A"));
+        let session = named(id);
         let key = |part| format!("{session}:{part}");
         let [one, two, three, four, five, six, seven, eight, nine] =
             ["session", "turn", "state", "audit", "pending", "waiting", "young", "old", "calls"].map(key);
-        Self([one, two, three, four, five, six, seven, eight, nine, slots_key(prefix)])
+        Self([one, two, three, four, five, six, seven, eight, nine, slots_key(prefix), named(principal) + ":spent"])
     }
 
     /// Reads the calls of the session that is or was open last under the id, or `only` those of one incarnation.
@@ -158,7 +160,7 @@ impl SessionKeys {
         connection: &Connection,
         only: Option<&str>,
     ) -> Result<Vec<SessionCall>, StoreError> {
-        let [.., calls, _] = &self.0;
+        let [.., calls, _, _] = &self.0;
         let (calls,): (Vec<String>,) = connection.pipeline(redis::pipe().lrange(calls, 0, -1)).await?;
         let calls = calls.iter().map(|kept| split_incarnation(kept));
         let own = calls.filter(|(incarnation, _)| only.is_none_or(|only| only == *incarnation));
@@ -232,7 +234,7 @@ impl SessionSlots {
             is_changed = true;
             let mut queries = redis::pipe();
             for member in &stale {
-                let keys = SessionKeys::new(&self.prefix, split_incarnation(member).1);
+                let keys = SessionKeys::new(&self.prefix, split_incarnation(member).1, "");
                 queries.pttl(keys.session()).hmget(keys.session(), &["incarnation", "ended"]);
             }
             let answers: Vec<redis::Value> = connection.pipeline(&queries).await?;
@@ -270,7 +272,7 @@ mod tests {
     #[test]
     fn keys_of_a_session_have_one_hash_tag() {
         for id in ["a", "", "}", "a}b{c", "{x}", "a:b", "\u{0}"] {
-            let keys = SessionKeys::new("app:prod", id);
+            let keys = SessionKeys::new("app:prod", id, id);
             let tags = keys.0.iter().map(|key| key.split('}').next()).collect::<Vec<_>>();
             assert!(tags.iter().all(|tag| *tag == tags[0] && tag.is_some_and(|tag| tag.len() > 1)), "{tags:?}");
         }
@@ -279,7 +281,7 @@ mod tests {
     #[test]
     fn no_two_sessions_have_the_same_key() {
         let pairs = [("a", "b:c"), ("a:b", "c"), ("a", "b%3Ac"), ("a", "b}"), ("a", "b%7D"), ("a}", "b"), ("", "a:b")];
-        let mut keys = pairs.map(|(prefix, id)| SessionKeys::new(prefix, id).session().to_owned()).to_vec();
+        let mut keys = pairs.map(|(prefix, id)| SessionKeys::new(prefix, id, "").session().to_owned()).to_vec();
         keys.extend(["a", "a:b", "a}", ""].map(slots_key));
         keys.sort();
         let all = keys.len();

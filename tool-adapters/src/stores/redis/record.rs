@@ -7,11 +7,14 @@ use crate::stores::redis::connection::{
 use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tool_core::serde::Serialize;
 use tool_core::session::{
-    Admission, ApprovalLimit, ApprovalRequest, ApprovalVerdict, AuditEntry, BudgetLimit, Charge, OpenRequest,
-    PendingCall, Refusal, SessionCall, SessionRecord, SessionState, Settlement, StateChange, StoreError, Turn, Verdict,
+    Admission, Allowance, ApprovalLimit, ApprovalRequest, ApprovalVerdict, AuditEntry, BudgetLimit, CapAmount,
+    CapScope, Charge, OpenRequest, PendingCall, Refusal, SessionCall, SessionRecord, SessionState, Settlement,
+    Spending, StateChange, StoreError, Turn, UsedCap, Verdict,
 };
+use tool_core::trace::Cost;
 use tool_core::{Category, serde_json};
 
 /// Maximum number of entries of the audit log that are kept.
@@ -105,13 +108,25 @@ impl SessionRecord for RedisRecord {
         for limit in [limits.repeated, limits.empty, call.max_calls, limits.category(call.category), limits.max_calls] {
             script.arg(limit.map_or_else(String::new, |limit| limit.to_string()));
         }
+        script.arg(u8::from(call.caps.is_some()));
+        if let Some(caps) = call.caps {
+            let costs = CapScope::STORED.map(|scope| caps.cost(scope).map(cost_number));
+            let times = CapScope::STORED.map(|scope| caps.time(scope).map(time_number));
+            for cap in costs.into_iter().chain(times) {
+                script.arg(cap.map_or_else(String::new, |cap| cap.to_string()));
+            }
+        }
         self.run(&script).await?.verdict(call.category)
     }
 
     async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
         let mut script = self.call(&SETTLE);
         script.arg(settlement.tool).arg(settlement.category.as_str()).arg(settlement.turn);
-        script.arg(u8::from(settlement.refund)).arg(u8::from(settlement.empty)).arg(2 * settlement.changes.len());
+        script.arg(u8::from(settlement.refund)).arg(u8::from(settlement.empty));
+        let Spending { cost, time } = settlement.spent;
+        let caps = settlement.caps.filter(|_| settlement.spent != Spending::default());
+        let window = caps.map_or_else(String::new, |caps| milliseconds(caps.principal_window()).to_string());
+        script.arg(cost_number(cost)).arg(time_number(time)).arg(window).arg(2 * settlement.changes.len());
         for change in settlement.changes {
             script.arg(&encode_change(change)?);
         }
@@ -203,18 +218,26 @@ struct ScriptAnswer {
 impl ScriptAnswer {
     /// Returns the decision about a call of a tool of `category`.
     fn verdict(&self, category: Category) -> Result<Verdict, StoreError> {
-        let (word, figures) = self.words.split_first().ok_or_else(unexpected_answer)?;
-        let figures = figures.iter().map(|figure| figure.parse::<u32>().map_err(|_| unexpected_answer()));
-        let figures = figures.collect::<Result<Vec<_>, _>>()?;
-        let budget = |limit, used, of| Ok(Verdict::Refused(Refusal::Budget { limit, used, of }));
-        match (word.as_str(), figures.as_slice()) {
-            ("admitted", []) => Ok(Verdict::Admitted { turn: self.turn }),
-            ("inactive", []) => Ok(Verdict::Inactive),
-            ("repeated", [count]) => Ok(Verdict::Refused(Refusal::Repeated(*count))),
-            ("empty", [count]) => Ok(Verdict::Refused(Refusal::Empty(*count))),
-            ("tool", [used, of]) => budget(BudgetLimit::Tool, *used, *of),
-            ("category", [used, of]) => budget(BudgetLimit::Category(category), *used, *of),
-            ("total", [used, of]) => budget(BudgetLimit::Total, *used, *of),
+        let words = self.words.iter().map(String::as_str).collect::<Vec<_>>();
+        let figure = |text: &str| text.parse::<u32>().map_err(|_| unexpected_answer());
+        let refused = |refusal| Ok(Verdict::Refused(refusal));
+        let budget = |limit, used, of| refused(Refusal::Budget { limit, used: figure(used)?, of: figure(of)? });
+        match words.as_slice() {
+            ["admitted"] => Ok(Verdict::Admitted { turn: self.turn }),
+            ["capped", cost, time] => {
+                let left =
+                    Allowance { cost: amount(cost)?.map(Cost::pico), time: amount(time)?.map(Duration::from_micros) };
+                Ok(Verdict::Capped { turn: self.turn, left: Box::new(left) })
+            }
+            ["inactive"] => Ok(Verdict::Inactive),
+            ["repeated", count] => refused(Refusal::Repeated(figure(count)?)),
+            ["empty", count] => refused(Refusal::Empty(figure(count)?)),
+            ["tool", used, of] => budget(BudgetLimit::Tool, used, of),
+            ["category", used, of] => budget(BudgetLimit::Category(category), used, of),
+            ["total", used, of] => budget(BudgetLimit::Total, used, of),
+            ["cap", scope, kind, used, of, window] => {
+                refused(Refusal::Cap(Box::new(used_cap(scope, kind, [used, of], window)?)))
+            }
             _ => Err(unexpected_answer()),
         }
     }
@@ -222,6 +245,41 @@ impl ScriptAnswer {
 
 fn unexpected_answer() -> StoreError {
     StoreError::new("the server sent an unexpected answer")
+}
+
+/// Returns a cost as the server has it: in picodollars, less than its greatest integer.
+fn cost_number(cost: Cost) -> u64 {
+    cost.picodollars().min(MAX_AMOUNT)
+}
+
+/// Returns a time as the server has it: in microseconds, less than its greatest integer.
+fn time_number(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(MAX_AMOUNT).min(MAX_AMOUNT)
+}
+
+/// The greatest amount that the scripts can add.
+const MAX_AMOUNT: u64 = 9_000_000_000_000_000_000;
+
+/// Reads an amount, or an empty text.
+fn amount(text: &str) -> Result<Option<u64>, StoreError> {
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|_| unexpected_answer()) }
+}
+
+/// Reads a cap that is used up. `window` has the milliseconds that are left of the principal's window, or less than zero.
+fn used_cap(scope: &str, kind: &str, amounts: [&str; 2], window: &str) -> Result<UsedCap, StoreError> {
+    let scope = match scope {
+        "turn" => CapScope::Turn,
+        "session" => CapScope::Session,
+        "principal" => CapScope::Principal,
+        _ => return Err(unexpected_answer()),
+    };
+    let [used, of] = amounts.map(|text| {
+        let amount = amount(text)?.unwrap_or_default();
+        let is_cost = kind == "cost";
+        Ok(if is_cost { CapAmount::Cost(Cost::pico(amount)) } else { CapAmount::Time(Duration::from_micros(amount)) })
+    });
+    let window = window.parse().ok().filter(|_| scope == CapScope::Principal);
+    Ok(UsedCap { scope, used: used?, of: of?, resets_in: window.map(Duration::from_millis) })
 }
 
 /// The changes of a session that the local copy does not have yet. Scripts return it beside their answer.

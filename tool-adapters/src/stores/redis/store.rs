@@ -85,7 +85,7 @@ impl RedisStore {
 
     /// Joins a session or opens it. Returns `None` if there is no slot for it.
     async fn try_open(&self, request: &OpenRequest) -> Result<Option<Arc<RedisRecord>>, OpenError> {
-        let keys = SessionKeys::new(&self.slots.prefix, request.id.as_str());
+        let keys = SessionKeys::new(&self.slots.prefix, request.id.as_str(), &request.principal);
         let incarnation = new_incarnation()?;
         let mut call = OPEN.key(&keys.0[..]);
         call.arg(&incarnation).arg("").arg(0).arg(&*request.principal).arg(&*request.agent);
@@ -129,7 +129,7 @@ impl SessionStore for RedisStore {
     }
 
     async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
-        SessionKeys::new(&self.slots.prefix, id.as_str()).calls(&self.connection, None).await
+        SessionKeys::new(&self.slots.prefix, id.as_str(), "").calls(&self.connection, None).await
     }
 }
 

@@ -2,8 +2,10 @@
 
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::{ErrorKind, ToolError};
+use crate::session::caps::{CapAmount, CapScope, UsedCap};
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::cx::{CallCx, session_over};
+use crate::session::pipeline::meter::CallMeter;
 use crate::session::running::RunningGuard;
 use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict};
 use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
@@ -112,7 +114,9 @@ impl<'a> AdmissionGate<'a> {
                 let admission = admission(&session, &tool, arguments, charge, now);
                 let verdict = session.record.admit_eventually(&admission).await;
                 let turn = match verdict {
-                    Ok(Verdict::Admitted { turn }) if spends_budget(charge) => Some(turn),
+                    Ok(Verdict::Admitted { turn } | Verdict::Capped { turn, .. }) if spends_budget(charge) => {
+                        Some(turn)
+                    }
                     _ => None,
                 };
                 (verdict, RefundGuard::new(&session, &tool, turn))
@@ -133,6 +137,13 @@ impl<'a> AdmissionGate<'a> {
             Ok(Verdict::Admitted { turn }) => {
                 if spends_budget(charge) {
                     self.turn.store(turn + 1, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+            Ok(Verdict::Capped { turn, left }) => {
+                if let Some(meter) = self.call.meter.as_ref().filter(|_| spends_budget(charge)) {
+                    self.turn.store(turn + 1, Ordering::Relaxed);
+                    meter.admitted(turn, *left, self.call.request.depth() > 0);
                 }
                 Ok(())
             }
@@ -235,6 +246,7 @@ fn admission<'a>(
         charge,
         limits: session.policy().limits(),
         max_calls: tool.definition().max_calls(),
+        caps: session.policy().caps(),
         now,
     }
 }
@@ -284,8 +296,11 @@ impl RefundGuard {
         *self.turn.lock() = None;
     }
 
-    /// Refunds the budget and waits for the store, unless the call has run.
-    pub(crate) async fn refund(mut self) {
+    /// Refunds the budget and waits for the store, unless the call has run. A call that has not run took no time.
+    pub(crate) async fn refund(mut self, meter: Option<&CallMeter>) {
+        if let Some(meter) = meter.filter(|_| self.turn.get_mut().is_some()) {
+            meter.did_not_run();
+        }
         if let Some(task) = self.start() {
             // The task continues if this future is dropped.
             let _ = task.await;
@@ -351,6 +366,25 @@ fn refusal_error(call: &CallCx<'_>, refusal: &Refusal) -> ToolError {
             );
             (ErrorKind::BudgetExceeded, message)
         }
+        Refusal::Cap(used) => (ErrorKind::BudgetExceeded, describe_cap(used)),
     };
     ToolError::new(kind, message, false)
+}
+
+/// Describes a cap that is used up to the model.
+fn describe_cap(cap: &UsedCap) -> String {
+    let amount = |amount: &CapAmount| match amount {
+        CapAmount::Cost(cost) => cost.to_string(),
+        CapAmount::Time(time) => format!("{} ms", time.as_millis()),
+    };
+    let (scope, resets) = match (cap.scope, cap.resets_in) {
+        (CapScope::Call, _) => ("this call", "it resets with the next call".to_owned()),
+        (CapScope::Turn, _) => ("the calls of this turn", "it resets at the next turn".to_owned()),
+        (CapScope::Session, _) => ("the calls of this session", "it resets with a new session".to_owned()),
+        (CapScope::Principal, Some(time)) => ("this user's calls", format!("it resets in {} s", time.as_secs() + 1)),
+        (CapScope::Principal, None) => ("this user's calls", "it does not reset".to_owned()),
+    };
+    let kind = if matches!(cap.of, CapAmount::Cost(_)) { "cost" } else { "time" };
+    let (used, of) = (amount(&cap.used), amount(&cap.of));
+    format!("budget exceeded: the {kind} of {scope} is {used} of {of}; {resets}. Answer with what you have.")
 }

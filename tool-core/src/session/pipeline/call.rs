@@ -2,21 +2,23 @@
 
 use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length};
 use crate::arguments::{Fingerprint, Problem};
-use crate::call::context::{CallContext, SessionHandle};
+use crate::call::context::{CallContext, RunContext, SessionHandle};
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::fresh_id;
+use crate::session::caps::SpendingCaps;
 use crate::session::hooks::{LayerStack, layer_error};
 use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
 use crate::session::pipeline::cx::{CallCx, canonical_sent_arguments, deadline, idempotency_key, session_over};
+use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::{execute, log_lines, record};
 use crate::session::store::Charge;
 use crate::session::updates::call_with_updates;
 use crate::tool::dispatch::{repair, report_nulls};
 use crate::tool::invocation::{Invocation, Rejection};
 use crate::tool::{FunctionTool, panic_guard};
-use crate::trace::span;
+use crate::trace::span::{self, OpenSpan};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -76,7 +78,7 @@ async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> Tool
 
 /// Makes a call, in a span and with log lines where they are wanted.
 async fn run(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    if span::is_wanted() {
+    if span::is_wanted() || session.policy().caps().is_some_and(SpendingCaps::have_cost) {
         let observed = log_lines::observe(session, call, |call| governed(session, call));
         Box::pin(observed).await
     } else {
@@ -107,13 +109,28 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
         owned_call = call;
         (&session.base, &owned_call)
     };
-    let cx = CallCx { session, tool, index, ctx, request: call, began, epoch };
+    let meter = session.policy().caps().map(|caps| metered(session, tool, caps, ctx));
+    let cx = CallCx { session, tool, index, ctx, request: call, began, epoch, meter };
     cx.run().await
+}
+
+/// Creates the meter of a call, and hands it to the call's span if costs are capped.
+#[cold]
+fn metered(session: &Arc<SessionInner>, tool: &FunctionTool, caps: &SpendingCaps, ctx: &RunContext) -> Arc<CallMeter> {
+    let meter = CallMeter::new(session, tool, caps);
+    if let Some(span) = span::current().filter(|_| caps.have_cost()) {
+        let own = Arc::clone(&meter);
+        span.change(|details| details.meter = Some(own));
+        if tool.definition().compiled.uses_context {
+            ctx.call_context().span.get_or_init(|| span);
+        }
+    }
+    meter
 }
 
 impl<'a> CallCx<'a> {
     async fn run(&self) -> ToolResponse {
-        if let Err(error) = self.check_mode().and_then(|()| self.check_depth()) {
+        if let Err(error) = self.check_mode().and_then(|()| self.check_depth()).and_then(|()| self.check_callers()) {
             return record::finish(self, None, self.answer().fail(error)).await;
         }
         let _permit = match self.acquire_permit().await {
@@ -146,6 +163,16 @@ impl<'a> CallCx<'a> {
             return Ok(());
         }
         let message = format!("tools may call tools {limit} deep; `{}` would be one too many", self.tool.name());
+        Err(ToolError::new(ErrorKind::BudgetExceeded, message, false))
+    }
+
+    /// Refuses a call of a tool that has cost more than it may, and has not been cancelled yet.
+    fn check_callers(&self) -> Result<(), ToolError> {
+        let is_over = |span: &Arc<OpenSpan>| span.chain().filter_map(OpenSpan::meter).any(|meter| meter.is_over());
+        if self.meter.is_none() || !span::current().as_ref().is_some_and(is_over) {
+            return Ok(());
+        }
+        let message = format!("budget exceeded: the tool that calls `{}` has cost more than it may", self.tool.name());
         Err(ToolError::new(ErrorKind::BudgetExceeded, message, false))
     }
 
@@ -232,7 +259,7 @@ impl<'a> CallCx<'a> {
 
     /// Answers a call whose context parameter could not be provided, so that the method did not run.
     async fn without_context(&self, gate: &AdmissionGate<'_>, error: ToolError) -> ToolResponse {
-        RefundGuard::new(self.session, self.tool, gate.turn()).refund().await;
+        RefundGuard::new(self.session, self.tool, gate.turn()).refund(self.meter.as_deref()).await;
         self.answer().fail(error)
     }
 

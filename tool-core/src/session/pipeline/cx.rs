@@ -3,7 +3,9 @@
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::context::CallContext;
 use crate::call::{ErrorKind, RunContext, ToolCall, ToolError, ToolResponse};
+use crate::session::caps::CapScope;
 use crate::session::inner::SessionInner;
+use crate::session::pipeline::meter::CallMeter;
 use crate::session::policy::Policy;
 use crate::session::running::{RunningCall, RunningGuard};
 use crate::text;
@@ -28,6 +30,8 @@ pub(crate) struct CallCx<'a> {
     pub(crate) began: Instant,
     /// The session's interruptions before the call began.
     pub(crate) epoch: u64,
+    /// The meter of a call under caps.
+    pub(crate) meter: Option<Arc<CallMeter>>,
 }
 
 impl<'a> CallCx<'a> {
@@ -58,7 +62,8 @@ impl<'a> CallCx<'a> {
     }
 
     pub(crate) fn deadline(&self) -> Instant {
-        deadline(self.session, self.tool, self.began)
+        let deadline = deadline(self.session, self.tool, self.began);
+        self.meter.as_ref().and_then(|meter| meter.until()).map_or(deadline, |until| deadline.min(until))
     }
 
     /// Returns the call's own part of the context, if the tool takes a context.
@@ -87,10 +92,23 @@ impl<'a> CallCx<'a> {
         ToolError::new(ErrorKind::Cancelled, message, false).unexpected()
     }
 
+    /// Returns the error of a call that has cost more than it may.
+    pub(crate) fn too_expensive(&self) -> ToolError {
+        let (cost, limit) = self.meter.as_ref().map(|meter| meter.cost()).unwrap_or_default();
+        let message = format!(
+            "budget exceeded: `{}` was cancelled, as it has cost {cost} and {limit} were left for it. Do not call it again \
+             with the same arguments; answer with what you have.",
+            self.tool.name()
+        );
+        ToolError::new(ErrorKind::BudgetExceeded, message, false).unexpected()
+    }
+
     /// Returns TIMEOUT, with what the call was doing and for how long.
     pub(crate) fn timed_out(&self, doing: &str) -> ToolError {
-        let (limit, taken) =
-            (time_limit(self.session, self.tool), Instant::now().saturating_duration_since(self.began));
+        let (limit, taken) = (
+            self.deadline().saturating_duration_since(self.began),
+            Instant::now().saturating_duration_since(self.began),
+        );
         let message = format!(
             "`{}` timed out after {} ms {doing}; its limit is {} ms",
             self.tool.name(),
@@ -134,7 +152,9 @@ impl<'a> CallCx<'a> {
 /// Returns the time that a call of the tool may take, including its waiting.
 #[inline]
 fn time_limit(session: &SessionInner, tool: &FunctionTool) -> Duration {
-    tool.definition().timeout().unwrap_or(session.policy().deadline)
+    let (policy, timeout) = (session.policy(), tool.definition().timeout());
+    let limit = timeout.unwrap_or(policy.deadline);
+    policy.caps().and_then(|caps| caps.time(CapScope::Call)).map_or(limit, |cap| limit.min(cap))
 }
 
 /// Returns the deadline of a call.

@@ -94,10 +94,16 @@ async fn wait_for<T>(
     mut future: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, ToolError> {
     let mut is_cancelled = pin!(running.token.cancelled());
+    let mut over_cost = pin!(call.meter.as_ref().map(|meter| meter.over.cancelled()));
     let mut deadline = pin!(sleep_until(call.deadline()));
     poll_fn(|cx| {
         if let Poll::Ready(value) = future.as_mut().poll(cx) {
             return Poll::Ready(Ok(value));
+        }
+        if let Some(over) = over_cost.as_mut().as_pin_mut()
+            && over.poll(cx).is_ready()
+        {
+            return Poll::Ready(Err(call.too_expensive()));
         }
         if is_cancelled.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(call.cancelled()));
@@ -193,13 +199,13 @@ pub(crate) async fn run_deferred(gate: &AdmissionGate<'_>, text: &str, validated
     let _claim = match prepare(call, &hooked, &refund).await {
         Ok(claim) => claim,
         Err(response) => {
-            refund.refund().await;
+            refund.refund(call.meter.as_deref()).await;
             return *response;
         }
     };
     let response = around(gate, &hooked, validated, &refund).await;
     // Without a free thread, or if a hook answered in its place, the call has not run.
-    refund.refund().await;
+    refund.refund(call.meter.as_deref()).await;
     record_end(call, &response).await;
     call.cache_result(text, &response);
     response

@@ -12,4 +12,5 @@ pub(crate) mod cx;
 pub(crate) mod execute;
 pub(crate) mod journal;
 pub(crate) mod log_lines;
+pub(crate) mod meter;
 pub(crate) mod record;

@@ -2,10 +2,11 @@
 
 use crate::call::Mode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall, random};
+use crate::session::caps::{Spending, SpendingCaps};
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 use crate::session::store::session_store::{
-    Admission, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+    Admission, Charge, OpenError, OpenRequest, Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
 use crate::session::store::turn_usage::TurnUsage;
 #[cfg(all(test, loom))]
@@ -35,6 +36,31 @@ struct OpenSessions {
     spare: Arc<SpareBytes>,
     /// The incarnation of the last session. The first is random, so that those of two stores differ.
     incarnation: Option<u128>,
+    principals: Arc<Mutex<PrincipalSpending>>,
+}
+
+/// The amounts of principals under caps, each with the end of its window.
+#[derive(Default)]
+struct PrincipalSpending {
+    windows: HashMap<Arc<str>, (Instant, Spending)>,
+    /// The number of windows at which those that have ended are removed.
+    sweep_at: usize,
+}
+
+impl PrincipalSpending {
+    fn of(&self, principal: &str, now: Instant) -> Option<(Instant, Spending)> {
+        self.windows.get(principal).filter(|(end, _)| *end > now).copied()
+    }
+
+    fn add(&mut self, principal: &Arc<str>, spent: Spending, window: Duration, now: Instant) {
+        if self.windows.len() >= self.sweep_at {
+            self.windows.retain(|_, (end, _)| *end > now);
+            self.sweep_at = 1_024.max(2 * self.windows.len());
+        }
+        let (end, mut sum) = self.of(principal, now).unwrap_or((time::after(now, window), Spending::default()));
+        sum += spent;
+        self.windows.insert(Arc::clone(principal), (end, sum));
+    }
 }
 
 /// The calls of a session that is over.
@@ -111,7 +137,7 @@ impl SessionStore for MemoryStore {
             }
         }
         let incarnation = sessions.next_incarnation();
-        let record = Arc::new(MemoryRecord::new(request, incarnation, now, &self.sessions, &sessions.spare));
+        let record = Arc::new(MemoryRecord::new(request, incarnation, now, &self.sessions, &sessions));
         if let Some(expired) = sessions.records.insert(request.id.shared(), Arc::clone(&record)) {
             sessions.keep_calls(&expired, now);
         }
@@ -148,6 +174,7 @@ pub struct MemoryRecord {
     principal: Arc<str>,
     agent: Arc<str>,
     incarnation: u128,
+    principals: Arc<Mutex<PrincipalSpending>>,
     /// The sessions among which the record is found while it is open.
     sessions: Weak<Mutex<OpenSessions>>,
 }
@@ -169,6 +196,8 @@ struct RecordState {
 struct Retained {
     pending: PendingCalls,
     audit: VecDeque<AuditEntry>,
+    spent_in_turn: Spending,
+    spent: Spending,
 }
 
 /// The audit entries that are kept.
@@ -179,8 +208,8 @@ impl MemoryRecord {
         request: &OpenRequest,
         incarnation: u128,
         now: Instant,
-        sessions: &Arc<Mutex<OpenSessions>>,
-        spare: &Arc<SpareBytes>,
+        store: &Arc<Mutex<OpenSessions>>,
+        sessions: &OpenSessions,
     ) -> Self {
         let state = RecordState {
             over: false,
@@ -195,12 +224,13 @@ impl MemoryRecord {
             state: Mutex::new(state),
             mode: request.mode,
             id: request.id.shared(),
-            log: Arc::new(CallLog::new(request.call_bytes, request.redaction.clone(), spare)),
+            log: Arc::new(CallLog::new(request.call_bytes, request.redaction.clone(), &sessions.spare)),
             keep_calls_for: request.keep_calls_for,
             principal: Arc::clone(&request.principal),
             agent: Arc::clone(&request.agent),
             incarnation,
-            sessions: Arc::downgrade(sessions),
+            principals: Arc::clone(&sessions.principals),
+            sessions: Arc::downgrade(store),
         }
     }
 
@@ -261,16 +291,57 @@ impl MemoryRecord {
         match self.touch(call.now) {
             None => Verdict::Inactive,
             Some(mut state) => match state.usage.admit(call) {
-                Ok(turn) => Verdict::Admitted { turn },
+                Ok(turn) => match call.caps {
+                    None => Verdict::Admitted { turn },
+                    Some(caps) => self.admit_within(caps, call, turn, &mut state),
+                },
                 Err(refusal) => Verdict::Refused(refusal),
             },
         }
+    }
+
+    /// Checks the caps of a call that the budgets admit, and refunds one that is refused.
+    #[cold]
+    fn admit_within(&self, caps: &SpendingCaps, call: &Admission<'_>, turn: u64, state: &mut RecordState) -> Verdict {
+        if matches!(call.charge, Charge::Free | Charge::Attempt) {
+            return Verdict::Admitted { turn };
+        }
+        let principal = self.principals.lock().of(&self.principal, call.now);
+        let resets_in = principal.map(|(end, _)| end.saturating_duration_since(call.now));
+        let (in_turn, in_session) =
+            state.retained.as_ref().map_or_else(Default::default, |retained| (retained.spent_in_turn, retained.spent));
+        let of_principal = principal.map_or_else(Spending::default, |(_, spent)| spent);
+        match caps.left([in_turn, in_session, of_principal], resets_in) {
+            Ok(left) => Verdict::Capped { turn, left: Box::new(left) },
+            Err(used) => {
+                if call.charge != Charge::Hold {
+                    let (tool, category) = (call.tool, call.category);
+                    let refund = Settlement { tool, category, turn, refund: true, ..Settlement::default() };
+                    state.usage.settle(&refund);
+                }
+                Verdict::Refused(Refusal::Cap(Box::new(used)))
+            }
+        }
+    }
+
+    /// Adds what a call has spent to the amounts of its turn, its session and its principal.
+    #[cold]
+    fn spend(&self, caps: &SpendingCaps, settlement: &Settlement<'_>, state: &mut RecordState) {
+        let (is_current, retained) = (settlement.turn == state.usage.turn(), state.retained());
+        retained.spent += settlement.spent;
+        if is_current {
+            retained.spent_in_turn += settlement.spent;
+        }
+        self.principals.lock().add(&self.principal, settlement.spent, caps.principal_window(), Instant::now());
     }
 
     /// Settles a call without waiting. Unless the session is over, the state changes apply whenever the call ends.
     pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) {
         let mut state = self.state.lock();
         state.usage.settle(settlement);
+        if let Some(caps) = settlement.caps.filter(|_| settlement.spent != Spending::default()) {
+            self.spend(caps, settlement, &mut state);
+        }
         if !state.over {
             state.change(settlement.changes);
         }
@@ -358,6 +429,9 @@ impl SessionRecord for MemoryRecord {
             return Ok(Turn { number: self.turn(), pending_message: None, ended: true });
         };
         let number = state.usage.next_turn();
+        if let Some(retained) = &mut state.retained {
+            retained.spent_in_turn = Spending::default();
+        }
         let pending_message = state.begin_turn(self.mode);
         let ended = state.state.ended;
         if ended {

@@ -4,6 +4,7 @@ use crate::arguments::fingerprint::Fingerprint;
 use crate::call::Mode;
 use crate::registry::RegistryErrors;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
+use crate::session::caps::{Allowance, Spending, SpendingCaps, UsedCap};
 use crate::session::journal::JournalError;
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::TurnLimits;
@@ -231,7 +232,8 @@ impl Eq for StoreError {}
 /// 1. A session that is over answers [`Verdict::Inactive`].
 /// 2. Unless the charge is [`Approved`](Charge::Approved), the attempt is counted and checked against the loop limits.
 /// 3. Unless the charge is [`Attempt`](Charge::Attempt), the call is checked against the budgets.
-/// 4. Unless the charge is [`Hold`](Charge::Hold), the budgets are charged.
+/// 4. Where it has caps, they are checked as well ([`SpendingCaps::left`]).
+/// 5. Unless the charge is [`Hold`](Charge::Hold), the budgets are charged.
 #[non_exhaustive]
 pub struct Admission<'a> {
     /// The tool's name.
@@ -248,6 +250,8 @@ pub struct Admission<'a> {
     pub limits: &'a TurnLimits,
     /// The calls of this tool that a turn may make.
     pub max_calls: Option<u32>,
+    /// The caps on cost and time, if there are any.
+    pub caps: Option<&'a SpendingCaps>,
     /// The time of the request, for stores that use this process's clock.
     pub now: Instant,
 }
@@ -277,6 +281,13 @@ pub enum Verdict {
         /// The number of the turn.
         turn: u64,
     },
+    /// The call, which has caps, may run in this turn and spend what is left of them.
+    Capped {
+        /// The number of the turn.
+        turn: u64,
+        /// The part of the caps that is left.
+        left: Box<Allowance>,
+    },
     /// The call may not run.
     Refused(Refusal),
     /// The session has ended or expired.
@@ -300,6 +311,8 @@ pub enum Refusal {
         /// The calls allowed.
         of: u32,
     },
+    /// A cap on cost or time is used up.
+    Cap(Box<UsedCap>),
 }
 
 /// A budget of a turn.
@@ -328,6 +341,11 @@ pub struct Settlement<'a> {
     pub refund: bool,
     /// True to count the result as empty.
     pub empty: bool,
+    /// The cost and the time of the call, to add to those of the turn, the session and the principal. A turn that is over
+    /// takes none, a session that is over may, and a principal always does.
+    pub spent: Spending,
+    /// The caps on cost and time. Without them nothing is spent.
+    pub caps: Option<&'a SpendingCaps>,
     /// The state changes of the tool's intents, in order.
     pub changes: &'a [StateChange],
     /// New entries of the audit log.

@@ -7,6 +7,7 @@ use crate::call::intent::Intent;
 use crate::call::mode::Mode;
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
+use crate::session::caps::SpendingCaps;
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::{Policy, TurnLimits};
 use crate::session::state::{AuditEntry, SessionState, StateChange, Turn};
@@ -83,6 +84,7 @@ impl Session {
             charge: call.charge,
             limits: &call.limits,
             max_calls: call.max_calls,
+            caps: call.caps.as_ref(),
             now: tokio::time::Instant::now(),
         };
         self.0.admit(&admission).await.expect("the store admits")
@@ -90,7 +92,7 @@ impl Session {
 
     /// Returns true if the store admits a call.
     pub async fn passes(&self, call: &Ask) -> bool {
-        matches!(self.admit(call).await, Verdict::Admitted { .. })
+        matches!(self.admit(call).await, Verdict::Admitted { .. } | Verdict::Capped { .. })
     }
 
     /// Makes a number of calls one after another. Returns the number of admitted ones.
@@ -220,6 +222,8 @@ pub struct Ask {
     pub limits: TurnLimits,
     /// Maximum number of calls of this tool in a turn.
     pub max_calls: Option<u32>,
+    /// The caps on cost and time.
+    pub caps: Option<SpendingCaps>,
 }
 
 impl Default for Ask {
@@ -231,6 +235,7 @@ impl Default for Ask {
             charge: Charge::Run,
             limits: open_limits(),
             max_calls: None,
+            caps: None,
         }
     }
 }

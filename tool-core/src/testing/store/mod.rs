@@ -39,6 +39,7 @@
 pub mod approvals;
 pub mod budgets;
 pub mod calls;
+pub mod caps;
 pub mod charges;
 mod conformance;
 pub mod driver;

@@ -1,6 +1,7 @@
 -- Counts an attempt, checks it against the limits, and charges it.
 -- ARGV[4..]: charge, tool, category, digest of the arguments, and the limits, each a number or an empty text:
--- repeated, empty, calls of the tool, calls of the category, calls in all.
+-- repeated, empty, calls of the tool, calls of the category, calls in all. ARGV[13]: whether there are caps; then those on the
+-- cost of the turn, the session and the principal, and those on their time.
 local charge, tool, category, attempt = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local repeated, empty = tonumber(ARGV[8]), tonumber(ARGV[9])
 
@@ -44,9 +45,29 @@ for at, name in ipairs({ 'tool', 'category', 'total' }) do
     return used(name, number(calls[at]), limit)
   end
 end
+local left = { cost = '', time = '' }
+if ARGV[13] == '1' then
+  for at, scope in ipairs({ { 'turn', TURN }, { 'session', SESSION }, { 'principal', SPENT } }) do
+    for kind, name in ipairs({ 'cost', 'time' }) do
+      local cap, sum = ARGV[13 + at + (kind - 1) * 3], redis.call('HGET', scope[2], name) or '0'
+      if cap ~= '' then
+        local rest = number(cap) - number(sum)
+        if rest <= 0 then
+          return used('cap', scope[1], name, sum, cap, tostring(redis.call('PTTL', SPENT)))
+        end
+        if left[name] == '' or rest < number(left[name]) then
+          left[name] = string.format('%.0f', rest)
+        end
+      end
+    end
+  end
+end
 if charge == 'run' or charge == 'approved' then
   for _, counter in ipairs(counters) do
     redis.call('HINCRBY', TURN, counter, 1)
   end
+end
+if ARGV[13] == '1' then
+  return used('capped', left.cost, left.time)
 end
 return used('admitted')

@@ -5,7 +5,7 @@
 --
 -- Values of the state and entries of the log are JSON texts that no script parses, because Lua would
 -- round their numbers.
-local SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD, CALLS, SLOTS = unpack(KEYS)
+local SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD, CALLS, SLOTS, SPENT = unpack(KEYS)
 local SESSION_KEYS = { SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD, CALLS }
 -- The caller's session of this id, the version of the state that it has, and the number of log entries.
 local INCARNATION, KNOWN_STATE, KNOWN_ENTRIES = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -73,6 +73,15 @@ end
 
 local function is_live(session)
   return session.is_live and session.incarnation == INCARNATION
+end
+
+-- Adds an amount to a sum, which stays below the greatest integer of the server.
+local function add(key, field, amount)
+  if number(redis.call('HGET', key, field)) + number(amount) < 9e18 then
+    redis.call('HINCRBY', key, field, amount)
+  else
+    redis.call('HSET', key, field, '9000000000000000000')
+  end
 end
 
 -- Applies changes, which are pairs: a field, and `=` with its value, or an empty text to remove the field.

@@ -1,0 +1,341 @@
+//! Caps on the cost and the time of calls.
+
+use crate::support::{Counter, asked, call, kind, message, runtime, text, tools};
+use crate::support_b::{begin, ms};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tool_core::session::{CapScope, Runtime, Session};
+use tool_core::trace::{self, Collector, Cost, ModelUsage, Pricing, TokenUsage};
+use tool_core::{ErrorKind, Mode, Policy, RunContext, ToolResponse, toolset};
+
+#[derive(Clone, Default)]
+struct Shop {
+    ran: Counter,
+    cancelled: Counter,
+    later: Arc<Notify>,
+    paid: Arc<Notify>,
+}
+
+#[toolset(discover = false)]
+impl Shop {
+    /// Pay a service.
+    #[tool]
+    async fn pay(&self, ctx: &RunContext, micros: u64) -> u32 {
+        ctx.record_cost("search", Cost::micros(micros));
+        self.ran.add()
+    }
+
+    /// Pay a service on a thread of the pool.
+    #[tool(blocking)]
+    fn pay_blocking(&self, ctx: &RunContext, micros: u64) -> u32 {
+        ctx.record_cost("search", Cost::micros(micros));
+        self.ran.add()
+    }
+
+    /// Ask a model in a span of its own, in an agent, in a task.
+    #[tool]
+    async fn ask(&self, ctx: &RunContext, micros: u64) -> u32 {
+        let ask = trace::agent("clerk", trace::llm("m", async move { trace::record_cost("m", Cost::micros(micros)) }));
+        ctx.spawn(ask).await.expect("no panic");
+        self.ran.add()
+    }
+
+    /// Pay twice a second until it is cancelled.
+    #[tool(idempotent)]
+    async fn keep_paying(&self, ctx: &RunContext, micros: u64) {
+        let (token, cancelled) = (ctx.cancellation().clone(), self.cancelled.clone());
+        tokio::spawn(async move {
+            token.cancelled().await;
+            cancelled.add();
+        });
+        loop {
+            self.ran.add();
+            ctx.record_cost("search", Cost::micros(micros));
+            ms(500).await;
+        }
+    }
+
+    /// Let `keep_paying` pay, and wait.
+    #[tool(category = "action")]
+    async fn delegate(&self, ctx: &RunContext, micros: u64) -> bool {
+        let nested = ctx.call("keep_paying", json!({"micros": micros})).await;
+        ms(60_000).await;
+        nested.is_ok()
+    }
+
+    /// Pay later, in a task outside of every span.
+    #[tool]
+    async fn pay_later(&self, ctx: &RunContext, micros: u64) {
+        let (ctx, later, paid) = (ctx.clone(), Arc::clone(&self.later), Arc::clone(&self.paid));
+        tokio::spawn(async move {
+            later.notified().await;
+            ctx.record_cost("search", Cost::micros(micros));
+            drop(ctx);
+            paid.notify_one();
+        });
+    }
+
+    /// Wait.
+    #[tool]
+    async fn wait(&self, millis: u64) {
+        ms(millis).await;
+    }
+
+    /// Pay, and let the next of a cycle of 2 pay.
+    #[tool]
+    async fn two_a(&self, ctx: &RunContext, micros: u64, n: u32) -> bool {
+        self.next(ctx, "two_b", micros, n).await
+    }
+
+    /// Pay, and let the next of a cycle of 2 pay.
+    #[tool]
+    async fn two_b(&self, ctx: &RunContext, micros: u64, n: u32) -> bool {
+        self.next(ctx, "two_a", micros, n).await
+    }
+
+    /// Pay, and let the next of a cycle of 3 pay.
+    #[tool]
+    async fn three_a(&self, ctx: &RunContext, micros: u64, n: u32) -> bool {
+        self.next(ctx, "three_b", micros, n).await
+    }
+
+    /// Pay, and let the next of a cycle of 3 pay.
+    #[tool]
+    async fn three_b(&self, ctx: &RunContext, micros: u64, n: u32) -> bool {
+        self.next(ctx, "three_c", micros, n).await
+    }
+
+    /// Pay, and let the next of a cycle of 3 pay.
+    #[tool]
+    async fn three_c(&self, ctx: &RunContext, micros: u64, n: u32) -> bool {
+        self.next(ctx, "three_a", micros, n).await
+    }
+}
+
+impl Shop {
+    async fn next(&self, ctx: &RunContext, next: &str, micros: u64, n: u32) -> bool {
+        self.ran.add();
+        ctx.record_cost("search", Cost::micros(micros));
+        ctx.call(next, json!({"micros": micros, "n": n + 1})).await.is_ok()
+    }
+}
+
+fn cost(scope: CapScope, micros: u64) -> Policy {
+    Policy::text().repeated_calls(None).max_cost(scope, Some(Cost::micros(micros)))
+}
+
+fn time(scope: CapScope, millis: u64) -> Policy {
+    Policy::text().repeated_calls(None).max_time(scope, Some(Duration::from_millis(millis)))
+}
+
+fn shop(policy: Policy) -> (Runtime, Shop) {
+    let shop = Shop::default();
+    (runtime(tools![shop.clone()], policy), shop)
+}
+
+async fn of(runtime: &Runtime, id: &str, principal: &str) -> Session {
+    runtime.session(id, Mode::Text).principal(principal).await.expect("a session")
+}
+
+async fn pay(session: &Session, micros: u64) -> ToolResponse {
+    call(session, "pay", json!({"micros": micros})).await
+}
+
+// R-B6, R-B2
+#[tokio::test]
+async fn used_cap_is_refused_with_its_figures() {
+    for (scope, words) in [
+        (CapScope::Turn, "the cost of the calls of this turn is $0.000040 of $0.000030; it resets at the next turn."),
+        (
+            CapScope::Session,
+            "the cost of the calls of this session is $0.000040 of $0.000030; it resets with a new session.",
+        ),
+        (CapScope::Principal, "the cost of this user's calls is $0.000040 of $0.000030; it resets in 86400 s."),
+    ] {
+        let (runtime, shop) = shop(cost(scope, 30));
+        let session = of(&runtime, "s", "ada").await;
+        assert!(pay(&session, 20).await.is_ok() && pay(&session, 20).await.is_ok());
+        let refused = pay(&session, 1).await;
+        assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded));
+        assert_eq!(message(&refused), format!("budget exceeded: {words} Answer with what you have."));
+        assert!(!refused.error().expect("refused").partial_side_effects);
+        assert_eq!(shop.ran.get(), 2);
+        session.next_turn().await;
+        assert_eq!(pay(&session, 20).await.is_ok(), scope == CapScope::Turn);
+        assert!(pay(&of(&runtime, "t", "bob").await, 20).await.is_ok(), "bob has spent nothing");
+        assert_eq!(pay(&of(&runtime, "u", "ada").await, 20).await.is_ok(), scope != CapScope::Principal);
+    }
+}
+
+// R-B6
+#[tokio::test(start_paused = true)]
+async fn call_that_costs_too_much_is_cancelled() {
+    for scope in [CapScope::Call, CapScope::Turn, CapScope::Session, CapScope::Principal] {
+        let (runtime, shop) = shop(cost(scope, 50));
+        let session = of(&runtime, "s", "ada").await;
+        let response = call(&session, "keep_paying", json!({"micros": 20})).await;
+        assert_eq!(kind(&response), Some(ErrorKind::BudgetExceeded), "{response}");
+        assert!(message(&response).contains("it has cost $0.000060 and $0.000050 were left for it"), "{response}");
+        ms(1).await;
+        assert_eq!((shop.ran.get(), shop.cancelled.get()), (3, 1), "{scope:?}");
+        assert_eq!(pay(&session, 1).await.is_ok(), scope == CapScope::Call, "what it has cost is charged");
+    }
+}
+
+// R-B6, R-B4
+#[tokio::test(start_paused = true)]
+async fn cost_of_nested_calls_counts_for_their_caller() {
+    let (runtime, shop) = shop(cost(CapScope::Turn, 50));
+    let session = of(&runtime, "s", "ada").await;
+    let response = call(&session, "delegate", json!({"micros": 20})).await;
+    assert_eq!(kind(&response), Some(ErrorKind::BudgetExceeded), "{response}");
+    assert!(response.error().expect("an error").partial_side_effects, "an action was cancelled while it ran");
+    assert_eq!(shop.ran.get(), 3);
+    let spent = message(&pay(&session, 1).await).to_owned();
+    assert!(spent.contains("is $0.000060 of"), "charged once: {spent}");
+}
+
+// R-B6, T5: denial of wallet by tools that call each other
+#[tokio::test]
+async fn cycles_of_tools_end_within_the_cap() {
+    let mut variants = 0;
+    for first in ["two_a", "three_a"] {
+        for scope in [CapScope::Call, CapScope::Turn, CapScope::Session, CapScope::Principal] {
+            for micros in 1..=10 {
+                for calls in 1..=13 {
+                    let cap = micros * calls;
+                    let (runtime, shop) = shop(cost(scope, cap).max_depth(20));
+                    let session = of(&runtime, "s", "ada").await;
+                    for _ in 0..3 {
+                        call(&session, first, json!({"micros": micros, "n": 0})).await;
+                        if scope == CapScope::Call {
+                            break;
+                        }
+                    }
+                    let spent = micros * u64::from(shop.ran.get());
+                    assert!((cap..=cap + micros).contains(&spent), "{first} {scope:?}: {spent} of {cap}");
+                    variants += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(variants, 1_040);
+}
+
+// R-B6: models in spans of tasks, blocking tools, and costs that arise outside of every span
+#[tokio::test]
+async fn cost_counts_wherever_a_tool_causes_it() {
+    for tool in ["pay", "pay_blocking", "ask"] {
+        let session = text(tools![Shop::default()], cost(CapScope::Session, 30)).await;
+        assert!(call(&session, tool, json!({"micros": 30})).await.is_ok());
+        assert_eq!(kind(&pay(&session, 1).await), Some(ErrorKind::BudgetExceeded), "{tool}");
+    }
+}
+
+// R-B6
+#[tokio::test]
+async fn cost_after_the_answer_is_charged() {
+    let (runtime, shop) = shop(cost(CapScope::Session, 30));
+    let session = of(&runtime, "s", "ada").await;
+    assert!(call(&session, "pay_later", json!({"micros": 30})).await.is_ok());
+    assert!(pay(&session, 1).await.is_ok());
+    shop.later.notify_one();
+    shop.paid.notified().await;
+    assert_eq!(kind(&pay(&session, 1).await), Some(ErrorKind::BudgetExceeded));
+}
+
+// R-B6, T8
+#[tokio::test(start_paused = true)]
+async fn dropped_call_is_charged() {
+    let both = cost(CapScope::Session, 20).max_time(CapScope::Session, Some(Duration::from_millis(5)));
+    for (policy, words) in [(both, "the cost of the calls"), (time(CapScope::Session, 5), "its limit is 1 ms")] {
+        let (runtime, _) = shop(policy);
+        let session = of(&runtime, "s", "ada").await;
+        let paying = session.call(asked("keep_paying", json!({"micros": 20})));
+        assert!(tokio::time::timeout(Duration::from_millis(4), paying).await.is_err());
+        let next = call(&session, "wait", json!({"millis": 9})).await;
+        assert!(message(&next).contains(words), "{next}");
+    }
+}
+
+// R-B6: a middleware observes what the tool also records
+#[tokio::test]
+async fn observed_and_recorded_usage_is_charged_once() {
+    struct OneMicro;
+    impl Pricing for OneMicro {
+        fn price(&self, used: &ModelUsage) -> Option<Cost> {
+            Some(Cost::micros(used.usage.total()))
+        }
+    }
+    /// Ask a model whose responses a middleware observes.
+    #[tool_core::tool]
+    async fn observed() {
+        let used = || {
+            let usage = TokenUsage { input: 10, ..TokenUsage::default() };
+            ModelUsage::new("m", usage).response_id("r-1")
+        };
+        trace::llm("m", async {
+            trace::observe(used());
+            trace::record(used());
+            trace::observe(used());
+        })
+        .await;
+    }
+    let collector = Collector::builder().pricing(OneMicro).build();
+    let session = text(tools![observed, Shop::default()], cost(CapScope::Session, 11)).await;
+    collector.run(call(&session, "observed", json!({}))).await;
+    assert!(pay(&session, 1).await.is_ok(), "10 of 11 were used");
+    assert!(message(&pay(&session, 1).await).contains("$0.000011 of $0.000011"));
+    assert_eq!(collector.totals().total.cost, Cost::micros(10));
+}
+
+// R-B6
+#[tokio::test(start_paused = true)]
+async fn call_ends_when_its_time_is_used() {
+    for scope in [CapScope::Call, CapScope::Turn, CapScope::Session, CapScope::Principal] {
+        let (runtime, _) = shop(time(scope, 100));
+        let session = of(&runtime, "s", "ada").await;
+        assert!(call(&session, "wait", json!({"millis": 60})).await.is_ok());
+        let began = tokio::time::Instant::now();
+        let late = call(&session, "wait", json!({"millis": 200})).await;
+        let left = if scope == CapScope::Call { 100 } else { 40 };
+        assert_eq!((kind(&late), began.elapsed().as_millis()), (Some(ErrorKind::Timeout), left), "{scope:?}");
+        assert!(message(&late).contains(&format!("its limit is {left} ms")), "{late}");
+        let refused = call(&session, "wait", json!({"millis": 1})).await;
+        assert_eq!(kind(&refused), (scope != CapScope::Call).then_some(ErrorKind::BudgetExceeded), "{refused}");
+        if scope == CapScope::Turn {
+            assert!(message(&refused).contains("the time of the calls of this turn is 100 ms of 100 ms"), "{refused}");
+        }
+    }
+}
+
+// R-B6: a nested call runs in the time of its caller
+#[tokio::test(start_paused = true)]
+async fn time_of_nested_calls_counts_once() {
+    let (runtime, _) = shop(time(CapScope::Turn, 10_000).deadline(Duration::from_secs(4)));
+    let session = of(&runtime, "s", "ada").await;
+    let nested = begin(&session, "c", "delegate", r#"{"micros":0}"#).await;
+    assert!(nested.await.is_ok());
+    assert!(call(&session, "wait", json!({"millis": 3_000})).await.is_ok());
+    assert!(call(&session, "wait", json!({"millis": 2_500})).await.is_ok());
+    let refused = message(&call(&session, "wait", json!({"millis": 4_000})).await).to_owned();
+    assert!(refused.contains("its limit is 500 ms"), "{refused}");
+}
+
+// R-B6: of two handles in two processes, one after another, exactly the cap passes
+#[tokio::test]
+async fn processes_share_the_amounts_of_a_principal() {
+    let store = Arc::new(tool_core::session::MemoryStore::new());
+    let process = || {
+        let runtime = Runtime::builder(tools![Shop::default()]).policy(cost(CapScope::Principal, 1_000));
+        runtime.store(Arc::clone(&store)).build().expect("a runtime")
+    };
+    let sessions = [of(&process(), "one", "ada").await, of(&process(), "two", "ada").await];
+    let mut passed = 0;
+    for number in 0..2_000 {
+        passed += u32::from(pay(&sessions[number % 2], 1).await.is_ok());
+    }
+    assert_eq!(passed, 1_000);
+}
