@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::agents::AgentStoreError;
+use tracing::subscriber::{NoSubscriber, with_default};
 
 const CONNECTIONS: u32 = 8;
 /// Longest wait for a connection.
@@ -48,7 +49,9 @@ impl SqlStore<PostgresDatabase> {
 }
 
 async fn connect(url: &str) -> Result<PgPool, Error> {
-    let options = PgConnectOptions::from_str(url)?.disable_statement_logging();
+    // The parser logs the values of parameters that it does not know, and they may be secret.
+    let parse = || PgConnectOptions::from_str(url);
+    let options = with_default(NoSubscriber::default(), parse)?.disable_statement_logging();
     let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(CONNECT_TIMEOUT);
     let pool = pool.test_before_acquire(false).before_acquire(|connection, state| {
         Box::pin(async move {

@@ -5,6 +5,10 @@ pub(crate) mod access;
 #[cfg(any(feature = "mcp", feature = "metrics"))]
 pub(crate) mod bearer;
 #[cfg(any(feature = "http", feature = "websocket"))]
+pub(crate) mod api_key;
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub(crate) mod base_url;
+#[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) mod call_note;
 #[cfg(feature = "http")]
 pub mod http;
@@ -21,5 +25,7 @@ pub(crate) mod serve;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub use crate::transport::api_key::ProvidedKey;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub use crate::transport::model_access::{ProviderModel, RetryPolicy};

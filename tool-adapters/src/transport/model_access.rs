@@ -4,7 +4,8 @@
 use crate::providers::declarations::DeclareOptions;
 use crate::providers::provider::Provider;
 use crate::providers::spec::Server;
-use crate::transport::sanitize;
+use crate::transport::api_key::{ApiKey, KeySource, ProvidedKey};
+use crate::transport::base_url::{self, check_encrypted, is_secret_header};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use std::collections::hash_map::RandomState;
@@ -15,32 +16,7 @@ use tool_core::ToolError;
 use tool_core::json::unless_too_deep;
 use tool_core::session::ModelInfo;
 use tool_core::time::CENTURY;
-
-#[cfg(feature = "http")]
-use tool_core::trace::Redaction;
-
-/// An API key, which is left out of `Debug`, errors and logs.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct ApiKey(String);
-
-impl ApiKey {
-    pub(crate) fn new(key: &str) -> Self {
-        Self(key.trim().to_owned())
-    }
-
-    fn redact(key: Option<&Self>, text: &str) -> String {
-        match key {
-            Some(Self(key)) if !key.is_empty() => text.replace(key, "[key]"),
-            _ => text.to_owned(),
-        }
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[key]")
-    }
-}
+use zeroize::Zeroizing;
 
 /// A model of a provider: an [`HttpModel`](super::http::HttpModel) or a [`LiveModel`](super::websocket::LiveModel), by its
 /// transport.
@@ -61,14 +37,48 @@ impl<T> ProviderModel<T> {
         Self { provider, model, access, declare, extra: Map::new(), retry, transport }
     }
 
-    /// Sets the API key. It is left out of `Debug`, errors and logs.
+    /// Sets the API key. It is left out of `Debug`, errors and logs, and wiped from memory.
     pub fn api_key(mut self, key: impl AsRef<str>) -> Self {
-        self.access.api_key = Some(ApiKey::new(key.as_ref()));
+        self.access.api_key = Some(KeySource::Fixed(ApiKey::new(key.as_ref())));
         self
     }
 
-    /// Sets the base URL, to which the paths of the API are appended. Its query is kept. A live model accepts `ws`, `wss`,
-    /// `http` and `https`.
+    /// Sets a callback that provides the API key, such as one that rotates or belongs to a cloud's credentials.
+    ///
+    /// The callback is asked for each request, and for each connection of a live model, unless its last key is still
+    /// [valid](ProvidedKey::valid_for). A key that the provider refuses is not used again: the request is repeated once with
+    /// another one. The callback gets 30 s.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tool_adapters::Provider;
+    /// use tool_adapters::transport::{ProvidedKey, ProviderModel};
+    /// # use tool_core::ToolError;
+    /// # async fn token_of_the_cloud() -> Result<String, ToolError> { Ok("t".into()) }
+    ///
+    /// let model = tool_adapters::transport::http::HttpModel::new(Provider::Gemini, "gemini-3-flash");
+    /// let model = model.api_key_with(|| async {
+    ///     let token = token_of_the_cloud().await?;
+    ///     Ok(ProvidedKey::new(token).valid_for(Duration::from_secs(3000)))
+    /// });
+    /// ```
+    pub fn api_key_with<F>(mut self, provide: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<ProvidedKey, ToolError>> + Send + 'static,
+    {
+        self.access.api_key = Some(KeySource::callback(provide));
+        self
+    }
+
+    /// Allows requests with a key over `http` or `ws` to other machines. By default they are refused, because anyone on the
+    /// way can read the key.
+    pub fn allow_unencrypted(mut self) -> Self {
+        self.access.allow_unencrypted = true;
+        self
+    }
+
+    /// Sets the base URL, to which the paths of the API are appended. Its query is kept. Without a scheme it is `https`, or
+    /// `http` for a server on this machine. A live model accepts `ws`, `wss`, `http` and `https`.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.access.base_url = Some(url.into());
         self
@@ -77,7 +87,7 @@ impl<T> ProviderModel<T> {
     /// Adds a header to every request, or to the handshake of a live model, such as a project or a beta. It replaces a
     /// header of the provider.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.access.headers.push((name.into(), value.into()));
+        self.access.headers.push((name.into(), Zeroizing::new(value.into())));
         self
     }
 
@@ -121,8 +131,10 @@ impl<T> fmt::Debug for ProviderModel<T> {
 #[derive(Clone, Default)]
 pub(crate) struct ModelAccess {
     pub(crate) base_url: Option<String>,
-    pub(crate) api_key: Option<ApiKey>,
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) api_key: Option<KeySource>,
+    pub(crate) headers: Vec<(String, Zeroizing<String>)>,
+    /// A key may be sent unencrypted to another machine.
+    pub(crate) allow_unencrypted: bool,
 }
 
 impl ModelAccess {
@@ -133,9 +145,37 @@ impl ModelAccess {
     }
 
     /// Returns the key. A key of the environment is not sent to a server that the program names.
-    pub(crate) fn api_key(&self, server: &Server) -> Option<ApiKey> {
-        let from_env = || env_setting(server.key_env).map(|key| ApiKey::new(&key)).filter(|_| self.base_url.is_none());
-        self.api_key.clone().or_else(from_env)
+    pub(crate) async fn api_key(&self, server: &Server) -> Result<Option<ApiKey>, ToolError> {
+        if let Some(source) = &self.api_key {
+            return source.key().await.map(Some);
+        }
+        let key = env_setting(server.key_env).map(Zeroizing::new).filter(|_| self.base_url.is_none());
+        Ok(key.map(|key| ApiKey::new(&key)))
+    }
+
+    /// Forgets a key that the provider has refused. Returns true if the next request has another one.
+    pub(crate) async fn forget_key(&self, key: Option<&ApiKey>) -> bool {
+        match (&self.api_key, key) {
+            (Some(source), Some(key)) => source.forget(key).await,
+            _ => false,
+        }
+    }
+
+    /// Returns the key with all other secrets of a request, to leave them out of texts.
+    pub(crate) fn hidden(&self, key: Option<&ApiKey>, base: &str) -> ApiKey {
+        // The value after `Bearer ` is a secret by itself.
+        let headers =
+            self.headers.iter().flat_map(|(_, value)| [value.as_str(), value.rsplit(' ').next().unwrap_or_default()]);
+        let (in_url, key) = (base_url::secrets(base), key.cloned().unwrap_or_else(|| ApiKey::new("")));
+        key.hiding(headers).hiding(in_url.iter().map(String::as_str))
+    }
+
+    /// Refuses to send a key to another machine unencrypted.
+    pub(crate) fn check_encrypted(&self, scheme: &str, host: &str, base: &str, has_key: bool) -> Result<(), ToolError> {
+        let has_secret = has_key
+            || self.headers.iter().any(|(name, _)| is_secret_header(name))
+            || !base_url::secrets(base.split('?').next().unwrap_or_default()).is_empty();
+        if has_secret && !self.allow_unencrypted { check_encrypted(scheme, host) } else { Ok(()) }
     }
 
     /// Returns the headers for the key and those of the program, all marked as sensitive.
@@ -146,9 +186,9 @@ impl ModelAccess {
             Some(value)
         };
         let mut headers = HeaderMap::new();
-        if let Some(ApiKey(key)) = key {
+        if let Some(key) = key {
             let (name, prefix) = server.key_header;
-            let value = sensitive(&format!("{prefix}{key}"))
+            let value = sensitive(&Zeroizing::new(format!("{prefix}{}", key.expose())))
                 .ok_or_else(|| ToolError::auth("the API key contains characters that are not allowed in a header"))?;
             headers.insert(HeaderName::from_static(name), value);
         }
@@ -179,17 +219,6 @@ pub(crate) fn default_base_url(server: &Server) -> String {
 /// Returns the first of these environment variables that is set and not blank.
 pub(crate) fn env_setting(names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
-}
-
-/// Returns the beginning of a provider's text for an error, escaped and without the key.
-pub(crate) fn excerpt(text: &str, key: Option<&ApiKey>) -> String {
-    sanitize::excerpt(&ApiKey::redact(key, text))
-}
-
-/// Returns an excerpt for a log, also without other texts that look like a secret.
-#[cfg(feature = "http")]
-pub(crate) fn log_excerpt(text: &str, key: Option<&ApiKey>) -> String {
-    sanitize::excerpt(&Redaction::new().text(&ApiKey::redact(key, text)))
 }
 
 /// A function that returns the provider that bills requests to a URL. The builtin price table registers one; the transports
@@ -269,19 +298,6 @@ fn random_fraction() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hides_the_key_in_debug_forms_and_excerpts() {
-        let key = ApiKey::new(" sk-canary\n");
-        assert_eq!((&*key.0, format!("{key:?}")), ("sk-canary", "[key]".to_owned()));
-        assert_eq!(excerpt("no such key: sk-canary!", Some(&key)), "no such key: [key]!");
-    }
-
-    #[test]
-    fn excerpts_are_cut_and_escaped() {
-        assert_eq!(excerpt("a\u{1b}[31mb\n", None), "a\\u{1b}[31mb");
-        assert_eq!(excerpt(&"é".repeat(600), None).chars().count(), 501);
-    }
 
     #[test]
     fn the_maximum_delay_doubles_up_to_the_limit() {

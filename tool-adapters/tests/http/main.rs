@@ -3,6 +3,7 @@
 mod cancel;
 mod conversation;
 mod errors;
+mod keys;
 mod middleware;
 #[cfg(unix)]
 #[path = "../support/other.rs"]

@@ -18,6 +18,7 @@ use crate::providers::provider_tools::{Secret, UserLocation, off, provider_tools
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt;
 
 provider_tools! {
     WebSearch: "web_search" for OpenAiResponses;
@@ -196,7 +197,7 @@ pub enum NetworkPolicy {
 /// };
 /// assert!(format!("{docs:?}").contains("authorization: Some(Secret(..))"));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "mcp")]
 pub struct RemoteMcp {
     /// The label of the server, which distinguishes its tools.
@@ -233,6 +234,25 @@ impl RemoteMcp {
             require_approval: None,
             defer_loading: false,
         }
+    }
+}
+
+/// Leaves out the user name, the password and the query of the URL, which may be secret.
+impl fmt::Debug for RemoteMcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (head, query) = self.server_url.split_once('?').map_or((&*self.server_url, ""), |(head, _)| (head, "?.."));
+        let shown = match head.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
+            Some((scheme, rest)) => format!("{scheme}://..@{rest}{query}"),
+            None => format!("{head}{query}"),
+        };
+        f.debug_struct("RemoteMcp")
+            .field("server_label", &self.server_label)
+            .field("server_url", &shown)
+            .field("allowed_tools", &self.allowed_tools)
+            .field("authorization", &self.authorization)
+            .field("headers", &self.headers)
+            .field("require_approval", &self.require_approval)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The events of an answer, collected into a step of the agent loop.
 
 use crate::providers::{Declarations, Event, Finish, ProtocolError, Provider};
+use crate::transport::api_key::{ApiKey, log_excerpt, redact_event};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
-use crate::transport::model_access::{ApiKey, log_excerpt};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -48,7 +48,7 @@ impl AnswerCollector<'_> {
     }
 
     fn collect_event(&mut self, event: Event) {
-        let event = self.restore_names(event);
+        let event = redact_event(self.restore_names(event), self.key);
         if let Some(listener) = &mut self.listener {
             listener(&event);
             self.answer.was_shown |= is_output(&event);

@@ -2,9 +2,11 @@
 
 use crate::providers::spec::{self, HttpEndpoint};
 use crate::providers::{Framing, Protocol, Provider};
+use crate::transport::api_key::ApiKey;
+use crate::transport::base_url::with_scheme;
 use crate::transport::http::answer::AnswerCollector;
 use crate::transport::http::failure::RequestFailure;
-use crate::transport::model_access::{ApiKey, ModelAccess, default_base_url};
+use crate::transport::model_access::{ModelAccess, default_base_url};
 use crate::transport::request_span::STATUS_CODE;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
@@ -18,6 +20,8 @@ pub(crate) struct Endpoint {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) key: Option<ApiKey>,
+    /// The key and all other secrets of the request.
+    pub(crate) hidden: ApiKey,
 }
 
 /// Returns the HTTP API of a provider.
@@ -34,16 +38,23 @@ pub(crate) fn http_api(provider: Provider) -> Result<HttpEndpoint, ToolError> {
 }
 
 impl Endpoint {
-    pub(crate) fn new(provider: Provider, access: &ModelAccess, model: &str, stream: bool) -> Result<Self, ToolError> {
+    pub(crate) async fn new(
+        provider: Provider,
+        access: &ModelAccess,
+        model: &str,
+        stream: bool,
+    ) -> Result<Self, ToolError> {
         let http = http_api(provider)?;
         let server = &http.server;
-        let (base, key) = (access.base_url(server), access.api_key(server));
+        let base = access.base_url(server);
         if base.is_empty() && !server.region_env.is_empty() {
             let names = server.region_env.join(" or ");
             return Err(ToolError::permanent(format!("{provider} needs a region: set {names}, or call `base_url`")));
         }
         let mut url = parse_base_url(provider, &base)?;
         let is_default = base == default_base_url(server);
+        let key = access.api_key(server).await?;
+        access.check_encrypted(url.scheme(), url.host_str().unwrap_or_default(), &base, key.is_some())?;
         if key.is_none() && is_default && access.headers.is_empty() && server.key_required {
             let names = server.key_env.join(" or ");
             return Err(ToolError::auth(format!("{provider} needs an API key: set {names}, or call `api_key`")));
@@ -60,14 +71,14 @@ impl Endpoint {
         }
         // Headers of the program replace those of the provider.
         headers.extend(access.headers(server, key.as_ref())?);
-        Ok(Self { url, headers, key })
+        let hidden = access.hidden(key.as_ref(), &base);
+        Ok(Self { url, headers, key, hidden })
     }
 }
 
 fn parse_base_url(provider: Provider, base: &str) -> Result<Url, ToolError> {
     // `OLLAMA_HOST` is usually set without a scheme.
-    let base = if base.contains("://") { base.to_owned() } else { format!("http://{base}") };
-    let url = Url::parse(base.trim()).map_err(|_| invalid_base_url(provider))?;
+    let url = Url::parse(&with_scheme(base, "https", "http")).map_err(|_| invalid_base_url(provider))?;
     if matches!(url.scheme(), "http" | "https") && url.has_host() { Ok(url) } else { Err(invalid_base_url(provider)) }
 }
 
@@ -188,7 +199,7 @@ impl Exchange<'_> {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body.to_owned());
         let sent = self.with_timeout(request.send()).await?;
-        let mut response = sent.map_err(|error| RequestFailure::from_transport(&error, self.endpoint.key.as_ref()))?;
+        let mut response = sent.map_err(|error| RequestFailure::from_transport(&error, Some(&self.endpoint.hidden)))?;
         trace::attribute(STATUS_CODE, response.status().as_u16());
         if response.status().is_success() {
             return Ok(response);
@@ -198,12 +209,12 @@ impl Exchange<'_> {
             body.extend_from_slice(chunk.as_ref());
         }
         body.truncate(MAX_ERROR_BODY);
-        Err(RequestFailure::from_status(response.status(), response.headers(), &body, self.endpoint.key.as_ref()))
+        Err(RequestFailure::from_status(response.status(), response.headers(), &body, Some(&self.endpoint.hidden)))
     }
 
     async fn chunk(&self, response: &mut Response) -> Result<Option<impl AsRef<[u8]> + use<>>, RequestFailure> {
         let read = self.with_timeout(response.chunk()).await?;
-        read.map_err(|error| RequestFailure::from_transport(&error, self.endpoint.key.as_ref()))
+        read.map_err(|error| RequestFailure::from_transport(&error, Some(&self.endpoint.hidden)))
     }
 
     async fn with_timeout<T>(&self, future: impl Future<Output = T>) -> Result<T, RequestFailure> {
@@ -222,18 +233,25 @@ impl Exchange<'_> {
 mod tests {
     use super::*;
     use crate::providers::{declare, protocol};
+    use crate::transport::api_key::KeySource;
     use crate::transport::http::answer::{Answer, UsageReporter};
     use crate::transport::model_access::env_setting;
+    use futures_util::FutureExt;
     use std::cell::Cell;
     use tool_core::ToolContext;
 
     fn endpoint(provider: Provider, base: &str, model: &str, stream: bool) -> Endpoint {
         let access = ModelAccess {
             base_url: Some(base.to_owned()),
-            api_key: Some(ApiKey::new("canary")),
-            headers: vec![("X-Team".to_owned(), "seven".to_owned())],
+            api_key: Some(KeySource::Fixed(ApiKey::new("canary"))),
+            headers: vec![("X-Team".to_owned(), "seven".to_owned().into())],
+            allow_unencrypted: false,
         };
-        Endpoint::new(provider, &access, model, stream).map_err(|error| error.to_string()).expect("an endpoint")
+        new(provider, &access, model, stream).map_err(|error| error.to_string()).expect("an endpoint")
+    }
+
+    fn new(provider: Provider, access: &ModelAccess, model: &str, stream: bool) -> Result<Endpoint, ToolError> {
+        Endpoint::new(provider, access, model, stream).now_or_never().expect("nothing to wait for")
     }
 
     fn url(provider: Provider, base: &str, model: &str) -> String {
@@ -243,10 +261,10 @@ mod tests {
     #[test]
     fn each_provider_has_its_path() {
         let paths = Provider::ALL.into_iter().filter_map(|provider| {
-            let access = ModelAccess { base_url: Some("http://host".into()), ..ModelAccess::default() };
+            let access = ModelAccess { base_url: Some("https://host".into()), ..ModelAccess::default() };
             let streams = http_api(provider).ok()?.streams;
-            let endpoint = Endpoint::new(provider, &access, "m", streams).ok()?;
-            Some(format!("{provider} {}", &endpoint.url.as_str()["http://host".len()..]))
+            let endpoint = new(provider, &access, "m", streams).ok()?;
+            Some(format!("{provider} {}", &endpoint.url.as_str()["https://host".len()..]))
         });
         expect_test::expect![[r"
             openai-chat /chat/completions
@@ -267,7 +285,7 @@ mod tests {
         if env_setting(&["CO_API_KEY", "COHERE_API_KEY"]).is_some() {
             return;
         }
-        let error = Endpoint::new(Provider::Cohere, &ModelAccess::default(), "m", true).err().expect("no key");
+        let error = new(Provider::Cohere, &ModelAccess::default(), "m", true).err().expect("no key");
         assert_eq!(error.message(), "cohere needs an API key: set CO_API_KEY or COHERE_API_KEY, or call `api_key`");
     }
 
@@ -275,12 +293,36 @@ mod tests {
     fn keeps_the_path_and_the_query_of_the_base_url() {
         let base = "https://host:8443/team/v1/?api-version=2";
         assert_eq!(url(Provider::OpenAiChat, base, "m"), "https://host:8443/team/v1/chat/completions?api-version=2");
-        assert_eq!(url(Provider::Ollama, "box:11434", "m"), "http://box:11434/api/chat");
+        assert_eq!(url(Provider::Ollama, "box:11434", "m"), "https://box:11434/api/chat");
+    }
+
+    // T1
+    #[test]
+    fn refuses_keys_over_http_to_other_machines() {
+        let key = || Some(KeySource::Fixed(ApiKey::new("canary")));
+        let access = |base: &str| ModelAccess { base_url: Some(base.to_owned()), ..ModelAccess::default() };
+        let is_refused = |access: &ModelAccess| match new(Provider::OpenAiChat, access, "m", true) {
+            Err(error) => error.message().contains("`allow_unencrypted`") && !error.message().contains("canary"),
+            Ok(_) => false,
+        };
+        let mut refused = 0;
+        for n in 0..250 {
+            let base = format!("http://host{n}.example:{}/v{n}", 1 + n * 7);
+            let headers = vec![("X-Api-Key".to_owned(), "canary".to_owned().into())];
+            let secret = base.replace("http://", "http://ann:canary@");
+            refused += usize::from(is_refused(&ModelAccess { api_key: key(), ..access(&base) }));
+            refused += usize::from(is_refused(&ModelAccess { headers, ..access(&base) }));
+            refused += usize::from(is_refused(&access(&secret)));
+            let allowed = ModelAccess { allow_unencrypted: true, api_key: key(), ..access(&base) };
+            refused += usize::from(new(Provider::OpenAiChat, &allowed, "m", true).is_ok());
+        }
+        assert_eq!(refused, 1_000);
+        assert!(new(Provider::OpenAiChat, &access("http://host.example"), "m", true).is_ok());
     }
 
     #[tokio::test]
     async fn lets_other_tasks_run_between_slices() {
-        let endpoint = endpoint(Provider::OpenAiChat, "http://host", "m", true);
+        let endpoint = endpoint(Provider::OpenAiChat, "https://host", "m", true);
         let exchange = Exchange {
             endpoint: &endpoint,
             client: &client_builder().build().expect("a client"),
@@ -319,19 +361,19 @@ mod tests {
     fn escapes_the_model_in_the_path() {
         let arn = "arn:aws:bedrock:eu-west-1:1:inference-profile/x?y";
         assert_eq!(
-            endpoint(Provider::Bedrock, "http://host", arn, false).url.path(),
+            endpoint(Provider::Bedrock, "https://host", arn, false).url.path(),
             "/model/arn:aws:bedrock:eu-west-1:1:inference-profile%2Fx%3Fy/converse"
         );
         assert_eq!(
-            url(Provider::Gemini, "http://host", "tunedModels/x#y"),
-            "http://host/v1beta/tunedModels/x%23y:streamGenerateContent?alt=sse"
+            url(Provider::Gemini, "https://host", "tunedModels/x#y"),
+            "https://host/v1beta/tunedModels/x%23y:streamGenerateContent?alt=sse"
         );
     }
 
     #[test]
     fn sends_the_key_in_the_providers_header_and_hides_it() {
         let header = |provider, name: &str| {
-            let headers = endpoint(provider, "http://host", "m", false).headers;
+            let headers = endpoint(provider, "https://host", "m", false).headers;
             assert!(!format!("{headers:?}").contains("canary"), "{headers:?}");
             headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
@@ -346,11 +388,11 @@ mod tests {
     fn refuses_invalid_base_urls_without_repeating_them() {
         for base in ["ftp://user:canary@host", "http://", "data:canary", ""] {
             let access = ModelAccess { base_url: Some(base.to_owned()), ..ModelAccess::default() };
-            let error = Endpoint::new(Provider::OpenAiChat, &access, "m", true).err().expect("refused").to_string();
+            let error = new(Provider::OpenAiChat, &access, "m", true).err().expect("refused").to_string();
             assert!(!error.contains("canary"), "{error}");
         }
         for provider in [Provider::OpenAiRealtime, Provider::GeminiLive, Provider::Mcp] {
-            assert!(Endpoint::new(provider, &ModelAccess::default(), "m", true).is_err());
+            assert!(new(provider, &ModelAccess::default(), "m", true).is_err());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Failures of requests, and whether to retry.
 
 use crate::providers::ProtocolError;
-use crate::transport::model_access::{ApiKey, excerpt};
+use crate::transport::api_key::{ApiKey, excerpt};
 use crate::transport::retry_after::parse_retry_after;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};

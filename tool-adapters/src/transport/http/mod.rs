@@ -37,7 +37,8 @@
 //! # Errors and retries
 //!
 //! An error is AUTH (401, 403), `RATE_LIMIT` (429), TRANSIENT or PERMANENT, with the provider's message. It never contains
-//! the key. Redirects are errors, as they would carry the key to another host.
+//! the key, a header of the program, or a password or a query of the base URL. Redirects are errors, as they would carry the
+//! key to another host. So is `http` to another machine with a key, unless it is [allowed](HttpModel::allow_unencrypted).
 //!
 //! Failed connections, the statuses 408, 409, 429 and 5xx, and broken streams are retried by the
 //! [`RetryPolicy`](crate::agent::RetryPolicy) and the provider's `Retry-After`. A call runs only after its answer has ended,

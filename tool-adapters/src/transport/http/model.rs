@@ -10,7 +10,7 @@ use reqwest::{Client, Method};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep};
 use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep};
-use tool_core::{ProviderTool, ToolError, time};
+use tool_core::{ErrorKind, ProviderTool, ToolError, time};
 
 /// A model of a provider, over HTTP. See the [module](super).
 pub type HttpModel = ProviderModel<HttpTransport>;
@@ -105,14 +105,14 @@ impl ProviderModel<HttpTransport> {
 
     /// Sends a request until there is an answer, or no attempt is left.
     async fn send(&mut self, body: &str, declarations: &Declarations, stream: bool) -> Result<ModelStep, ToolError> {
-        let endpoint = Endpoint::new(self.provider, &self.access, &self.model, stream)?;
         let client = self.shared_client()?;
         let deadline = time::after(Instant::now(), self.transport.timeouts.total);
-        let idle = self.transport.timeouts.idle;
-        let exchange =
-            Exchange { endpoint: &endpoint, client: &client, deadline, idle, max_bytes: self.transport.max_bytes };
-        let mut failed = 0;
+        let (idle, max_bytes) = (self.transport.timeouts.idle, self.transport.max_bytes);
+        let (mut failed, mut is_renewed) = (0, false);
         loop {
+            // The key may have expired between two attempts.
+            let endpoint = Endpoint::new(self.provider, &self.access, &self.model, stream).await?;
+            let exchange = Exchange { endpoint: &endpoint, client: &client, deadline, idle, max_bytes };
             let span = request_span::open(&Method::POST, &endpoint.url, true);
             // Without a span nothing is reported, so that no biller is looked up.
             let info = span.is_open().then(|| self.about());
@@ -120,7 +120,7 @@ impl ProviderModel<HttpTransport> {
                 provider: self.provider,
                 model: &self.model,
                 declarations,
-                key: endpoint.key.as_ref(),
+                key: Some(&endpoint.hidden),
                 listener: self.transport.listener.as_mut(),
                 usage: UsageReporter::new(info),
                 answer: Answer::default(),
@@ -135,6 +135,11 @@ impl ProviderModel<HttpTransport> {
                 Err(failure) => failure,
             };
             span.fail_with(&failure.error);
+            let is_refused = failure.error.kind() == ErrorKind::Auth;
+            if is_refused && self.access.forget_key(endpoint.key.as_ref()).await && !is_renewed {
+                is_renewed = true;
+                continue;
+            }
             failed += 1;
             let delay =
                 self.retry_delay(&failure, failed).filter(|delay| time::after(Instant::now(), *delay) < deadline);

@@ -2,7 +2,8 @@
 
 use crate::providers::Provider;
 use crate::providers::spec::{LiveEndpoint, LiveMessages};
-use crate::transport::model_access::{ApiKey, excerpt};
+use crate::transport::api_key::{ApiKey, excerpt, percent_encoded};
+use crate::transport::base_url::with_scheme;
 use crate::transport::websocket::model::{LiveModel, live_api};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, StreamExt};
@@ -36,8 +37,8 @@ pub(crate) fn timeout_error(time: Duration) -> ToolError {
     ToolError::transient(format!("the provider did not accept the connection within {time:?}"))
 }
 
-fn broken(error: &Error) -> ToolError {
-    ToolError::transient(format!("the connection broke: {}", excerpt(&error.to_string(), None)))
+fn broken(error: &Error, hidden: Option<&ApiKey>) -> ToolError {
+    ToolError::transient(format!("the connection broke: {}", excerpt(&error.to_string(), hidden)))
 }
 
 /// An open connection.
@@ -47,13 +48,27 @@ pub(crate) struct Connection {
     pub(crate) messages: &'static dyn LiveMessages,
     /// True once the provider accepts more than the setup.
     pub(crate) is_set_up: bool,
+    /// The secrets of the handshake, which the provider may repeat.
+    pub(crate) hidden: ApiKey,
 }
 
 impl Connection {
-    /// Connects within the model's time limit.
+    /// Connects. A key of a callback that the provider refuses is replaced once.
     pub(crate) async fn open(model: &LiveModel) -> Result<Self, ToolError> {
         let live = required_live_api(model.provider)?;
-        let (request, key) = handshake_request(model, &live)?;
+        let key = model.access.api_key(&live.server).await?;
+        match Self::open_with(model, live, key.as_ref()).await {
+            Err(error) if error.kind() == ErrorKind::Auth && model.access.forget_key(key.as_ref()).await => {
+                let key = model.access.api_key(&live.server).await?;
+                Self::open_with(model, live, key.as_ref()).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Connects within the model's time limit.
+    async fn open_with(model: &LiveModel, live: LiveEndpoint, key: Option<&ApiKey>) -> Result<Self, ToolError> {
+        let (request, hidden) = handshake_request(model, &live, key)?;
         let connector = if request.uri().scheme_str() == Some("wss") {
             let config = tls_config();
             Connector::Rustls(config.map_err(|error| ToolError::permanent(format!("failed to set up TLS: {error}")))?)
@@ -64,13 +79,12 @@ impl Connection {
         config.max_message_size = Some(model.transport.max_message);
         config.max_frame_size = Some(model.transport.max_message);
         let connecting = connect_async_tls_with_config(request, Some(config), true, Some(connector));
-        let (socket, _) = timeout(model.transport.connect_timeout, connecting)
-            .await
-            .map_err(|_| timeout_error(model.transport.connect_timeout))?
-            .map_err(|error| handshake_error(&error, key.as_ref()))?;
+        let connected = timeout(model.transport.connect_timeout, connecting).await;
+        let connected = connected.map_err(|_| timeout_error(model.transport.connect_timeout))?;
+        let (socket, _) = connected.map_err(|error| handshake_error(&error, &hidden))?;
         let (sink, incoming) = socket.split();
         let outgoing = OutgoingQueue { sink, messages: VecDeque::new(), has_unsent: false };
-        Ok(Self { outgoing, incoming, messages: live.messages, is_set_up: !live.confirms_setup })
+        Ok(Self { outgoing, incoming, messages: live.messages, is_set_up: !live.confirms_setup, hidden })
     }
 
     /// Sends the queued messages and the close frame, and waits a moment for the provider to close.
@@ -92,19 +106,26 @@ fn required_live_api(provider: Provider) -> Result<LiveEndpoint, ToolError> {
     })
 }
 
-fn handshake_request(model: &LiveModel, live: &LiveEndpoint) -> Result<(Request, Option<ApiKey>), ToolError> {
-    let (base, key) = (model.access.base_url(&live.server), model.access.api_key(&live.server));
+/// Returns the request, and all secrets in it.
+fn handshake_request(
+    model: &LiveModel,
+    live: &LiveEndpoint,
+    key: Option<&ApiKey>,
+) -> Result<(Request, ApiKey), ToolError> {
+    let base = with_scheme(&model.access.base_url(&live.server), "wss", "ws");
     let invalid_url = || {
         let provider = model.provider;
         ToolError::permanent(format!("expected the base URL of {provider} to be a ws, wss, http or https URL"))
     };
-    let url = live_url(live, &model.model, base.trim());
+    let url = live_url(live, &model.model, &base);
     let mut request = url.into_client_request().map_err(|_| invalid_url())?;
     if !matches!(request.uri().scheme_str(), Some("ws" | "wss")) {
         return Err(invalid_url());
     }
-    request.headers_mut().extend(model.access.headers(&live.server, key.as_ref())?);
-    Ok((request, key))
+    let (scheme, host) = (request.uri().scheme_str().unwrap_or_default(), request.uri().host().unwrap_or_default());
+    model.access.check_encrypted(scheme, host, &base, key.is_some())?;
+    request.headers_mut().extend(model.access.headers(&live.server, key)?);
+    Ok((request, model.access.hidden(key, &base)))
 }
 
 /// Appends the path and the query of the API to a base URL, whose own query is kept.
@@ -121,17 +142,9 @@ fn live_url(live: &LiveEndpoint, model: &str, base: &str) -> String {
     format!("{}/{}{separator}{query}", base.trim_end_matches('/'), live.path)
 }
 
-fn percent_encoded(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
-}
-
-fn handshake_error(error: &Error, key: Option<&ApiKey>) -> ToolError {
+fn handshake_error(error: &Error, hidden: &ApiKey) -> ToolError {
     let Error::Http(response) = error else {
-        let message = format!("failed to reach the provider: {}", excerpt(&error.to_string(), key));
+        let message = format!("failed to reach the provider: {}", excerpt(&error.to_string(), Some(hidden)));
         return match error {
             Error::Url(_) | Error::HttpFormat(_) => ToolError::permanent(message),
             _ => ToolError::transient(message),
@@ -139,7 +152,7 @@ fn handshake_error(error: &Error, key: Option<&ApiKey>) -> ToolError {
     };
     let body = response.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     let status = response.status().as_u16();
-    let message = format!("the provider answered {status}: {}", excerpt(&body, key));
+    let message = format!("the provider answered {status}: {}", excerpt(&body, Some(hidden)));
     match status {
         401 | 403 => ToolError::auth(message),
         429 => ToolError::rate_limit(message),
@@ -185,7 +198,7 @@ impl OutgoingQueue {
 
     /// Sends all messages. Dropping the future loses none.
     pub(crate) async fn flush(&mut self) -> Result<(), ToolError> {
-        poll_fn(|cx| self.poll_flush(cx)).await.map_err(|error| broken(&error))
+        poll_fn(|cx| self.poll_flush(cx)).await.map_err(|error| broken(&error, None))
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
@@ -203,27 +216,27 @@ impl OutgoingQueue {
 }
 
 /// Converts what the socket returns. Returns `None` for a ping or pong.
-pub(crate) fn received(message: Option<Result<Message, Error>>) -> Result<Option<Bytes>, ToolError> {
+pub(crate) fn received(message: Option<Result<Message, Error>>, hidden: &ApiKey) -> Result<Option<Bytes>, ToolError> {
     match message {
         Some(Ok(Message::Text(text))) => Ok(Some(text.into())),
         // Gemini sends JSON in binary messages.
         Some(Ok(Message::Binary(bytes))) => Ok(Some(bytes)),
-        Some(Ok(Message::Close(frame))) => Err(close_error(frame.as_ref())),
+        Some(Ok(Message::Close(frame))) => Err(close_error(frame.as_ref(), hidden)),
         Some(Ok(_)) => Ok(None),
         Some(Err(error @ Error::Capacity(_))) => {
-            let message = excerpt(&error.to_string(), None);
+            let message = excerpt(&error.to_string(), Some(hidden));
             Err(ToolError::permanent(format!("a message of the provider is too large; raise `max_message`: {message}")))
         }
-        Some(Err(error)) => Err(broken(&error)),
-        None => Err(close_error(None)),
+        Some(Err(error)) => Err(broken(&error, Some(hidden))),
+        None => Err(close_error(None, hidden)),
     }
 }
 
 /// Converts a close frame. Codes for an invalid message are permanent, as the message would be sent again.
-fn close_error(frame: Option<&CloseFrame>) -> ToolError {
+fn close_error(frame: Option<&CloseFrame>, hidden: &ApiKey) -> ToolError {
     let Some(frame) = frame else { return ToolError::transient("the provider closed the connection") };
     let code = u16::from(frame.code);
-    let message = format!("the provider closed the connection ({code}): {}", excerpt(&frame.reason, None));
+    let message = format!("the provider closed the connection ({code}): {}", excerpt(&frame.reason, Some(hidden)));
     match code {
         1002 | 1003 | 1007 | 1009 | 1010 => ToolError::permanent(message),
         _ => ToolError::transient(message),
@@ -233,9 +246,12 @@ fn close_error(frame: Option<&CloseFrame>) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
 
-    fn request(model: &LiveModel) -> Result<(Request, Option<ApiKey>), ToolError> {
-        handshake_request(model, &required_live_api(model.provider)?)
+    fn request(model: &LiveModel) -> Result<(Request, ApiKey), ToolError> {
+        let live = required_live_api(model.provider)?;
+        let key = model.access.api_key(&live.server).now_or_never().expect("nothing to wait for")?;
+        handshake_request(model, &live, key.as_ref())
     }
 
     #[test]
@@ -253,7 +269,7 @@ mod tests {
 
     #[test]
     fn sends_the_key_in_a_hidden_header() {
-        let model = LiveModel::new(Provider::GeminiLive, "m").base_url("ws://host").api_key("canary");
+        let model = LiveModel::new(Provider::GeminiLive, "m").base_url("wss://host").api_key("canary");
         let (request, _) = request(&model).expect("a request");
         assert_eq!(request.headers()["x-goog-api-key"], "canary");
         assert!(!format!("{request:?}{model:?}").contains("canary"));
@@ -267,6 +283,23 @@ mod tests {
             LiveModel::new(Provider::OpenAiChat, "m").base_url("ws://host"),
         ] {
             assert!(!can_retry(&request(&model).expect_err("refused")));
+        }
+    }
+
+    // T1
+    #[test]
+    fn refuses_keys_over_ws_to_other_machines() {
+        let model = |base: &str| LiveModel::new(Provider::GeminiLive, "m").base_url(base).api_key("canary");
+        for base in ["ws://host", "http://host:80/x", "ws://127.0.0.1.host"] {
+            let error = request(&model(base)).expect_err("refused");
+            assert!(error.message().contains("`allow_unencrypted`"), "{error}");
+            assert!(request(&model(base).allow_unencrypted()).is_ok());
+        }
+        for (base, expected) in
+            [("host", "wss"), ("localhost:8080", "ws"), ("https://host", "wss"), ("ws://[::1]", "ws")]
+        {
+            let (request, _) = request(&model(base)).expect("a request");
+            assert_eq!(request.uri().scheme_str(), Some(expected), "{base}");
         }
     }
 

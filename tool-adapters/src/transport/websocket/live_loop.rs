@@ -3,6 +3,7 @@
 use crate::providers::framing::frame::is_too_large_to_parse;
 use crate::providers::spec::LiveMessage;
 use crate::providers::{Declarations, Event, Protocol, ProtocolError, Request, declare_tools, protocol};
+use crate::transport::api_key::redact_event;
 use crate::transport::call_note::{decision_note, update_note, updated_call_id};
 use crate::transport::websocket::calls::{Delivery, FinishedWork, LiveCalls};
 use crate::transport::websocket::connection::{Connection, can_retry, received, timeout_error};
@@ -215,7 +216,7 @@ impl LiveTask {
             tokio::select! {
                 () = wait_until_closed(&mut self.closed) => return Ok(()),
                 message = connection.incoming.next(), if !self.events.is_full() => {
-                    let message = received(message)?;
+                    let message = received(message, &connection.hidden)?;
                     (last_received, last_ping) = (Instant::now(), Instant::now());
                     if let Some(bytes) = message {
                         self.receive(&bytes, connection);
@@ -257,7 +258,8 @@ impl LiveTask {
                 let message = "a message is not JSON".into();
                 events.push(Event::Error(ProtocolError::Malformed { message, text, source: None }));
             }
-            return self.events.waiting.extend(events.into_iter().map(LiveEvent::Model));
+            let events = events.into_iter().map(|event| redact_event(event, Some(&connection.hidden)));
+            return self.events.waiting.extend(events.map(LiveEvent::Model));
         };
         let messages = connection.messages;
         if messages.confirms_setup(&message) && !connection.is_set_up {
@@ -283,7 +285,7 @@ impl LiveTask {
                 self.start_call(&call, connection);
                 Event::Call(call)
             }
-            event => event,
+            event => redact_event(event, Some(&connection.hidden)),
         };
         self.spans.record(&event);
         match &event {

@@ -1,0 +1,294 @@
+//! API keys: fixed or from a callback, wiped from memory, and left out of every text.
+
+use crate::providers::{Event, ProtocolError};
+use crate::transport::sanitize;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+use tool_core::{ToolError, time};
+use zeroize::Zeroizing;
+
+#[cfg(feature = "http")]
+use tool_core::trace::Redaction;
+
+/// Longest time that a callback may take.
+const CALLBACK_TIMEOUT: Duration = Duration::from_secs(30);
+/// Length in bytes of the shortest text that is hidden beside the key. Shorter ones occur in any message.
+const MIN_HIDDEN: usize = 6;
+/// Length in bytes of the shortest beginning of a secret that is removed from the end of a text.
+const MIN_BEGINNING: usize = 6;
+/// The text that replaces a secret.
+const MARK: &str = "[key]";
+
+/// An API key, which is left out of `Debug`, errors and logs. Its memory is wiped on drop.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct ApiKey {
+    text: Zeroizing<String>,
+    /// Other secrets of the same requests: header values, and parts of the URL.
+    others: Vec<Zeroizing<String>>,
+}
+
+impl ApiKey {
+    pub(crate) fn new(key: &str) -> Self {
+        Self { text: Zeroizing::new(key.trim().to_owned()), others: Vec::new() }
+    }
+
+    /// Returns the key. Pass it on without keeping a copy.
+    pub(crate) fn expose(&self) -> &str {
+        &self.text
+    }
+
+    /// Adds other texts to hide.
+    pub(crate) fn hiding<'a>(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
+        let texts = texts.into_iter().filter(|text| text.len() >= MIN_HIDDEN);
+        self.others.extend(texts.map(|text| Zeroizing::new(text.to_owned())));
+        self
+    }
+
+    fn redact(key: Option<&Self>, text: &str) -> String {
+        let Some(Self { text: key, others }) = key else { return text.to_owned() };
+        let mut secrets = others.iter().chain([key]).filter(|secret| !secret.is_empty()).collect::<Vec<_>>();
+        // The longest first, so that the rest of a hidden text does not reveal another one.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.into_iter().fold(text.to_owned(), |text, secret| {
+            let forms = [secret.to_string(), percent_encoded(secret), secret.escape_debug().to_string()];
+            let text = forms.map(Zeroizing::new).iter().fold(text, |text, form| text.replace(form.as_str(), MARK));
+            without_beginning(text, secret)
+        })
+    }
+}
+
+/// Removes the beginning of a secret from the end of a text, which may have been cut there.
+fn without_beginning(mut text: String, secret: &str) -> String {
+    let beginnings = (MIN_BEGINNING..secret.len()).rev().filter_map(|length| secret.get(..length));
+    if let Some(cut) = beginnings.into_iter().find(|beginning| text.ends_with(beginning)) {
+        text.truncate(text.len() - cut.len());
+        text.push_str(MARK);
+    }
+    text
+}
+
+/// Leaves the key out of an error that the provider reports in an event.
+pub(crate) fn redact_event(event: Event, hidden: Option<&ApiKey>) -> Event {
+    let redact = |text: String| ApiKey::redact(hidden, &text);
+    match event {
+        Event::Error(ProtocolError::Provider { code, message }) => {
+            Event::Error(ProtocolError::Provider { code, message: redact(message) })
+        }
+        Event::Error(ProtocolError::Malformed { message, text, source }) => {
+            Event::Error(ProtocolError::Malformed { message, text: redact(text), source })
+        }
+        event => event,
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[key]")
+    }
+}
+
+/// An API key that a callback provides, and how long it may be used.
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_adapters::transport::ProvidedKey;
+///
+/// let key = ProvidedKey::new("sk-1").valid_for(Duration::from_secs(900));
+/// assert!(!format!("{key:?}").contains("sk-1"));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ProvidedKey {
+    key: ApiKey,
+    valid_for: Duration,
+}
+
+impl ProvidedKey {
+    /// Provides a key for one request.
+    pub fn new(key: impl AsRef<str>) -> Self {
+        Self { key: ApiKey::new(key.as_ref()), valid_for: Duration::ZERO }
+    }
+
+    /// Sets how long the key may be used for further requests. Name a time before its expiry, so that no request arrives
+    /// with an expired key.
+    pub fn valid_for(self, time: Duration) -> Self {
+        Self { valid_for: time, ..self }
+    }
+}
+
+type KeyFuture = Pin<Box<dyn Future<Output = Result<ProvidedKey, ToolError>> + Send>>;
+
+/// The source of a model's key.
+#[derive(Clone)]
+pub(crate) enum KeySource {
+    Fixed(ApiKey),
+    Callback(Arc<KeyCallback>),
+}
+
+pub(crate) struct KeyCallback {
+    ask: Box<dyn Fn() -> KeyFuture + Send + Sync>,
+    /// The key that may still be used, and until when. Locked while the callback runs, so that it runs once for all.
+    cached: Mutex<Option<(ApiKey, Instant)>>,
+}
+
+impl KeySource {
+    pub(crate) fn callback<F>(ask: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<ProvidedKey, ToolError>> + Send + 'static,
+    {
+        let ask = Box::new(move || Box::pin(ask()) as KeyFuture);
+        Self::Callback(Arc::new(KeyCallback { ask, cached: Mutex::default() }))
+    }
+
+    /// Returns the key for a request.
+    pub(crate) async fn key(&self) -> Result<ApiKey, ToolError> {
+        let callback = match self {
+            Self::Fixed(key) => return Ok(key.clone()),
+            Self::Callback(callback) => callback,
+        };
+        let mut cached = callback.cached.lock().await;
+        if let Some((key, until)) = &*cached
+            && Instant::now() < *until
+        {
+            return Ok(key.clone());
+        }
+        *cached = None;
+        let late =
+            |_| ToolError::transient(format!("the callback for the API key took longer than {CALLBACK_TIMEOUT:?}"));
+        let ProvidedKey { key, valid_for } = timeout(CALLBACK_TIMEOUT, (callback.ask)()).await.map_err(late)??;
+        if key.expose().is_empty() {
+            return Err(ToolError::auth("the callback for the API key provided an empty key"));
+        }
+        if !valid_for.is_zero() {
+            *cached = Some((key.clone(), time::after(Instant::now(), valid_for)));
+        }
+        Ok(key)
+    }
+
+    /// Forgets a key that the provider has refused. Returns true if the next request has another one.
+    pub(crate) async fn forget(&self, refused: &ApiKey) -> bool {
+        let Self::Callback(callback) = self else { return false };
+        let mut cached = callback.cached.lock().await;
+        match &*cached {
+            Some((key, _)) if key == refused => cached.take().is_some(),
+            // Another request has asked for a new one already.
+            other => other.is_some(),
+        }
+    }
+}
+
+/// Returns the beginning of a provider's text for an error, escaped and without the key.
+pub(crate) fn excerpt(text: &str, key: Option<&ApiKey>) -> String {
+    sanitize::excerpt(&ApiKey::redact(key, text))
+}
+
+/// Returns an excerpt for a log, also without other texts that look like a secret.
+#[cfg(feature = "http")]
+pub(crate) fn log_excerpt(text: &str, key: Option<&ApiKey>) -> String {
+    sanitize::excerpt(&Redaction::new().text(&ApiKey::redact(key, text)))
+}
+
+/// Escapes a text for the query of a URL.
+pub(crate) fn percent_encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tool_core::ErrorKind;
+
+    /// A source that counts, whose keys are valid for so long.
+    fn counted(seconds: u64) -> (KeySource, Arc<AtomicUsize>) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&asked);
+        let source = KeySource::callback(move || {
+            let n = counter.fetch_add(1, Ordering::SeqCst) + 1;
+            async move { Ok(ProvidedKey::new(format!("key-{n}")).valid_for(Duration::from_secs(seconds))) }
+        });
+        (source, asked)
+    }
+
+    #[test]
+    fn hides_the_key_in_debug_forms_and_excerpts() {
+        let key = ApiKey::new(" sk-canary\n");
+        assert_eq!((key.expose(), format!("{key:?}")), ("sk-canary", "[key]".to_owned()));
+        assert_eq!(excerpt("no such key: sk-canary!", Some(&key)), "no such key: [key]!");
+        // Cut by the reader of a long message.
+        assert_eq!(excerpt("no such key: sk-cana", Some(&key)), "no such key: [key]");
+    }
+
+    // T1
+    #[test]
+    fn hides_every_form_of_the_key_and_of_other_secrets() {
+        let mut hidden = 0;
+        for n in 0..1_000 {
+            let secret = format!("c\"n{n}/é+\\y");
+            let key = if n % 2 == 0 { ApiKey::new(&secret) } else { ApiKey::new("k").hiding([&*secret]) };
+            let escaped = secret.escape_debug();
+            let text = format!("GET https://host/?key={} with `{secret}`, {escaped}", percent_encoded(&secret));
+            let shown = excerpt(&text, Some(&key));
+            hidden += usize::from(shown.matches("[key]").count() >= 3 && !shown.contains(&format!("n{n}")));
+        }
+        assert_eq!(hidden, 1_000);
+    }
+
+    #[test]
+    fn excerpts_are_cut_and_escaped() {
+        assert_eq!(excerpt("a\u{1b}[31mb\n", None), "a\\u{1b}[31mb");
+        assert_eq!(excerpt(&"é".repeat(600), None).chars().count(), 501);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn key_of_a_callback_is_used_as_long_as_it_says() {
+        let (source, asked) = counted(60);
+        let (first, second) = tokio::join!(source.key(), source.key());
+        assert_eq!((first.expect("a key").expose(), second.expect("a key").expose()), ("key-1", "key-1"));
+        tokio::time::advance(Duration::from_secs(59)).await;
+        assert_eq!(source.key().await.expect("a key").expose(), "key-1");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(source.key().await.expect("a key").expose(), "key-2");
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
+        let (source, asked) = counted(0);
+        for _ in 0..1_000 {
+            source.key().await.expect("a key");
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), 1_000);
+    }
+
+    #[tokio::test]
+    async fn refused_key_is_forgotten_once() {
+        let (source, _) = counted(60);
+        let key = source.key().await.expect("a key");
+        assert!(source.forget(&key).await);
+        assert!(!source.forget(&key).await);
+        assert_eq!(source.key().await.expect("a key").expose(), "key-2");
+        // A request that still has the old key finds a newer one.
+        assert!(source.forget(&key).await);
+        assert_eq!(source.key().await.expect("a key").expose(), "key-2");
+        assert!(!KeySource::Fixed(ApiKey::new("k")).forget(&ApiKey::new("k")).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn callback_that_hangs_or_fails_is_an_error() {
+        let hangs = KeySource::callback(std::future::pending);
+        let error = hangs.key().await.expect_err("late");
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::Transient, "the callback for the API key took longer than 30s")
+        );
+        let fails = KeySource::callback(|| async { Err(ToolError::auth("no credentials")) });
+        assert_eq!(fails.key().await.expect_err("fails").message(), "no credentials");
+        let empty = KeySource::callback(|| async { Ok(ProvidedKey::new(" ")) });
+        assert_eq!(empty.key().await.expect_err("empty").kind(), ErrorKind::Auth);
+    }
+}

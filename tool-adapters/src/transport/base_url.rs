@@ -1,0 +1,131 @@
+//! Base URLs: the scheme that a URL without one gets, the secrets in a URL, and keys that would be sent unencrypted.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::net::IpAddr;
+use tool_core::ToolError;
+use tool_core::schema::percent_decode;
+
+/// Adds a scheme to a base URL without one: `plain` for a server on this machine, and `secure` for all others.
+pub(crate) fn with_scheme(base: &str, secure: &str, plain: &str) -> String {
+    let base = base.trim();
+    if base.contains("://") {
+        return base.to_owned();
+    }
+    let scheme = if is_local(host(base)) { plain } else { secure };
+    format!("{scheme}://{base}")
+}
+
+/// Returns the host in a URL without its scheme.
+fn host(rest: &str) -> &str {
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
+    match address.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => address.split(':').next().unwrap_or_default(),
+    }
+}
+
+/// Returns true if a host is this machine. Servers that listen at all addresses are named by 0.0.0.0.
+pub(crate) fn is_local(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let address = host.parse::<IpAddr>().map(|address| address.to_canonical());
+    host.eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
+}
+
+/// Returns the texts in a URL that may be secret: user name, password, both as a header has them, and the values of the query.
+/// Each is there as it is written and decoded.
+pub(crate) fn secrets(url: &str) -> Vec<String> {
+    let (head, query) = url.split_once('?').unwrap_or((url, ""));
+    let rest = head.split_once("://").map_or(head, |(_, rest)| rest);
+    let authority = rest.split(['/', '#', '\\']).next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+    let query = query.split('#').next().unwrap_or_default();
+    let values = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+    let (name, password) = user.split_once(':').unwrap_or((user, ""));
+    let written = [name, password].into_iter().chain(values).filter(|text| !text.is_empty());
+    let mut all = written.flat_map(|text| [Some(text.to_owned()), percent_decode(text)]).flatten().collect::<Vec<_>>();
+    if !user.is_empty() {
+        let decoded = percent_decode(user).unwrap_or_else(|| user.to_owned());
+        all.push(STANDARD.encode(if user.contains(':') { decoded } else { decoded + ":" }));
+    }
+    all.dedup();
+    all
+}
+
+/// Returns true if a header of this name may hold a key.
+pub(crate) fn is_secret_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "cookie", "key", "token", "secret", "password", "signature"].iter().any(|word| name.contains(word))
+}
+
+/// Refuses to send a key without encryption to another machine.
+pub(crate) fn check_encrypted(scheme: &str, host: &str) -> Result<(), ToolError> {
+    if matches!(scheme, "https" | "wss") || is_local(host) {
+        return Ok(());
+    }
+    Err(ToolError::permanent(format!(
+        "expected an encrypted connection to `{}`, because the request has a key; use https, or call \
+         `allow_unencrypted` if the network between is trusted",
+        host.escape_debug()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_without_scheme_is_encrypted_unless_it_is_local() {
+        for base in [
+            "127.0.0.1:11434",
+            "127.8.9.1",
+            "localhost",
+            "LocalHost:80/v1",
+            "[::1]:8080",
+            "0.0.0.0:11434",
+            "[::ffff:127.0.0.1]",
+            "user:pass@localhost/x",
+        ] {
+            assert_eq!(with_scheme(base, "https", "http"), format!("http://{base}"));
+        }
+        let mut encrypted = 0;
+        for n in 0..1_000_u32 {
+            let name = match n % 8 {
+                0 => format!("host{n}.example:{n}"),
+                1 => format!("127.0.0.1.evil{n}.example"),
+                2 => format!("localhost.evil{n}.example/v1"),
+                3 => format!("localhost:80@evil{n}.example"),
+                4 => format!("10.0.{}.{}", n / 256, n % 256),
+                5 => format!("[fe80::{n:x}]:80"),
+                6 => format!("evil{n}.example/?@localhost"),
+                _ => format!("evil{n}.example\\@localhost"),
+            };
+            encrypted += usize::from(with_scheme(&name, "wss", "ws").starts_with("wss://"));
+        }
+        assert_eq!(encrypted, 1_000);
+        assert_eq!(with_scheme(" http://host ", "https", "http"), "http://host");
+    }
+
+    #[test]
+    fn secrets_of_a_url_are_found() {
+        assert_eq!(
+            secrets("https://ann:p%40ss@host:1/p?key=abc&v=#x=y"),
+            ["ann", "p%40ss", "p@ss", "abc", "YW5uOnBAc3M="]
+        );
+        assert_eq!(secrets("token@host"), ["token", "dG9rZW46"]);
+        assert!(secrets("https://host/a@b").is_empty());
+    }
+
+    #[test]
+    fn keys_are_not_sent_unencrypted_to_other_machines() {
+        for (scheme, host) in [("https", "a.example"), ("wss", "10.0.0.1"), ("http", "localhost"), ("ws", "[::1]")] {
+            assert!(check_encrypted(scheme, host).is_ok(), "{scheme} {host}");
+        }
+        for (scheme, host) in [("http", "a.example"), ("ws", "10.0.0.1"), ("http", "localhost.example"), ("http", "")] {
+            let error = check_encrypted(scheme, host).expect_err("refused");
+            assert!(error.message().contains("`allow_unencrypted`"), "{error}");
+        }
+    }
+}
