@@ -29,6 +29,9 @@ const V4: [(Ipv4Net, &str); 20] = [
     (v4([240, 0, 0, 0], 4), "a reserved address"),
 ];
 
+/// The addresses of IPv6 behind which NAT64 puts those of IPv4.
+const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0], 96);
+
 /// The part of IPv6 that IANA assigns to networks of the internet.
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0], 3);
 
@@ -38,7 +41,7 @@ const V6: [(Ipv6Net, &str); 16] = [
     (Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128), "a loopback address"),
     (Ipv6Net::new_assert(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped(), 96), "an IPv4 address in the form of IPv6"),
     (v6([0, 0, 0], 96), "an IPv4 address in the form of IPv6"),
-    (v6([0x64, 0xff9b, 0], 96), "an address of NAT64"),
+    (NAT64, "an address of NAT64"),
     (v6([0x64, 0xff9b, 1], 48), "an address of NAT64"),
     // Teredo, benchmarking, anycast, ORCHID and other protocols.
     (v6([0x2001, 0, 0], 23), "an address of protocols"),
@@ -69,6 +72,17 @@ pub(crate) fn special_range(address: IpAddr) -> Option<&'static str> {
             let special = V6.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind);
             special.or((!GLOBAL_UNICAST.contains(&address)).then_some("an address outside the internet"))
         }
+    }
+}
+
+/// Returns the address of IPv4 that NAT64 connects to.
+pub(crate) fn behind_nat64(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V6(address) if NAT64.contains(&address) => {
+            let [.., a, b, c, d] = address.octets();
+            Some(Ipv4Addr::new(a, b, c, d))
+        }
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The rules for requests of tools: the hosts, the networks and the limits.
 
-use crate::egress::addresses::{parse_network, special_range};
+use crate::egress::addresses::{behind_nat64, parse_network, special_range};
 use crate::egress::error::EgressError;
 use ipnet::IpNet;
 use reqwest::Url;
@@ -27,6 +27,7 @@ pub struct EgressPolicy {
     hosts: BTreeSet<String>,
     networks: Vec<IpNet>,
     loopback: bool,
+    nat64: bool,
     only_allowed: bool,
     resolver: Option<Arc<dyn Resolve>>,
     problems: Vec<String>,
@@ -41,6 +42,7 @@ impl Default for EgressPolicy {
             hosts: BTreeSet::new(),
             networks: Vec::new(),
             loopback: false,
+            nat64: false,
             only_allowed: false,
             resolver: None,
             problems: Vec::new(),
@@ -86,6 +88,13 @@ impl EgressPolicy {
     /// Allows the addresses of this machine, `127.0.0.0/8` and `::1`, for tests and local services.
     pub fn allow_loopback(mut self) -> Self {
         self.loopback = true;
+        self
+    }
+
+    /// Allows the addresses of NAT64, `64:ff9b::/96`, whose IPv4 address is allowed. A machine without IPv4 needs it.
+    /// [`allow_network`](Self::allow_network) with this range would allow private addresses too.
+    pub fn allow_nat64(mut self) -> Self {
+        self.nat64 = true;
         self
     }
 
@@ -160,6 +169,7 @@ impl EgressPolicy {
     }
 
     fn check_host_addr(&self, host: &str, address: IpAddr) -> Result<(), EgressError> {
+        let address = behind_nat64(address).filter(|_| self.nat64).map_or(address, IpAddr::V4);
         let in_network = self.networks.iter().any(|network| network.contains(&address));
         if in_network || (self.loopback && address.is_loopback()) {
             return Ok(());
@@ -223,6 +233,7 @@ impl fmt::Debug for EgressPolicy {
             .field("hosts", &self.hosts)
             .field("networks", &self.networks)
             .field("loopback", &self.loopback)
+            .field("nat64", &self.nat64)
             .field("only_allowed", &self.only_allowed)
             .field("max_redirects", &self.max_redirects)
             .field("max_body", &self.max_body)
@@ -281,6 +292,19 @@ mod tests {
         for refused in ["https://api.example.org/", "https://evil.example/", "https://1.1.1.1/"] {
             let error = check(&policy, refused).expect_err(refused);
             assert!(matches!(error, EgressError::NotAllowed { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn nat64_reaches_public_addresses_only() {
+        let policy = EgressPolicy::new().allow_nat64();
+        check(&policy, "http://[64:ff9b::1.1.1.1]/").expect("a public address");
+        check(&EgressPolicy::new(), "http://[64:ff9b::1.1.1.1]/").expect_err("by default");
+        for address in
+            ["127.0.0.1", "10.0.0.1", "169.254.169.254", "168.63.129.16", "100.64.0.1", "224.0.0.1", "0.0.0.0"]
+        {
+            check(&policy, &format!("http://[64:ff9b::{address}]/")).expect_err(address);
+            check(&policy, &format!("http://[64:ff9b:1::{address}]/")).expect_err(address);
         }
     }
 

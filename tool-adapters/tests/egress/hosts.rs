@@ -53,6 +53,20 @@ async fn allows_networks_and_loopback() {
 }
 
 #[tokio::test]
+async fn only_allowed_networks_are_reached_if_the_policy_says_so() {
+    let server = Server::start(([127, 0, 0, 1], 0), |_| ok("")).await;
+    let resolver =
+        Scripted::new(|_, name| vec![IpAddr::from(if name == "in.example" { [127, 0, 0, 1] } else { [1, 1, 1, 1] })]);
+    let policy = EgressPolicy::new().allow_network("127.0.0.0/8").only_allowed().resolver(resolver);
+    let client = EgressClient::new(policy).expect("builds");
+    client.get(format!("http://in.example:{}/", server.port())).send().await.expect("allowed");
+    for url in ["http://out.example/", "http://1.1.1.1/", "https://[2606:4700::1111]/"] {
+        let error = client.get(url).send().await.expect_err(url);
+        assert!(matches!(error, EgressError::NotAllowed { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_model_reads_why_its_url_was_refused() {
     let tools = ToolContext::builder().with(fetch).build().expect("sound");
     let call = async |url: &str, ctx: &RunContext| tools.call("fetch", serde_json::json!({"url": url}), ctx).await;

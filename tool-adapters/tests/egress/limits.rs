@@ -3,6 +3,7 @@
 use crate::support::{Server, answer, ok, redirect};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use reqwest::dns::{Name, Resolve, Resolving};
 use std::io::Write;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -117,6 +118,24 @@ async fn a_dripping_answer_ends_by_the_deadline() {
         assert!(matches!(error, EgressError::Timeout { .. } | EgressError::Interrupted { .. }), "{head}: {error}");
         assert_eq!(matches!(error, EgressError::Timeout { .. }), head.contains("200"), "{head}: {error}");
     }
+}
+
+/// A name server that never answers.
+struct Silent;
+
+impl Resolve for Silent {
+    fn resolve(&self, _: Name) -> Resolving {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_silent_name_server_ends_by_the_deadline() {
+    let client = EgressClient::new(policy().resolver(Silent).timeout(Duration::from_millis(50))).expect("builds");
+    let error = client.get("http://silent.example/").send().await.expect_err("no answer");
+    assert!(matches!(error, EgressError::Timeout { .. }), "{error}");
+    let error = client.resolve("silent.example", 25).await.expect_err("no answer");
+    assert!(matches!(error, EgressError::Resolve { .. }), "{error}");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod encodings;
 mod hosts;
+mod leaks;
 mod limits;
 mod rebinding;
 mod redirects;
