@@ -277,6 +277,7 @@ impl SessionBuilder {
                 journaled: Mutex::default(),
                 results: ResultCache::default(),
                 threads: OnceLock::new(),
+                costs: OnceLock::new(),
                 resources: Mutex::new(resources),
             }
         })

@@ -48,6 +48,15 @@ pub struct Allowance {
     pub time: Option<Duration>,
 }
 
+/// The costs in picodollars of a session's calls in this process.
+#[derive(Default)]
+pub(crate) struct RunningCosts {
+    /// The costs that are known.
+    pub(crate) known: i128,
+    /// Those of them that were charged in the store, which happens when a call has ended.
+    pub(crate) charged: i128,
+}
+
 /// A cap that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsedCap {

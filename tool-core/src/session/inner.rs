@@ -5,6 +5,7 @@ use crate::call::{Mode, ToolResponse};
 use crate::registry::context::SharedResource;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
+use crate::session::caps::RunningCosts;
 use crate::session::hooks::{Hook, LayerStack};
 use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
 use crate::session::metrics::call_log::{CallLog, SpareBytes};
@@ -142,6 +143,8 @@ pub(crate) struct SessionInner {
     pub(crate) results: ResultCache,
     /// The session's share of the blocking pool. Created when a `blocking` tool is called.
     pub(crate) threads: OnceLock<Box<ThreadPool>>,
+    /// The costs of the calls in this process. Created by the first call under a cap on cost.
+    pub(crate) costs: OnceLock<Box<Mutex<RunningCosts>>>,
     /// The resources that the tools need until the session ends.
     pub(crate) resources: Mutex<Option<Box<SessionResources>>>,
 }

@@ -225,9 +225,9 @@ impl Policy {
     /// [`RunContext::record_cost`](crate::RunContext::record_cost) learn of it. Defaults to no cap.
     ///
     /// A call is refused once its turn, its session or its principal has used the cap. A call that costs more than was left
-    /// when it began is cancelled. A cost is known after it arose, so a scope may exceed its cap by what the calls cost that
-    /// ran at the same time. Models without a price count as free. The model that leads the conversation does not count.
-    /// Sessions under such a cap have spans.
+    /// when it began is cancelled. A cost is known after it arose, so a scope may exceed its cap by the last use of each
+    /// running call, and by what calls of other sessions and processes cost that have not ended. Models without a price count
+    /// as free. The model that leads the conversation does not count. Sessions under such a cap have spans.
     ///
     /// ```
     /// use tool_core::Policy;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tool_core::session::{CapScope, Runtime, Session};
 use tool_core::trace::{self, Collector, Cost, ModelUsage, Pricing, TokenUsage};
-use tool_core::{ErrorKind, Mode, Policy, RunContext, ToolResponse, toolset};
+use tool_core::{ErrorKind, Mode, Policy, RunContext, ToolCall, ToolResponse, toolset};
 
 #[derive(Clone, Default)]
 struct Shop {
@@ -195,6 +195,20 @@ async fn cost_of_nested_calls_counts_for_their_caller() {
     assert_eq!(shop.ran.get(), 3);
     let spent = message(&pay(&session, 1).await).to_owned();
     assert!(spent.contains("is $0.000060 of"), "charged once: {spent}");
+}
+
+// R-B6: the store learns costs when calls end, but those of one process know of each other
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_step_share_what_is_left() {
+    for calls in 1..=40 {
+        let (runtime, shop) = shop(cost(CapScope::Turn, 50).max_calls(Some(100)));
+        let session = of(&runtime, "s", "ada").await;
+        let step = (0..calls).map(|n| ToolCall::new(format!("c{n}"), "keep_paying", json!({"micros": 10})));
+        let answers = session.call_all(step).await;
+        assert!(answers.iter().all(|answer| kind(answer) == Some(ErrorKind::BudgetExceeded)), "{answers:?}");
+        let (paid, ran) = (shop.ran.get(), calls.min(5));
+        assert!((6..=5 + ran).contains(&paid), "{calls} calls paid {paid} times for a cap of 5");
+    }
 }
 
 // R-B6, T5: denial of wallet by tools that call each other

@@ -9,6 +9,7 @@ use crate::session::pipeline::meter::CallMeter;
 use crate::session::running::RunningGuard;
 use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict};
 use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
+use crate::trace::cost::Cost;
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -142,8 +143,12 @@ impl<'a> AdmissionGate<'a> {
             }
             Ok(Verdict::Capped { turn, left }) => {
                 if let Some(meter) = self.call.meter.as_ref().filter(|_| spends_budget(charge)) {
+                    if let Err(running) = meter.admitted(turn, *left, self.call.request.depth() > 0) {
+                        // Over another store, the guard of the charge refunds it.
+                        self.call.session.record.settle_now(&refund_of(self.call.tool, turn));
+                        return Err(running_costs(running));
+                    }
                     self.turn.store(turn + 1, Ordering::Relaxed);
-                    meter.admitted(turn, *left, self.call.request.depth() > 0);
                 }
                 Ok(())
             }
@@ -369,6 +374,15 @@ fn refusal_error(call: &CallCx<'_>, refusal: &Refusal) -> ToolError {
         Refusal::Cap(used) => (ErrorKind::BudgetExceeded, describe_cap(used)),
     };
     ToolError::new(kind, message, false)
+}
+
+/// Returns the error of a call for which the running ones have left nothing.
+fn running_costs(running: Cost) -> ToolError {
+    let message = format!(
+        "budget exceeded: calls that are still running have cost {running}, which is all that was left; it resets when the \
+         cap on cost does. Answer with what you have."
+    );
+    ToolError::new(ErrorKind::BudgetExceeded, message, false)
 }
 
 /// Describes a cap that is used up to the model.

@@ -1,12 +1,12 @@
 //! The meter of a call under caps: it sums up what the call costs and how long it runs, and charges the session.
 
-use crate::session::caps::{Allowance, CapScope, Spending, SpendingCaps};
+use crate::session::caps::{Allowance, CapScope, RunningCosts, Spending, SpendingCaps};
 use crate::session::inner::SessionInner;
 use crate::session::store::Settlement;
 use crate::time;
 use crate::tool::FunctionTool;
 use crate::trace::cost::{Cost, CostMeter};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -32,7 +32,10 @@ struct Tally {
     own: i128,
     /// The same with the calls that it makes, which charge their own cost.
     total: i128,
+    /// The cap on the call.
     limit: Option<Cost>,
+    /// What was left of the other caps, and the costs of the session's calls that were charged by then.
+    left: Option<(Cost, i128)>,
     charged: Cost,
     /// The turn in which the call was admitted.
     turn: Option<u64>,
@@ -52,15 +55,28 @@ impl CallMeter {
         })
     }
 
-    /// Takes note that the call was admitted in a turn, and of what is left for it.
-    pub(crate) fn admitted(&self, turn: u64, left: Allowance, is_nested: bool) {
+    /// Takes note that the call was admitted in a turn, and of what is left for it. The store does not know the costs of calls
+    /// that are still running: if they have used what is left, returns them as an error.
+    pub(crate) fn admitted(&self, turn: u64, left: Allowance, is_nested: bool) -> Result<(), Cost> {
         let now = Instant::now();
         let mut tally = self.tally.lock();
+        if let Some(left) = left.cost {
+            let costs = self.costs();
+            let running = amount(costs.known - costs.charged);
+            if running >= left {
+                return Err(running);
+            }
+            tally.left = Some((left, costs.charged));
+        }
         (tally.turn, tally.since) = (Some(turn), (!is_nested).then_some(now));
-        tally.limit = tally.limit.into_iter().chain(left.cost).min();
         if let Some(time) = left.time {
             self.until.get_or_init(|| time::after(now, time));
         }
+        Ok(())
+    }
+
+    fn costs(&self) -> MutexGuard<'_, RunningCosts> {
+        self.session.costs.get_or_init(Box::default).lock()
     }
 
     /// Takes note that an admitted call has not run.
@@ -73,10 +89,11 @@ impl CallMeter {
         self.until.get().copied()
     }
 
-    /// Returns what the call has cost, with the calls that it made, and what it may cost.
+    /// Returns what the call has cost, with the calls that it made, and what it may cost at most.
     pub(crate) fn cost(&self) -> (Cost, Cost) {
         let tally = self.tally.lock();
-        (amount(tally.total), tally.limit.unwrap_or_default())
+        let left = tally.left.map(|(left, _)| left);
+        (amount(tally.total), tally.limit.into_iter().chain(left).min().unwrap_or_default())
     }
 
     /// Returns the turn of the call and what has to be charged to it, once.
@@ -86,6 +103,9 @@ impl CallMeter {
         let own = amount(tally.own).max(tally.charged);
         let cost = Cost::pico(own.picodollars() - tally.charged.picodollars());
         tally.charged = own;
+        if cost != Cost::ZERO {
+            self.costs().charged += i128::from(cost.picodollars());
+        }
         let spending = Spending { cost, time: tally.since.take().map_or(Duration::ZERO, |since| since.elapsed()) };
         (spending != Spending::default()).then_some((turn, spending))
     }
@@ -99,9 +119,14 @@ fn amount(sum: i128) -> Cost {
 impl CostMeter for CallMeter {
     fn add(&self, picodollars: i128, is_nearest: bool) {
         let mut tally = self.tally.lock();
+        let mut costs = self.costs();
         tally.total += picodollars;
-        tally.own += if is_nearest { picodollars } else { 0 };
-        if tally.limit.is_some_and(|limit| amount(tally.total) > limit) {
+        if is_nearest {
+            tally.own += picodollars;
+            costs.known += picodollars;
+        }
+        let is_over = |(left, charged): (Cost, i128)| amount(costs.known - charged) > left;
+        if tally.limit.is_some_and(|limit| amount(tally.total) > limit) || tally.left.is_some_and(is_over) {
             self.over.cancel();
         }
     }

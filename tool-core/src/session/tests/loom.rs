@@ -5,12 +5,13 @@ use crate::arguments::equality::EqualityRules;
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::context::CallContext;
 use crate::call::{Mode, RunContext};
+use crate::session::caps::{CapScope, Spending, SpendingCaps};
 use crate::session::running::{RunningCall, RunningCalls};
 use crate::session::store::{
     Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenRequest, Refusal, SessionRecord, SessionStore,
     Settlement, Verdict,
 };
-use crate::session::{ApprovalRequest, ApprovalVerdict, PendingCall, Policy};
+use crate::session::{ApprovalRequest, ApprovalVerdict, PendingCall, Policy, Turn, TurnLimits};
 use crate::tool::{Category, FunctionTool, OnDuplicate, RawTool};
 use futures_util::FutureExt;
 use loom::model::Builder;
@@ -92,6 +93,7 @@ fn admit(record: &MemoryRecord, limit: u32, arguments: &str) -> Verdict {
         charge: Charge::Run,
         limits: policy.limits(),
         max_calls: None,
+        caps: None,
         now: Instant::now(),
     };
     now(record.admit(&admission)).expect("the store in memory does not fail")
@@ -149,6 +151,45 @@ fn a_refund_is_spent_once() {
     });
 }
 
+// R-B6: of amounts that are charged at once none is lost, and no order of the locks waits for ever.
+#[test]
+fn racing_amounts_are_all_charged() {
+    static CAPS: LazyLock<SpendingCaps> = LazyLock::new(|| {
+        let mut caps = SpendingCaps::default();
+        for scope in CapScope::STORED {
+            caps.set_time(scope, Some(Duration::from_millis(2)));
+        }
+        caps
+    });
+    check(|| {
+        let record = open(&MemoryStore::new());
+        let policy = Policy::text();
+        let ask = move |record: &MemoryRecord| {
+            let call = Admission {
+                tool: "search",
+                name: None,
+                category: Category::Utility,
+                arguments: Fingerprint::opaque("search", "{}"),
+                charge: Charge::Hold,
+                limits: &TurnLimits { repeated: None, ..policy.limits().clone() },
+                max_calls: None,
+                caps: Some(&CAPS),
+                now: Instant::now(),
+            };
+            matches!(now(record.admit(&call)), Ok(Verdict::Capped { .. }))
+        };
+        let (shared, spent) = (Arc::clone(&record), Spending { time: Duration::from_millis(1), ..Spending::default() });
+        let first = ask.clone();
+        let admitted = race(2, move |_| {
+            let admitted = first(&shared);
+            let settlement = Settlement { tool: "search", spent, caps: Some(&CAPS), ..Settlement::default() };
+            now(shared.settle(&settlement)).expect("the store in memory does not fail");
+            admitted
+        });
+        assert_eq!((admitted, ask(&record)), (vec![true, true], false));
+    });
+}
+
 // R-B2: a refund after the turn's end is not a refund of the next turn.
 #[test]
 fn a_late_refund_raises_no_limit() {
@@ -173,6 +214,7 @@ fn exactly_one_of_three_redeems_a_token() {
         let pending = PendingCall {
             id: "0".repeat(32),
             principal: String::new(),
+            agent: String::new(),
             session: "session".to_owned(),
             mode: Mode::Text,
             turn: 0,
