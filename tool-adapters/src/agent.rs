@@ -48,7 +48,7 @@
 //! A call that needs confirmation is answered `CONFIRMATION_REQUIRED`, and the model reports that. Its id then has a
 //! result, so the outcome of [`approve`](AgentLoop::approve) or [`deny`](AgentLoop::deny) goes into the history as a note in
 //! a user message, which every provider accepts at any point. The note begins with a mark that the model knows from
-//! `CONFIRMATION_REQUIRED` and that no user can type, names the call, and marks the result as data. [`resume`](AgentLoop::resume) lets the model respond to it. A step may ask for several
+//! `CONFIRMATION_REQUIRED` and that is taken out of the user's texts, names the call, and marks the result as data. [`resume`](AgentLoop::resume) lets the model respond to it. A step may ask for several
 //! confirmations, so decide all of them first:
 //!
 //! ```

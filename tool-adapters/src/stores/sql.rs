@@ -9,10 +9,10 @@ use sqlx::{Arguments, ColumnIndex, Decode, Encode, Error, Row, SqlSafeStr, Type,
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tool_core::agents::{
-    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, PendingAction, Precondition, RecordWrite,
-    SealedRow, SealedSecrets, SecretsWrite, UnreadableRow,
+    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, Precondition, RecordWrite, SealedRow,
+    SealedSecrets, SecretsWrite, UnreadableRow,
 };
-use tool_core::session::{ApprovalLimit, ApprovalLimits, ApprovalVerdict};
+use tool_core::session::{ApprovalLimit, ApprovalLimits, ApprovalVerdict, PendingCall};
 
 /// The records of agents in an SQL database: [`SqliteStore`](super::SqliteStore) or
 /// [`PostgresStore`](super::PostgresStore). Cheap to clone.
@@ -66,7 +66,8 @@ const ACTION: &str =
     "SELECT action FROM tool_agent_actions, tool_clock WHERE agent_id = $1 AND id = $2 AND expires_at > now";
 
 const TAKE_ACTION: &str = "DELETE FROM tool_agent_actions \
-    WHERE agent_id = $1 AND id = $2 AND expires_at > (SELECT now FROM tool_clock) RETURNING 1";
+    WHERE agent_id = $1 AND id = $2 AND expires_at > (SELECT now FROM tool_clock) \
+    RETURNING expires_at, (SELECT now FROM tool_clock)";
 
 const ACTIONS: &str = "SELECT count(*) FROM tool_agent_actions, tool_clock WHERE agent_id = $1 AND expires_at > now";
 
@@ -177,13 +178,13 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
     async fn keep_action(
         &self,
         agent: &str,
-        action: &PendingAction,
+        call: &PendingCall,
         lifetime: Duration,
         limits: ApprovalLimits,
     ) -> Result<ApprovalVerdict, AgentStoreError> {
         self.0.change(REMOVE_EXPIRED, &[]).await?;
         // PostgreSQL cannot store NUL, which JSON escapes.
-        let (call, json) = (&action.call, to_json(action)?);
+        let json = to_json(call)?;
         let (bytes, most_bytes) = (call.size() as u64, number(limits.bytes as u64));
         let text = [id(agent), id(&call.id), Param::Text(Some(&json))];
         let numbers = [number(bytes), milliseconds(lifetime), number(limits.session.into()), most_bytes];
@@ -197,7 +198,7 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         Ok(ApprovalVerdict::Full(if is_full { ApprovalLimit::Session } else { ApprovalLimit::Bytes }))
     }
 
-    async fn action(&self, agent: &str, call: &str) -> Result<Option<PendingAction>, AgentStoreError> {
+    async fn action(&self, agent: &str, call: &str) -> Result<Option<PendingCall>, AgentStoreError> {
         let rows = self.0.select(ACTION, &[id(agent), id(call)]).await?;
         let Some(row) = rows.first() else { return Ok(None) };
         let action = serde_json::from_str(&row.text(0)?);
@@ -205,8 +206,10 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         action.map(Some).map_err(unreadable)
     }
 
-    async fn take_action(&self, agent: &str, call: &str) -> Result<bool, AgentStoreError> {
-        Ok(!self.0.change(TAKE_ACTION, &[id(agent), id(call)]).await?.is_empty())
+    async fn take_action(&self, agent: &str, call: &str) -> Result<Option<Duration>, AgentStoreError> {
+        let rows = self.0.change(TAKE_ACTION, &[id(agent), id(call)]).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        Ok(Some(Duration::from_millis(row.version(0)?.saturating_sub(row.version(1)?))))
     }
 }
 

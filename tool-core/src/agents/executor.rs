@@ -87,8 +87,7 @@ impl AgentExecutor {
         let ended = session.clone();
         let (running, ending) = run_after_drop(async move { ended.end().await });
         let response = session.call(call).await;
-        let version = loaded.toolset(tool).map_or(0, |toolset| toolset.version);
-        let response = self.keep_waiting((tool, version), &session, response).await;
+        let response = self.keep_waiting(&session, response).await;
         drop(running);
         _ = ending.await;
         Ok(response)

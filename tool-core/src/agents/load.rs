@@ -14,6 +14,7 @@ use crate::tool::{Auth, ConfigureError, Configured, SecretDocument, TokenSource,
 use crate::trace::redaction::Redaction;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -128,7 +129,7 @@ async fn reload(agents: &Arc<AgentsInner>, agent: &Arc<str>, entry: &CacheEntry,
     let mut toolsets = join_all(toolsets).await;
     toolsets.extend(unreadable.into_iter().map(|UnreadableRow { tool, reason }| {
         let state = ToolsetState::Failed(AgentStoreError::Unreadable(reason).into());
-        LoadedToolset { tool, version: 0, disabled_actions: BTreeSet::new(), state }
+        LoadedToolset { tool, version: 0, disabled_actions: BTreeSet::new(), settings: [0; 32], state }
     }));
     toolsets.sort_by(|a, b| a.tool.cmp(&b.tool));
     let mut loaded = LoadedAgent::assemble(&agents.base, agents.timing.retry_failed, agent, version, toolsets, before);
@@ -166,6 +167,7 @@ fn can_be_kept(state: &ToolsetState, changed: bool, retry: bool) -> bool {
 async fn load_toolset(agents: &Arc<AgentsInner>, agent: &Arc<str>, record: AgentTools) -> LoadedToolset {
     let (tool, version, enabled) = (record.tool.clone(), record.version, record.enabled);
     let disabled_actions = record.disabled_actions.clone();
+    let settings = Sha256::digest(record.config.to_string()).into();
     let state = if enabled {
         match open(agents, agent, record).await {
             Ok(ready) => ToolsetState::Ready(Arc::new(ready)),
@@ -174,7 +176,7 @@ async fn load_toolset(agents: &Arc<AgentsInner>, agent: &Arc<str>, record: Agent
     } else {
         ToolsetState::Disabled
     };
-    LoadedToolset { tool, version, disabled_actions, state }
+    LoadedToolset { tool, version, disabled_actions, settings, state }
 }
 
 fn log_new_failures(loaded: &LoadedAgent, before: Option<&LoadedAgent>) {

@@ -7,10 +7,12 @@ use crate::arguments::problem::Problem;
 use crate::call::error::{ErrorList, ToolError};
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::tools::CONTROL_TOOLS;
+use crate::text::hex;
 use crate::time;
 use crate::tool::definition::normalise_name;
 use crate::tool::{FunctionTool, MappedToolset, SecretDocument, Tool, Toolset};
 use crate::trace::redaction::Redaction;
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +41,8 @@ pub(crate) struct LoadedToolset {
     /// The record's version.
     pub(crate) version: u64,
     pub(crate) disabled_actions: BTreeSet<String>,
+    /// The digest of the record's settings.
+    pub(crate) settings: [u8; 32],
     pub(crate) state: ToolsetState,
 }
 
@@ -170,7 +174,14 @@ fn combine(base: &ToolContext, agent: &Arc<str>, toolsets: &[LoadedToolset]) -> 
     let ready = || toolsets.iter().filter_map(LoadedToolset::ready);
     let opened = ready().map(|ready| Arc::clone(&ready.opened)).collect::<Vec<_>>();
     let offered = ready().map(|ready| Arc::clone(&ready.offered) as Arc<dyn Toolset>);
-    base.to_builder().with_all(offered).build_for_agent(agent, Arc::new(opened))
+    let mut settings = Sha256::new();
+    for toolset in toolsets.iter().filter(|toolset| toolset.ready().is_some()) {
+        settings.update((toolset.tool.len() as u64).to_be_bytes());
+        settings.update(&toolset.tool);
+        settings.update(toolset.version.to_be_bytes());
+        settings.update(toolset.settings);
+    }
+    base.to_builder().with_all(offered).build_for_agent(agent, &hex(&settings.finalize()), Arc::new(opened))
 }
 
 /// Of two toolsets with a tool name in common, the first keeps its tools and the other fails.

@@ -2,8 +2,8 @@
 
 use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
-use crate::agents::store::{AgentStoreError, AgentToolStore, PendingAction, Precondition, RecordWrite, SealedRow};
-use crate::session::approvals::{ApprovalLimits, ApprovalRequest, ApprovalVerdict};
+use crate::agents::store::{AgentStoreError, AgentToolStore, Precondition, RecordWrite, SealedRow};
+use crate::session::approvals::{ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::time;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ struct StoredAgent {
     version: u64,
     tools: BTreeMap<String, StoredRecord>,
     /// The actions that wait for approval, by the ids of their calls, with their expiry.
-    actions: BTreeMap<String, (Instant, PendingAction)>,
+    actions: BTreeMap<String, (Instant, PendingCall)>,
 }
 
 #[derive(Debug)]
@@ -151,7 +151,7 @@ impl AgentToolStore for MemoryAgentToolStore {
     async fn keep_action(
         &self,
         agent: &str,
-        action: &PendingAction,
+        call: &PendingCall,
         lifetime: Duration,
         limits: ApprovalLimits,
     ) -> Result<ApprovalVerdict, AgentStoreError> {
@@ -159,22 +159,23 @@ impl AgentToolStore for MemoryAgentToolStore {
         let mut agents = self.0.lock();
         let actions = &mut agents.entry(agent.to_owned()).or_default().actions;
         actions.retain(|_, (expires, _)| *expires > now);
-        let request = ApprovalRequest::new(&action.call, lifetime).limits(limits);
-        if let Some(limit) = request.exceeds(actions.values().map(|(_, action)| &action.call)) {
+        let request = ApprovalRequest::new(call, lifetime).limits(limits);
+        if let Some(limit) = request.exceeds(actions.values().map(|(_, call)| call)) {
             return Ok(ApprovalVerdict::Full(limit));
         }
-        actions.insert(action.call.id.clone(), (time::after(now, lifetime), action.clone()));
+        actions.insert(call.id.clone(), (time::after(now, lifetime), call.clone()));
         Ok(ApprovalVerdict::Waits)
     }
 
-    async fn action(&self, agent: &str, id: &str) -> Result<Option<PendingAction>, AgentStoreError> {
+    async fn action(&self, agent: &str, id: &str) -> Result<Option<PendingCall>, AgentStoreError> {
         let agents = self.0.lock();
         let action = agents.get(agent).and_then(|agent| agent.actions.get(id));
-        Ok(action.filter(|(expires, _)| *expires > Instant::now()).map(|(_, action)| action.clone()))
+        Ok(action.filter(|(expires, _)| *expires > Instant::now()).map(|(_, call)| call.clone()))
     }
 
-    async fn take_action(&self, agent: &str, id: &str) -> Result<bool, AgentStoreError> {
+    async fn take_action(&self, agent: &str, id: &str) -> Result<Option<Duration>, AgentStoreError> {
         let taken = self.0.lock().get_mut(agent).and_then(|agent| agent.actions.remove(id));
-        Ok(taken.is_some_and(|(expires, _)| expires > Instant::now()))
+        let left = taken.map(|(expires, _)| expires.saturating_duration_since(Instant::now()));
+        Ok(left.filter(|left| !left.is_zero()))
     }
 }

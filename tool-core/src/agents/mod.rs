@@ -35,8 +35,7 @@ pub use crate::agents::record::{AgentId, AgentRecords, AgentSummary, AgentTools,
 pub use crate::agents::rotation::{Rotation, RunningRotation};
 pub use crate::agents::settings::RecordBuilder;
 pub use crate::agents::store::{
-    AgentStoreError, AgentToolStore, DynAgentToolStore, PendingAction, Precondition, RecordWrite, SealedRow,
-    SecretsWrite,
+    AgentStoreError, AgentToolStore, DynAgentToolStore, Precondition, RecordWrite, SealedRow, SecretsWrite,
 };
 pub use crate::agents::tokens::{RefreshError, TokenRefresher, Tokens};
 

@@ -8,7 +8,6 @@ use crate::session::journal::object_safe;
 use crate::trace::redaction::Redaction;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -87,26 +86,32 @@ pub trait AgentToolStore: Send + Sync + 'static {
         holder: &str,
     ) -> impl Future<Output = Result<(), AgentStoreError>> + Send;
 
-    /// Keeps an action until a person has decided, or until `lifetime` has passed by the store's clock. Refuses it if the
-    /// agent's actions that wait leave no room under the limits, and never gives up one of those for it. The limit `session`
-    /// counts the actions of the agent; `turn` is not used. An agent without records has actions too.
+    /// Keeps a call, which is an action of the agent, until a person has decided, or until `lifetime` has passed by the
+    /// store's clock. Refuses it if the agent's actions that wait leave no room under the limits, and never gives up one of
+    /// those for it. The limit `session` counts the actions of the agent; `turn` is not used. An agent without records has
+    /// actions too.
     fn keep_action(
         &self,
         agent: &str,
-        action: &PendingAction,
+        call: &PendingCall,
         lifetime: Duration,
         limits: ApprovalLimits,
     ) -> impl Future<Output = Result<ApprovalVerdict, AgentStoreError>> + Send;
 
-    /// Returns the agent's action whose call has this id, and leaves it there.
+    /// Returns the agent's action with this id, and leaves it there.
     fn action(
         &self,
         agent: &str,
         id: &str,
-    ) -> impl Future<Output = Result<Option<PendingAction>, AgentStoreError>> + Send;
+    ) -> impl Future<Output = Result<Option<PendingCall>, AgentStoreError>> + Send;
 
-    /// Removes the agent's action whose call has this id. Returns true to exactly one of all callers, over all processes.
-    fn take_action(&self, agent: &str, id: &str) -> impl Future<Output = Result<bool, AgentStoreError>> + Send;
+    /// Removes the agent's action with this id. Returns the time for which it would still have waited to exactly one of all
+    /// callers, over all processes.
+    fn take_action(
+        &self,
+        agent: &str,
+        id: &str,
+    ) -> impl Future<Output = Result<Option<Duration>, AgentStoreError>> + Send;
 }
 
 object_safe! {
@@ -124,31 +129,9 @@ object_safe! {
     replace_secrets(agent: &'a str, tool: &'a str, from: &'a SealedSecrets, to: &'a SealedSecrets) -> bool;
     lease(agent: &'a str, tool: &'a str, holder: &'a str, duration: Duration) -> bool;
     release(agent: &'a str, tool: &'a str, holder: &'a str) -> ();
-    keep_action(agent: &'a str, action: &'a PendingAction, lifetime: Duration, limits: ApprovalLimits) -> ApprovalVerdict;
-    action(agent: &'a str, id: &'a str) -> Option<PendingAction>;
-    take_action(agent: &'a str, id: &'a str) -> bool;
-}
-
-/// An action of an agent that waits for a person's approval, as a store keeps it.
-///
-/// A store keeps the arguments as they are. A row that was altered is not run, because the token is an HMAC over the call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct PendingAction {
-    /// The name of the toolset.
-    pub tool: String,
-    /// The version of its record when the action was requested.
-    pub version: u64,
-    /// The call.
-    pub call: PendingCall,
-}
-
-impl PendingAction {
-    /// Creates an action.
-    pub fn new(tool: impl Into<String>, version: u64, call: PendingCall) -> Self {
-        Self { tool: tool.into(), version, call }
-    }
+    keep_action(agent: &'a str, call: &'a PendingCall, lifetime: Duration, limits: ApprovalLimits) -> ApprovalVerdict;
+    action(agent: &'a str, id: &'a str) -> Option<PendingCall>;
+    take_action(agent: &'a str, id: &'a str) -> Option<Duration>;
 }
 
 /// Longest time for one operation of a store.

@@ -80,12 +80,17 @@ pub(crate) struct CallContext {
     /// The pending approvals of these calls. The host gets them with the response; the tool must not, as it might repeat a
     /// token to the model.
     pub(crate) confirmations: OnceLock<Box<Mutex<Vec<Confirmation>>>>,
+    /// True once the call's response has been made.
+    pub(crate) answered: AtomicBool,
 }
 
 /// The operations of a session that a run context needs. The session implements it, so this module does not depend on it.
 pub(crate) trait SessionHandle: Send + Sync {
     /// Makes a call from inside another one, under the session's limits.
     fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse>;
+
+    /// Denies a call that waits for approval.
+    fn deny(self: Arc<Self>, token: String) -> BoxFuture<'static, ToolResponse>;
 
     /// Returns the session's state as tools read it.
     fn state(&self) -> Arc<Value>;
@@ -222,18 +227,30 @@ impl RunContext {
         match self.session_handle() {
             Some(session) => {
                 let span = self.call.span.get().filter(|_| span::current().is_none());
-                let call = session.call(call.at_depth(depth));
-                self.keep_confirmations(WithSpan::new(span.cloned(), call).await)
+                let call = Arc::clone(&session).call(call.at_depth(depth));
+                self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await).await
             }
             None => ToolResponse::outside_session(&call),
         }
     }
 
-    /// Moves the pending approvals of a nested call to this call.
-    fn keep_confirmations(&self, mut response: ToolResponse) -> ToolResponse {
-        if response.meta().confirmations().next().is_some() {
-            let confirmations = response.optional_meta().take_confirmations();
-            self.call.confirmations.get_or_init(Box::default).lock().extend(confirmations);
+    /// Moves the pending approvals of a nested call to this call. Denies them if this call was answered already, because the
+    /// host would never see them.
+    async fn keep_confirmations(&self, session: Arc<dyn SessionHandle>, mut response: ToolResponse) -> ToolResponse {
+        if response.meta().confirmations().next().is_none() {
+            return response;
+        }
+        let mut late = response.optional_meta().take_confirmations();
+        let kept = self.call.confirmations.get_or_init(Box::default);
+        {
+            let mut kept = kept.lock();
+            // Set before the response takes what is kept.
+            if !self.call.answered.load(Ordering::SeqCst) {
+                kept.append(&mut late);
+            }
+        }
+        for confirmation in late {
+            response = Arc::clone(&session).deny(confirmation.token).await;
         }
         response
     }

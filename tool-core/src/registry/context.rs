@@ -62,6 +62,8 @@ pub(crate) struct ContextParts {
     session_resource: Option<Weak<dyn Any + Send + Sync>>,
     /// The agent to which the tools belong.
     pub(crate) agent: Option<Arc<str>>,
+    /// A digest of the settings of its toolsets.
+    pub(crate) agent_settings: Option<Arc<str>>,
 }
 
 impl ToolContext {
@@ -235,6 +237,11 @@ impl ToolContext {
         resource.clone().or_else(|| session_resource.as_ref()?.upgrade())
     }
 
+    /// Returns the digest of the settings of the agent's toolsets; empty if the tools belong to no agent.
+    pub(crate) fn agent_settings(&self) -> &str {
+        self.0.parts.agent_settings.as_deref().unwrap_or_default()
+    }
+
     /// Returns the agent to which the tools belong.
     pub(crate) fn agent(&self) -> Option<&Arc<str>> {
         self.0.parts.agent.as_ref()
@@ -326,9 +333,11 @@ impl ToolContextBuilder {
     pub(crate) fn build_for_agent(
         mut self,
         agent: &Arc<str>,
+        settings: &str,
         resource: SharedResource,
     ) -> Result<ToolContext, RegistryErrors> {
         self.parts.agent = Some(Arc::clone(agent));
+        self.parts.agent_settings = Some(settings.into());
         self.parts.resource = Some(resource);
         self.validated = true;
         self.build()

@@ -67,14 +67,16 @@ impl Session {
     /// Runs a call that was approved. The model does not send it again.
     ///
     /// Mode, arguments and budgets are checked once more, and the call is charged to the current turn. The response is
-    /// `NOT_FOUND` if no call waits under the token: it was used, it has expired, or it is for another session.
+    /// `NOT_FOUND` if no call waits under the token: it was used, it has expired, or it is for another session. It is
+    /// `CONFLICT` if the settings of an agent's toolsets have changed since the call was requested.
     pub async fn approve(&self, token: &str) -> ToolResponse {
-        match confirm::pending_call(&self.0, token).await {
-            Ok(PendingCall { id, call_id, tool, arguments, .. }) => {
-                call::call(&self.0, ToolCall::new(call_id, tool, arguments).approved(&id)).await
-            }
-            Err(error) => confirm::response_without_call(error),
-        }
+        let approved = async {
+            let pending = confirm::pending_call(&self.0, token).await?;
+            confirm::check_settings(&self.0, &pending)?;
+            let PendingCall { id, call_id, tool, arguments, .. } = pending;
+            Ok(call::call(&self.0, ToolCall::new(call_id, tool, arguments).approved(&id)).await)
+        };
+        approved.await.unwrap_or_else(confirm::response_without_call)
     }
 
     /// Returns the call that waits under a token, for a person who wants to read all of it:

@@ -4,7 +4,7 @@ use crate::support::{Probe, agents, builder, give, kind, settle, touch};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tool_core::agents::{AgentToolStore, Agents, MemoryAgentToolStore, PendingAction};
+use tool_core::agents::{AgentToolStore, Agents, MemoryAgentToolStore};
 use tool_core::session::{ApprovalLimits, PendingCall};
 use tool_core::tool::Confirm;
 use tool_core::{ErrorKind, Policy, Runtime, ToolContext, ToolResponse};
@@ -249,11 +249,15 @@ async fn altered_action_is_not_run() {
     let agents = process(&store, &mail, 1, "ada");
     give(&agents, "alice", "mail").await;
     let mut altered = 0;
-    for number in 0..170 {
+    for number in 0..110 {
         let (_, token) = asked(&agents).await;
         let id = token.split('.').next().expect("an id");
-        let action = store.action("alice", id).await.expect("it answers").expect("it waits");
-        let alterations: [fn(&mut PendingCall, u64); 6] = [
+        let waiting = store.action("alice", id).await.expect("it answers").expect("it waits");
+        let alterations: [fn(&mut PendingCall, u64); 10] = [
+            |call, number| call.agent = format!("alice{number}"),
+            |call, number| call.session = format!("action-{number}"),
+            |call, number| call.call_id = number.to_string(),
+            |call, number| call.settings = format!("{number:064x}"),
             |call, number| call.arguments = format!(r#"{{"seconds":{number}}}"#),
             |call, number| call.tool = format!("send{number}"),
             |call, number| call.principal = format!("eve{number}"),
@@ -262,9 +266,8 @@ async fn altered_action_is_not_run() {
             |call, number| call.turn += number + 1,
         ];
         for alter in alterations {
-            let mut call = action.call.clone();
-            alter(&mut call, number);
-            let forged = PendingAction::new("mail", action.version, call);
+            let mut forged = waiting.clone();
+            alter(&mut forged, number);
             let hour = Duration::from_hours(1);
             store.take_action("alice", id).await.expect("it takes");
             store.keep_action("alice", &forged, hour, ApprovalLimits::default()).await.expect("it keeps");
@@ -273,7 +276,7 @@ async fn altered_action_is_not_run() {
         }
         store.take_action("alice", id).await.expect("it takes");
     }
-    assert_eq!((altered, mail.called.get()), (1_020, 0));
+    assert_eq!((altered, mail.called.get()), (1_100, 0));
 }
 
 #[tokio::test]
@@ -302,9 +305,9 @@ async fn whole_action_is_shown_on_request() {
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
     let (response, token) = asked_for(&agents, r#"{"seconds": 5}"#).await;
-    let action = agents.executor("alice").pending_action(&token).await.expect("it waits");
-    assert_eq!((action.tool.as_str(), action.call.payload().as_str()), ("mail", r#"send({"seconds":5})"#));
-    assert_eq!(Some(action.call.digest()), response.meta().confirmation().map(|of| of.digest.clone()));
+    let call = agents.executor("alice").pending_action(&token).await.expect("it waits");
+    assert_eq!(call.payload(), r#"send({"seconds":5})"#);
+    assert_eq!(Some(call.digest()), response.meta().confirmation().map(|of| of.digest.clone()));
     let foreign = agents.executor("bob").pending_action(&token).await.map_err(|error| error.kind());
     assert_eq!(foreign, Err(ErrorKind::NotFound));
 }

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tool_core::agents::{
-    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, MemoryAgentToolStore, PendingAction,
-    RecordWrite, SealedRow, SealedSecrets, UnreadableRow,
+    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, MemoryAgentToolStore, RecordWrite,
+    SealedRow, SealedSecrets, UnreadableRow,
 };
-use tool_core::session::{ApprovalLimits, ApprovalVerdict};
+use tool_core::session::{ApprovalLimits, ApprovalVerdict, PendingCall};
 
 /// A store in memory behind a line that breaks. Clones share it.
 #[derive(Clone, Default)]
@@ -91,8 +91,8 @@ impl AgentToolStore for Line {
         replace_secrets(agent: &str, tool: &str, from: &SealedSecrets, to: &SealedSecrets) -> bool;
         lease(agent: &str, tool: &str, holder: &str, duration: Duration) -> bool;
         release(agent: &str, tool: &str, holder: &str) -> ();
-        keep_action(agent: &str, action: &PendingAction, lifetime: Duration, limits: ApprovalLimits) -> ApprovalVerdict;
-        action(agent: &str, id: &str) -> Option<PendingAction>;
-        take_action(agent: &str, id: &str) -> bool;
+        keep_action(agent: &str, call: &PendingCall, lifetime: Duration, limits: ApprovalLimits) -> ApprovalVerdict;
+        action(agent: &str, id: &str) -> Option<PendingCall>;
+        take_action(agent: &str, id: &str) -> Option<Duration>;
     }
 }

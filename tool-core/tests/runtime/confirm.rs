@@ -398,6 +398,7 @@ async fn token_of_a_nested_call_reaches_the_host_alone() {
         let first = u32::try_from(round).expect("small") * 1_000;
         let amounts = (first..first + 500).collect::<Vec<_>>();
         let response = call(&session, tool, json!({"amounts": amounts})).await;
+        assert!(response.meta().truncated().is_none());
         let for_model = [ResultForm::Plain, ResultForm::Envelope].map(|form| response.for_model(form).text);
         let nested = response.meta().nested_confirmations();
         assert_eq!((nested.len(), response.meta().confirmations().count()), (500, 500), "{tool}");
@@ -438,4 +439,25 @@ async fn digest_differs_where_the_arguments_differ() {
         digests.insert(response.meta().confirmation().expect("a confirmation").digest.clone());
     }
     assert_eq!(digests.len(), 1_000);
+}
+
+/// Call another tool after the answer.
+#[tool(name = "pay_later")]
+async fn pay_later(ctx: &RunContext) {
+    let later = ctx.clone();
+    ctx.spawn(async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        later.call("pay", json!({"amount": 1})).await;
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_nested_call_keeps_no_place_among_those_that_wait() {
+    let bank = Bank::default();
+    let runtime = runtime(tools![bank.clone(), pay_later], Policy::text().max_approvals(1));
+    let session = runtime.session("late", Mode::Text).await.expect("a session");
+    assert!(call(&session, "pay_later", json!({})).await.is_ok());
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    ask(&session, 5).await;
+    assert_eq!(bank.0.get(), 0);
 }

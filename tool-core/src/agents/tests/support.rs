@@ -5,11 +5,11 @@ use crate::agents::grant::Grant;
 use crate::agents::keys::{Keyring, SealedSecrets};
 use crate::agents::memory::MemoryAgentToolStore;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
-use crate::agents::store::{AgentStoreError, AgentToolStore, PendingAction, RecordWrite, SealedRow, SecretsWrite};
+use crate::agents::store::{AgentStoreError, AgentToolStore, RecordWrite, SealedRow, SecretsWrite};
 use crate::agents::tokens::{RefreshError, TokenRefresher, Tokens};
 use crate::call::error;
 use crate::schema::timestamp::Timestamp;
-use crate::session::approvals::{ApprovalLimits, ApprovalVerdict};
+use crate::session::approvals::{ApprovalLimits, ApprovalVerdict, PendingCall};
 use crate::tool::BoundSettings;
 use crate::tool::configure::credentials::OAuth2;
 use crate::tool::configure::credentials::Secret;
@@ -174,18 +174,18 @@ impl AgentToolStore for Store {
     async fn keep_action(
         &self,
         agent: &str,
-        action: &PendingAction,
+        call: &PendingCall,
         lifetime: Duration,
         limits: ApprovalLimits,
     ) -> Result<ApprovalVerdict, AgentStoreError> {
         self.check(&self.writes_down)?;
-        self.inner.keep_action(agent, action, lifetime, limits).await
+        self.inner.keep_action(agent, call, lifetime, limits).await
     }
-    async fn action(&self, agent: &str, id: &str) -> Result<Option<PendingAction>, AgentStoreError> {
+    async fn action(&self, agent: &str, id: &str) -> Result<Option<PendingCall>, AgentStoreError> {
         self.check(&self.down)?;
         self.inner.action(agent, id).await
     }
-    async fn take_action(&self, agent: &str, id: &str) -> Result<bool, AgentStoreError> {
+    async fn take_action(&self, agent: &str, id: &str) -> Result<Option<Duration>, AgentStoreError> {
         self.check(&self.down)?;
         self.inner.take_action(agent, id).await
     }

@@ -12,7 +12,7 @@ use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
 use crate::session::pipeline::cx::{CallCx, canonical_sent_arguments, deadline, idempotency_key, session_over};
 use crate::session::pipeline::meter::CallMeter;
-use crate::session::pipeline::{execute, log_lines, record};
+use crate::session::pipeline::{confirm, execute, log_lines, record};
 use crate::session::store::Charge;
 use crate::session::updates::call_with_updates;
 use crate::tool::dispatch::{repair, report_nulls};
@@ -300,6 +300,10 @@ async fn unknown(session: &SessionInner, call: &ToolCall, began: Instant) -> Too
 impl SessionHandle for SessionInner {
     fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse> {
         Box::pin(async move { run(&self, call).await })
+    }
+
+    fn deny(self: Arc<Self>, token: String) -> BoxFuture<'static, ToolResponse> {
+        Box::pin(async move { confirm::deny(&self, &token).await.unwrap_or_else(confirm::response_without_call) })
     }
 
     fn state(&self) -> Arc<Value> {

@@ -57,6 +57,19 @@ pub(crate) async fn pending_call(session: &SessionInner, token: &str) -> Result<
     found.filter(is_own).ok_or_else(no_pending_call)
 }
 
+/// Checks that the tools have the settings with which the call was requested, as the person has approved no others.
+pub(crate) fn check_settings(session: &SessionInner, pending: &PendingCall) -> Result<(), ToolError> {
+    if session.tools.context.agent_settings() == pending.settings {
+        return Ok(());
+    }
+    let message = format!(
+        "the settings of the agent's tools have changed since the approval of `{}` was requested, so nothing was done; \
+         request it again",
+        pending.tool
+    );
+    Err(ToolError::conflict(message))
+}
+
 fn store_down(session: &SessionInner, error: &StoreError) -> ToolError {
     tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to look up an approval");
     ToolError::transient("the approval cannot be looked up at the moment, so nothing was done; try again")
@@ -87,6 +100,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         mode: session.mode,
         turn: session.record.turn(),
         version: session.tools.version.to_string(),
+        settings: session.tools.context.agent_settings().to_owned(),
         call_id: call.request.id().to_owned(),
         tool: call.tool.name().to_owned(),
         arguments: call.definition().received_text(text),

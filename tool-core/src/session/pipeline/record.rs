@@ -16,6 +16,7 @@ use crate::session::store::{Settlement, StoreError};
 use crate::tool::Category;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -39,8 +40,11 @@ pub(crate) async fn record(call: &CallCx<'_>, gate: &AdmissionGate<'_>, mut resp
 /// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged.
 #[inline]
 pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, mut response: ToolResponse) -> ToolResponse {
-    if let Some(confirmations) = call.scope().and_then(|scope| scope.confirmations.get()) {
-        response.optional_meta().nested_confirmations = std::mem::take(&mut *confirmations.lock());
+    if let Some(scope) = call.scope() {
+        scope.answered.store(true, Ordering::SeqCst);
+        if let Some(confirmations) = scope.confirmations.get() {
+            response.optional_meta().nested_confirmations = std::mem::take(&mut *confirmations.lock());
+        }
     }
     let kept = count(call, turn, &mut response);
     if let Some(kept) = kept {

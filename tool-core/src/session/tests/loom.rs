@@ -219,6 +219,7 @@ fn exactly_one_of_three_redeems_a_token() {
             mode: Mode::Text,
             turn: 0,
             version: "1".to_owned(),
+            settings: String::new(),
             call_id: "c".to_owned(),
             tool: "pay".to_owned(),
             arguments: "{}".to_owned(),

@@ -1,7 +1,6 @@
 //! Tests of actions that wait for approval.
 
-use crate::agents::PendingAction;
-use crate::session::approvals::{ApprovalLimit, ApprovalLimits, ApprovalVerdict};
+use crate::session::approvals::{ApprovalLimit, ApprovalLimits, ApprovalVerdict, PendingCall};
 use crate::testing::agents::driver::{AgentStoreUnderTest, Driver};
 use crate::testing::store::driver::waiting;
 use std::time::Duration;
@@ -9,24 +8,20 @@ use tokio::task::JoinSet;
 
 const HOUR: Duration = Duration::from_hours(1);
 
-fn action(number: u32) -> PendingAction {
-    PendingAction::new("email", 9_007_199_254_740_993, waiting(number))
-}
-
 async fn keeps(driver: &Driver, agent: &str, number: u32, limits: ApprovalLimits) -> ApprovalVerdict {
-    driver.0.keep_action(agent, &action(number), HOUR, limits).await.expect("the store answers")
+    driver.0.keep_action(agent, &waiting(number), HOUR, limits).await.expect("the store answers")
 }
 
 async fn waits(driver: &Driver, agent: &str, number: u32) {
     assert_eq!(keeps(driver, agent, number, ApprovalLimits::default()).await, ApprovalVerdict::Waits);
 }
 
-async fn finds(driver: &Driver, agent: &str, id: &str) -> Option<PendingAction> {
+async fn finds(driver: &Driver, agent: &str, id: &str) -> Option<PendingCall> {
     driver.0.action(agent, id).await.expect("the store reads")
 }
 
 async fn takes(driver: &Driver, agent: &str, id: &str) -> bool {
-    driver.0.take_action(agent, id).await.expect("the store takes")
+    driver.0.take_action(agent, id).await.expect("the store takes").is_some()
 }
 
 /// Reading an action leaves it in the store, for every handle, also of an agent without records.
@@ -34,7 +29,7 @@ pub async fn action_comes_back_as_it_was(store: &impl AgentStoreUnderTest) {
     let (driver, other) = (Driver::of(store).await, Driver::of(store).await);
     waits(&driver, "alice", 1).await;
     for driver in [&other, &driver] {
-        assert_eq!(finds(driver, "alice", &waiting(1).id).await, Some(action(1)));
+        assert_eq!(finds(driver, "alice", &waiting(1).id).await, Some(waiting(1)));
     }
     assert!(takes(&other, "alice", &waiting(1).id).await);
     assert_eq!(finds(&driver, "alice", &waiting(1).id).await, None);
@@ -105,9 +100,9 @@ pub async fn bytes_of_actions_are_bounded(store: &impl AgentStoreUnderTest) {
 pub async fn action_expires<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let limits = ApprovalLimits { session: 2, turn: u32::MAX, ..ApprovalLimits::default() };
-    let short = driver.0.keep_action("alice", &action(1), T::TICK * 4, limits).await;
+    let short = driver.0.keep_action("alice", &waiting(1), T::TICK * 4, limits).await;
     assert_eq!(short, Ok(ApprovalVerdict::Waits));
-    let long = driver.0.keep_action("alice", &action(2), Duration::MAX, limits).await;
+    let long = driver.0.keep_action("alice", &waiting(2), Duration::MAX, limits).await;
     assert_eq!(long, Ok(ApprovalVerdict::Waits));
     assert!(finds(&driver, "alice", &waiting(1).id).await.is_some());
     store.pass(T::TICK * 5).await;
@@ -115,4 +110,15 @@ pub async fn action_expires<T: AgentStoreUnderTest>(store: &T) {
     assert!(!takes(&driver, "alice", &waiting(1).id).await);
     assert_eq!(keeps(&driver, "alice", 3, limits).await, ApprovalVerdict::Waits);
     assert!(takes(&driver, "alice", &waiting(2).id).await);
+}
+
+/// Taking an action returns the time that it has left, by the store's clock.
+pub async fn taken_action_has_the_time_that_is_left<T: AgentStoreUnderTest>(store: &T) {
+    let driver = Driver::of(store).await;
+    let lifetime = T::TICK * 100;
+    let kept = driver.0.keep_action("alice", &waiting(1), lifetime, ApprovalLimits::default()).await;
+    assert_eq!(kept, Ok(ApprovalVerdict::Waits));
+    store.pass(T::TICK * 2).await;
+    let left = driver.0.take_action("alice", &waiting(1).id).await.expect("the store takes").expect("it waits");
+    assert!(left > T::TICK && left + T::TICK <= lifetime, "{left:?} of {lifetime:?}");
 }

@@ -67,6 +67,7 @@ macro_rules! agent_store_conformance {
         $crate::agent_store_conformance! { @tests (flavor = "current_thread"), $store,
             leases::lease_expires,
             actions::action_expires,
+            actions::taken_action_has_the_time_that_is_left,
             leases::acquiring_a_lease_again_extends_it,
         }
     };

@@ -304,6 +304,7 @@ pub fn waiting(number: u32) -> PendingCall {
         mode: Mode::Text,
         turn: 0,
         version: "1.0.00000000".to_owned(),
+        settings: "0".repeat(64),
         call_id: "call_1".to_owned(),
         tool: "delete".to_owned(),
         arguments: r#"{"exact":9007199254740993,"list":[],"name":"\u0000 ü \" "}"#.to_owned(),
