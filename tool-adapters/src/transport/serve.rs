@@ -130,7 +130,13 @@ async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, 
         // The semaphore is never closed.
         let Ok(place) = Arc::clone(places).acquire_owned().await else { continue };
         match listener.accept().await {
-            Ok((stream, peer)) => return (stream, peer, place),
+            Ok((stream, peer)) => {
+                // A head and its body are written one after the other, and the second would wait for the client.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "failed to set TCP_NODELAY");
+                }
+                return (stream, peer, place);
+            }
             Err(error) => {
                 // Too many open files, for example. Trying again at once would keep a core busy.
                 tracing::warn!(%error, "failed to accept a connection");

@@ -3,6 +3,9 @@
 
 mod answers;
 mod confirmation;
+mod credentials;
+mod environment;
+mod floods;
 mod foreigners;
 mod guard;
 mod http;

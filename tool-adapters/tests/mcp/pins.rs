@@ -2,8 +2,10 @@
 
 use super::import::{FakeServer, declared, session};
 use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
-use tool_adapters::mcp::{ImportedToolset, Pins, QuarantineReason};
+use tool_adapters::mcp::{ImportError, ImportedToolset, PinError, Pins, QuarantineReason};
 use tool_core::{ToolCall, ToolContext};
 
 fn declaration() -> Value {
@@ -110,15 +112,109 @@ async fn keeps_pins_in_a_file_and_forgets_on_request() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("mcp.pins.json");
     let fake = FakeServer::with_tools(&["tool"]);
-    import(&fake, &Pins::file(&path).expect("none yet")).await;
+    import(&fake, &Pins::create(&path).expect("the first time")).await;
     fake.listed.lock().expect("no panic")[0]["description"] = "Another.".into();
     let pins = Pins::file(&path).expect("readable");
     let imported = import(&fake, &pins).await;
     assert_eq!(imported.quarantined()[0].reason, QuarantineReason::Changed(vec!["description"]));
     assert!(pins.forget("fake", "tool").expect("written"));
     assert!(import(&fake, &Pins::file(&path).expect("readable")).await.quarantined().is_empty());
-    std::fs::write(&path, "{").expect("written");
-    assert!(Pins::file(&path).is_err(), "a damaged file does not trust every tool again");
+}
+
+/// Asserts that pins are refused, for those who open them and for those who have them open.
+async fn assert_refused(fake: &FakeServer, open: &Pins, path: &Path, what: &str) {
+    assert!(Pins::file(path).is_err(), "{what}");
+    let imported = fake.start().0.pins(open.clone()).connect().await;
+    assert!(matches!(imported, Err(ImportError::Pins(_))), "{what}: {imported:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_file_trusts_no_tool_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("mcp.pins.json");
+    let fake = FakeServer::with_tools(&["tool", "other"]);
+    let missing = Pins::file(&path).expect_err("not created");
+    assert!(missing.to_string().contains("Pins::create"), "{missing}");
+    let pins = Pins::create(&path).expect("the first time");
+    import(&fake, &pins).await;
+    let whole = std::fs::read(&path).expect("pins");
+    assert!(whole.len() > 1_000, "{}", whole.len());
+    for end in 0..whole.len() {
+        std::fs::write(&path, &whole[..end]).expect("written");
+        assert_refused(&fake, &pins, &path, &format!("cut at {end}")).await;
+    }
+    for text in ["{}\n", "null\n", "[]\n", "{\"version\": 2, \"servers\": {}}\n", "{\"version\": 1}\n"] {
+        std::fs::write(&path, text).expect("written");
+        assert_refused(&fake, &pins, &path, text).await;
+    }
+    std::fs::remove_file(&path).expect("removed");
+    assert_refused(&fake, &pins, &path, "missing").await;
+    std::fs::create_dir(&path).expect("a folder in its place");
+    assert_refused(&fake, &pins, &path, "unreadable").await;
+    assert!(matches!(Pins::create(&path), Err(PinError::Exists { .. })), "it is not replaced");
+    std::fs::remove_dir(&path).expect("removed");
+    // A writer that was killed leaves a part of the next file, which counts for nothing.
+    std::fs::write(&path, &whole).expect("restored");
+    std::fs::write(folder.path().join("mcp.pins.json.new"), &whole[..100]).expect("written");
+    assert!(matches!(Pins::create(&path), Err(PinError::Exists { .. })));
+    fake.listed.lock().expect("no panic").push(declared("third"));
+    assert!(import(&fake, &pins).await.quarantined().is_empty());
+    fake.listed.lock().expect("no panic")[0]["description"] = "Another.".into();
+    assert_eq!(import(&fake, &pins).await.quarantined().len(), 1);
+}
+
+#[tokio::test]
+async fn an_open_file_sees_the_pins_of_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("mcp.pins.json");
+    let early = Pins::create(&path).expect("the first time");
+    let fake = FakeServer::with_tools(&["tool"]);
+    import(&fake, &Pins::file(&path).expect("pins")).await;
+    fake.listed.lock().expect("no panic")[0]["description"] = "Another.".into();
+    let imported = import(&fake, &early).await;
+    assert_eq!(imported.quarantined()[0].reason, QuarantineReason::Changed(vec!["description"]));
+}
+
+/// The pins file of a process that imports, and the number of the process.
+const FILE: &str = "TOOL_ADAPTERS_PINS";
+
+const PROCESSES: usize = 8;
+const IMPORTS: usize = 200;
+
+#[tokio::test]
+#[ignore = "the other test runs it in processes of their own"]
+async fn imports_into_a_shared_file() {
+    let shared = std::env::var(FILE).expect("this is another process");
+    let (number, path) = shared.split_once(' ').expect("a number and a path");
+    let pins = Pins::file(path).expect("pins");
+    for at in 0..IMPORTS {
+        // Each second import brings a new tool.
+        let fake = FakeServer::with_tools(&[&format!("tool_{number}_{}", at / 2)]);
+        let imported = fake.start().0.name(format!("server {number}")).pins(pins.clone()).connect().await;
+        assert!(imported.expect("an import").quarantined().is_empty());
+    }
+}
+
+#[test]
+fn processes_that_share_a_file_lose_no_pin() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("mcp.pins.json");
+    Pins::create(&path).expect("the first time");
+    let processes = (0..PROCESSES).map(|number| {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--ignored", "--exact", "pins::imports_into_a_shared_file", "--test-threads=1"]);
+        command.env(FILE, format!("{number} {}", path.display())).stdout(Stdio::null()).spawn().expect("a process")
+    });
+    for mut process in processes.collect::<Vec<_>>() {
+        assert!(process.wait().expect("a process").success());
+    }
+    let pinned = serde_json::from_slice::<Value>(&std::fs::read(&path).expect("pins")).expect("JSON");
+    let kept = (0..PROCESSES).flat_map(|number| (0..IMPORTS / 2).map(move |at| (number, at)));
+    let kept = kept.filter(|(number, at)| {
+        let pin = &pinned["servers"][format!("server {number}")][format!("tool_{number}_{at}")];
+        pin["description"].is_string()
+    });
+    assert_eq!(kept.count(), PROCESSES * IMPORTS / 2);
 }
 
 #[tokio::test]

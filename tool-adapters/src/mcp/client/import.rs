@@ -1,9 +1,12 @@
 //! The import of a server's tools as a toolset of raw function tools, and their calls.
 
+use crate::mcp::client::address::ServerAddress;
+use crate::mcp::client::credentials::{Credentials, parse_url};
+use crate::mcp::client::error::ImportError;
+use crate::mcp::client::names;
 use crate::mcp::client::pins::Pins;
-use crate::mcp::client::remote::{
-    ImportError, QuarantineReason, QuarantinedTool, RemoteOptions, RemoteServer, ServerAddress,
-};
+use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
+use crate::mcp::client::remote::{RemoteOptions, RemoteServer};
 use rmcp::RoleClient;
 use rmcp::model::{
     self, CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest,
@@ -11,6 +14,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fmt;
 use std::process::Command;
 use std::sync::Arc;
@@ -45,6 +49,7 @@ use tool_core::{
 pub struct McpClient {
     address: ServerAddress,
     options: RemoteOptions,
+    credentials: Credentials,
     prefix: Option<String>,
     map: Option<Box<MapTool>>,
 }
@@ -54,21 +59,95 @@ type MapTool = dyn Fn(FunctionTool) -> FunctionTool + Send + Sync;
 impl McpClient {
     fn new(address: ServerAddress, name: String) -> Self {
         let (pins, timeout) = (Pins::memory(), Duration::from_secs(30));
-        let options = RemoteOptions { name, pins, pinned_only: false, probe: false, timeout, baggage: true };
-        Self { address, options, prefix: None, map: None }
+        let options = RemoteOptions {
+            name,
+            pins,
+            pinned_only: false,
+            probe: false,
+            timeout,
+            baggage: true,
+            credentials: Arc::default(),
+        };
+        Self { address, options, credentials: Credentials::default(), prefix: None, map: None }
     }
 
     /// Starts the server as a child process, and connects over its standard input and output.
+    ///
+    /// The process gets the variables that are set on the command, and of this process's variables `HOME`, `LANG`,
+    /// `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER` only, or their counterparts on Windows, so that the keys of this
+    /// process do not reach it. [`env_from_parent`](Self::env_from_parent) names others.
     pub fn command(command: Command) -> Self {
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let name = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-        Self::new(ServerAddress::Command(command), name)
+        let name = names::of_command(&command);
+        Self::new(ServerAddress::Command(command, Vec::new()), name)
     }
 
-    /// Connects to a server over streamable HTTP.
+    /// Passes these variables of this process on to the server's process, if they are set.
+    ///
+    /// ```
+    /// use std::process::Command;
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// let github = McpClient::command(Command::new("github-mcp-server")).env_from_parent(["GITHUB_TOKEN"]);
+    /// ```
+    pub fn env_from_parent(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        if let ServerAddress::Command(_, from_parent) = &mut self.address {
+            from_parent.extend(names.into_iter().map(Into::into));
+        }
+        self
+    }
+
+    /// Sets a variable of the server's process.
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        if let ServerAddress::Command(command, _) = &mut self.address {
+            command.env(name, value);
+        }
+        self
+    }
+
+    /// Connects to a server over streamable HTTP. A URL without a scheme is `https`, and `http` for loopback hosts.
+    /// Redirects to another origin are not followed.
     pub fn url(url: impl Into<String>) -> Self {
         let url = url.into();
-        Self::new(ServerAddress::Url(url.clone()), url)
+        let name = parse_url(&url).map_or_else(|_| "[invalid URL]".to_owned(), |url| names::of_url(&url));
+        Self::new(ServerAddress::Url(url), name)
+    }
+
+    /// Sends a header with each request over HTTP. Its value appears in no error, log or name.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.credentials.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sends a bearer token with each request over HTTP.
+    pub fn bearer(self, token: impl Into<String>) -> Self {
+        self.header("authorization", format!("Bearer {}", token.into()))
+    }
+
+    /// Sends the bearer token that a function returns. It is called for each request, so it should keep its token. If the
+    /// server refuses a token with 401, the function is called once more, with that token, and has to return another.
+    ///
+    /// ```
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// # async fn fetch_token() -> Result<String, std::io::Error> { Ok(String::new()) }
+    /// let client = McpClient::url("https://mcp.example/mcp").bearer_from(|refused: Option<String>| async move {
+    ///     if refused.is_some() {
+    ///         // Drop the token that is kept.
+    ///     }
+    ///     fetch_token().await
+    /// });
+    /// ```
+    pub fn bearer_from<F, T, E>(mut self, provide: F) -> Self
+    where
+        F: Fn(Option<String>) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<String, E>> + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.credentials.tokens = Some(Box::new(move |refused| {
+            let provided = provide(refused);
+            Box::pin(async move { provided.await.map_err(Into::into) })
+        }));
+        self
     }
 
     /// Connects to a server over two streams, such as the halves of a socket.
@@ -81,7 +160,7 @@ impl McpClient {
     }
 
     /// Sets the server's name, which is the id of the toolset and the key of its pins. Defaults to the command or the
-    /// URL. The name that the server gives itself is not used.
+    /// URL, in which arguments, values and segments that may be keys are masked. The name that the server gives itself is not used.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.options.name = name.into();
         self
@@ -144,7 +223,8 @@ impl McpClient {
 
     /// Connects and imports the server's tools. Tools that differ from their pins or cannot be registered are
     /// [quarantined](ImportedToolset::quarantined).
-    pub async fn connect(self) -> Result<ImportedToolset, ImportError> {
+    pub async fn connect(mut self) -> Result<ImportedToolset, ImportError> {
+        self.options.credentials = Arc::new(self.credentials);
         let (remote, declared) = RemoteServer::connect(self.address, self.options).await?;
         let mut tools = Vec::new();
         for declared in declared {
@@ -156,7 +236,14 @@ impl McpClient {
                 Err(errors) => remote.quarantine(&declared.name, QuarantineReason::Invalid(errors)),
             }
         }
+        remote.quarantine.end_check(&remote.options.name);
         Ok(ImportedToolset { tools, remote })
+    }
+}
+
+impl fmt::Debug for McpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpClient").field("name", &self.options.name).finish_non_exhaustive()
     }
 }
 
@@ -167,9 +254,10 @@ pub struct ImportedToolset {
 }
 
 impl ImportedToolset {
-    /// Returns the tools that are not offered, or no longer offered, sorted by name.
+    /// Returns the tools that are not offered, or no longer offered, sorted by name. Of tools that were never offered, the
+    /// first 1,000 are kept.
     pub fn quarantined(&self) -> Vec<QuarantinedTool> {
-        self.remote.all_quarantined()
+        self.remote.quarantine.all()
     }
 
     /// Requests the server's list again, and quarantines tools that have changed. This happens automatically when the
@@ -266,7 +354,7 @@ fn annotate(tool: &FunctionTool, hints: &model::ToolAnnotations) -> FunctionTool
 
 impl RemoteTool {
     async fn call(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
-        if let Some(quarantined) = self.remote.quarantined(&self.name) {
+        if let Some(quarantined) = self.remote.quarantine.get(&self.name) {
             return Err(ToolError::permanent(format!("the tool was not called: {quarantined}")));
         }
         let mut request = CallToolRequestParams::new(self.name.clone());
@@ -285,12 +373,16 @@ impl RemoteTool {
 
     fn convert_error(&self, error: ServiceError) -> ToolError {
         let error = match error {
-            ServiceError::McpError(error) => return ToolError::permanent(truncate(&error.message, MAX_TEXT)),
+            ServiceError::McpError(error) => {
+                let message = self.remote.options.credentials.redact(&error.message);
+                return ToolError::permanent(truncate(&message, MAX_TEXT));
+            }
             ServiceError::TransportSend(_) | ServiceError::TransportClosed => {
                 ToolError::transient("the connection to the tool's server is lost; the call may have had effects")
             }
             ServiceError::Timeout { .. } => ToolError::transient("the tool's server did not answer in time"),
             error => {
+                let error = self.remote.options.credentials.redact(&error.to_string());
                 tracing::warn!(tool = %self.name.escape_debug(), %error, "failed to read the answer of a server");
                 ToolError::permanent("the answer of the tool's server cannot be read")
             }

@@ -1,13 +1,21 @@
 //! A client that imports a server's tools as function tools.
 //!
 //! - `import`: the public builder, the imported toolset, and the calls of its tools
-//! - `remote`: the connection and the check of the server's list
+//! - `address`: the connection over each transport; `credentials`: headers and tokens; `names`: names without keys
+//! - `remote`: a connected server and the check of its list; `notices`: its notifications; `quarantine`: refused tools
 //! - `pins`: the fingerprints of declarations at their first use
 
+mod address;
+mod credentials;
+mod error;
 mod import;
+mod names;
+mod notices;
 mod pins;
+mod quarantine;
 mod remote;
 
+pub use crate::mcp::client::error::ImportError;
 pub use crate::mcp::client::import::{ImportedToolset, McpClient};
 pub use crate::mcp::client::pins::{PinError, Pins};
-pub use crate::mcp::client::remote::{ImportError, QuarantineReason, QuarantinedTool};
+pub use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tool_core::text::hex;
 
 /// The members that are pinned: all that a model reads or the host acts on.
@@ -53,14 +55,15 @@ struct PinFile {
     servers: ServerPins,
 }
 
-/// Pinned declarations of tools, in a file or in memory. Clones share the same pins.
-#[derive(Clone, Debug, Default)]
+/// Pinned declarations of tools, in a file or in memory. Clones share the same pins, and so do all processes that open the
+/// same file.
+#[derive(Clone, Debug)]
 pub struct Pins(Arc<PinStore>);
 
-#[derive(Debug, Default)]
-struct PinStore {
-    path: Option<PathBuf>,
-    servers: Mutex<ServerPins>,
+#[derive(Debug)]
+enum PinStore {
+    Memory(Mutex<ServerPins>),
+    File(PathBuf),
 }
 
 /// An error of reading or writing pins.
@@ -75,8 +78,28 @@ pub enum PinError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The file does not exist.
+    #[error(
+        "expected pins in {path}, but the file is missing; restore it, or create it with `Pins::create` if it is new"
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file that is to be created exists.
+    #[error("the pins in {path} exist; open them with `Pins::file`")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The end of the file is missing.
+    #[error("the pins in {path} end early; restore the file")]
+    Cut {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file has no valid pins.
-    #[error("invalid pins in {path}: {source}")]
+    #[error("invalid pins in {path}; restore the file: {source}")]
     Invalid {
         /// The file.
         path: PathBuf,
@@ -91,71 +114,197 @@ pub enum PinError {
         /// Its version.
         version: u32,
     },
+    /// Another process held the lock of the file for 10 s.
+    #[error("another process holds the lock of the pins in {path}; end it and import again")]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A server has 100,000 pinned tools.
+    #[error("`{}` has {MAX_PINS} pinned tools; forget those that it no longer has", server.escape_debug())]
+    Full {
+        /// The name of the server.
+        server: String,
+    },
 }
+
+/// Maximum number of pins of a server, which may list other names each time.
+const MAX_PINS: usize = 100_000;
 
 impl Pins {
     /// Creates pins that last as long as the process.
     pub fn memory() -> Self {
-        Self::default()
+        Self(Arc::new(PinStore::Memory(Mutex::default())))
     }
 
-    /// Opens pins in a JSON file, which is meant for version control. The first import creates a missing file.
+    /// Opens pins in a JSON file, which is meant for version control. Each import reads the file again, and adds its pins
+    /// to those of other processes.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file exists and cannot be read. Ignoring it would trust every tool again.
+    /// Returns an error if the file is missing, cut or invalid. Ignoring it would trust every tool again. The first time,
+    /// [`create`](Self::create) creates the file.
+    ///
+    /// ```
+    /// use tool_adapters::mcp::{PinError, Pins};
+    ///
+    /// # fn main() -> Result<(), PinError> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("mcp.pins.json");
+    /// assert!(matches!(Pins::file(&path), Err(PinError::Missing { .. })));
+    /// Pins::create(&path)?;
+    /// let pins = Pins::file(&path)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn file(path: impl AsRef<Path>) -> Result<Self, PinError> {
-        let path = path.as_ref().to_owned();
-        let servers = match std::fs::read(&path) {
-            Ok(bytes) => match serde_json::from_slice::<PinFile>(&bytes) {
-                Ok(PinFile { version: VERSION, servers }) => servers,
-                Ok(PinFile { version, .. }) => return Err(PinError::Version { path, version }),
-                Err(source) => return Err(PinError::Invalid { path, source }),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => ServerPins::new(),
-            Err(source) => return Err(PinError::Io { path, source }),
-        };
-        Ok(Self(Arc::new(PinStore { path: Some(path), servers: Mutex::new(servers) })))
+        let path = path.as_ref();
+        read(path)?;
+        Ok(Self(Arc::new(PinStore::File(path.canonicalize().map_err(|source| io_error(path, source))?))))
+    }
+
+    /// Creates a file without pins, so that the next imports trust what they find.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file exists.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, PinError> {
+        let path = path.as_ref();
+        let _lock = lock(path)?;
+        if path.symlink_metadata().is_ok() {
+            return Err(PinError::Exists { path: path.to_owned() });
+        }
+        write(path, &ServerPins::new())?;
+        Self::file(path)
     }
 
     /// Removes the pin of a tool, so that the next import trusts its declaration again. Returns false if the tool was
     /// not pinned.
     pub fn forget(&self, server: &str, tool: &str) -> Result<bool, PinError> {
-        let mut servers = self.lock();
-        let removed = servers.get_mut(server).is_some_and(|tools| tools.remove(tool).is_some());
-        if removed {
-            self.write(&servers)?;
+        self.change(|servers| {
+            let removed = servers.get_mut(server).is_some_and(|tools| tools.remove(tool).is_some());
+            Ok((removed, removed))
+        })
+    }
+
+    /// Pins tools that have no pin, if `pin_new`. Returns the pins that these tools had before. Pins of other tools stay, so
+    /// that a tool that disappears and returns is compared with its pin.
+    pub(crate) async fn merge(&self, server: &str, tools: ToolPins, pin_new: bool) -> Result<ToolPins, PinError> {
+        let (pins, server) = (self.clone(), server.to_owned());
+        let merge = move || {
+            pins.change(|servers| {
+                let pinned = servers.entry(server.clone()).or_default();
+                let (known, new): (ToolPins, ToolPins) =
+                    tools.into_iter().partition(|(tool, _)| pinned.contains_key(tool));
+                let known = known.into_keys().filter_map(|tool| Some((tool.clone(), pinned.get(&tool)?.clone())));
+                let known = known.collect();
+                if new.is_empty() || !pin_new {
+                    return Ok((known, false));
+                }
+                if pinned.len() + new.len() > MAX_PINS {
+                    return Err(PinError::Full { server });
+                }
+                pinned.extend(new);
+                Ok((known, true))
+            })
+        };
+        match &*self.0 {
+            PinStore::Memory(_) => merge(),
+            // Files and their locks block.
+            PinStore::File(path) => tokio::task::spawn_blocking(merge)
+                .await
+                .unwrap_or_else(|error| Err(io_error(path, io::Error::other(error)))),
         }
-        Ok(removed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, ServerPins> {
-        self.0.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Changes the pins. `change` returns its result, and true if the pins have to be written.
+    fn change<T>(&self, change: impl FnOnce(&mut ServerPins) -> Result<(T, bool), PinError>) -> Result<T, PinError> {
+        match &*self.0 {
+            PinStore::Memory(servers) => Ok(change(&mut servers.lock().unwrap_or_else(PoisonError::into_inner))?.0),
+            PinStore::File(path) => {
+                let _lock = lock(path)?;
+                let mut servers = read(path)?;
+                let (result, changed) = change(&mut servers)?;
+                if changed {
+                    write(path, &servers)?;
+                }
+                Ok(result)
+            }
+        }
     }
+}
 
-    pub(crate) fn get(&self, server: &str, tool: &str) -> Option<Fingerprint> {
-        self.lock().get(server)?.get(tool).cloned()
+fn io_error(path: &Path, source: io::Error) -> PinError {
+    PinError::Io { path: path.to_owned(), source }
+}
+
+fn read(path: &Path) -> Result<ServerPins, PinError> {
+    let bytes = std::fs::read(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => PinError::Missing { path: path.to_owned() },
+        _ => io_error(path, source),
+    })?;
+    if bytes.last() != Some(&b'\n') {
+        return Err(PinError::Cut { path: path.to_owned() });
     }
-
-    /// Pins these tools. Pins of other tools stay, so that a tool that disappears and returns is compared with its pin.
-    pub(crate) fn pin(&self, server: &str, tools: &ToolPins) -> Result<(), PinError> {
-        let mut servers = self.lock();
-        let pinned = servers.entry(server.to_owned()).or_default();
-        let before = pinned.len();
-        pinned.extend(tools.iter().map(|(tool, fingerprint)| (tool.clone(), fingerprint.clone())));
-        if pinned.len() == before { Ok(()) } else { self.write(&servers) }
+    match serde_json::from_slice::<PinFile>(&bytes) {
+        Ok(PinFile { version: VERSION, servers }) => Ok(servers),
+        Ok(PinFile { version, .. }) => Err(PinError::Version { path: path.to_owned(), version }),
+        Err(source) => Err(PinError::Invalid { path: path.to_owned(), source }),
     }
+}
 
-    /// Replaces the file atomically.
-    fn write(&self, servers: &ServerPins) -> Result<(), PinError> {
-        let Some(path) = &self.0.path else { return Ok(()) };
-        let failed = |source: io::Error| PinError::Io { path: path.clone(), source };
-        let mut text = serde_json::to_vec_pretty(&PinFile { version: VERSION, servers: servers.clone() })
-            .map_err(|error| failed(error.into()))?;
+/// Returns the path beside a file that has this suffix.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut beside = path.to_owned().into_os_string();
+    beside.push(suffix);
+    beside.into()
+}
+
+/// Locks the pins until the returned file is dropped. The lock is a file of its own, as the pins are replaced.
+fn lock(path: &Path) -> Result<File, PinError> {
+    let failed = |source| io_error(path, source);
+    let file = File::options().create(true).truncate(false).write(true).open(beside(path, ".lock")).map_err(failed)?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => return Err(PinError::Locked { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+    }
+}
+
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
+
+/// Replaces the file atomically and durably. The lock has to be held.
+fn write(path: &Path, servers: &ServerPins) -> Result<(), PinError> {
+    let replace = || {
+        let mut text = serde_json::to_vec_pretty(&PinFile { version: VERSION, servers: servers.clone() })?;
         text.push(b'\n');
-        let mut temporary = path.clone().into_os_string();
-        temporary.push(format!(".{}", std::process::id()));
-        std::fs::write(&temporary, text).map_err(failed)?;
-        std::fs::rename(&temporary, path).map_err(failed)
-    }
+        let temporary = beside(path, ".new");
+        let mut file = File::create(&temporary)?;
+        file.write_all(&text)?;
+        if let Ok(metadata) = path.metadata() {
+            file.set_permissions(metadata.permissions())?;
+        }
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)?;
+        sync_folder(path)
+    };
+    replace().map_err(|source| io_error(path, source))
+}
+
+/// Makes the replacement of a file durable.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+/// Windows has no such operation.
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
 }

@@ -102,13 +102,13 @@ impl Server {
     /// Sets the maximum number of sessions that are open over HTTP at once. Further ones are refused, and open ones are
     /// never closed to make room. Defaults to 10,000.
     pub fn max_sessions(self, sessions: usize) -> Self {
-        self.with(|settings| settings.max_sessions = sessions)
+        self.with(|settings| settings.max_sessions.all = sessions)
     }
 
     /// Sets the maximum number of sessions that one client has open over HTTP at once. A client is a principal, or else a
     /// bearer token, or else the address of the peer. Defaults to 1,024.
     pub fn max_sessions_per_client(self, sessions: usize) -> Self {
-        self.with(|settings| settings.max_sessions_per_client = sessions)
+        self.with(|settings| settings.max_sessions.per_client = sessions)
     }
 
     /// Sets the bytes that a client over HTTP has to send or take each second, after 20 s. A body that arrives too slowly

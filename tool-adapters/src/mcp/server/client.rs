@@ -1,6 +1,5 @@
 //! The identity of the client of an HTTP request, and the number of sessions that each client has open.
 
-use crate::mcp::server::session::Settings;
 use axum::extract::ConnectInfo;
 use axum::http::header;
 use axum::http::request::Parts;
@@ -22,13 +21,16 @@ pub(crate) enum Client {
     Unknown,
 }
 
+/// Returns the principal of a request.
+pub(crate) type FindPrincipal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
+
 impl Client {
     /// Identifies the client of a request. Returns `None` if the request has to be refused, because it has no principal.
-    pub(crate) fn of(parts: &Parts, settings: &Settings) -> Option<Self> {
-        if let Some(find) = &settings.find_principal {
+    pub(crate) fn of(parts: &Parts, find_principal: Option<&FindPrincipal>, allow_anonymous: bool) -> Option<Self> {
+        if let Some(find) = find_principal {
             match find(parts) {
                 Some(principal) => return Some(Self::Principal(principal.into())),
-                None if !settings.access.allow_anonymous => return None,
+                None if !allow_anonymous => return None,
                 None => {}
             }
         }
@@ -82,7 +84,14 @@ struct SessionCounts {
     clients: HashMap<Client, usize>,
 }
 
-/// The maximum number of open sessions that a request would pass.
+/// The maximum number of open sessions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MaxSessions {
+    pub(crate) all: usize,
+    pub(crate) per_client: usize,
+}
+
+/// The maximum number that one more session would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionLimit {
     Client(usize),
@@ -98,14 +107,13 @@ pub(crate) struct SessionSlot {
 
 impl OpenSessions {
     /// Counts one more session of a client. Refuses it at a limit. Open sessions are never closed to make room.
-    pub(crate) fn acquire(self: &Arc<Self>, client: &Client, settings: &Settings) -> Result<SessionSlot, SessionLimit> {
+    pub(crate) fn acquire(self: &Arc<Self>, client: &Client, max: MaxSessions) -> Result<SessionSlot, SessionLimit> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if counts.all >= settings.max_sessions {
-            return Err(SessionLimit::All(settings.max_sessions));
+        if counts.all >= max.all {
+            return Err(SessionLimit::All(max.all));
         }
-        let max = settings.max_sessions_per_client;
-        if counts.clients.get(client).is_some_and(|open| *open >= max) || max == 0 {
-            return Err(SessionLimit::Client(max));
+        if counts.clients.get(client).copied().unwrap_or(0) >= max.per_client {
+            return Err(SessionLimit::Client(max.per_client));
         }
         counts.all += 1;
         *counts.clients.entry(client.clone()).or_default() += 1;
@@ -137,7 +145,7 @@ mod tests {
             let mut parts = Request::new(()).into_parts().0;
             let peer = SocketAddr::new(address.parse().expect("an address"), 1);
             parts.extensions.insert(ConnectInfo(peer));
-            Client::of(&parts, &Settings::default()).expect("a client")
+            Client::of(&parts, None, false).expect("a client")
         };
         assert_eq!(client("2001:db8::1"), client("2001:db8::ffff:2"));
         assert_eq!(client("::ffff:192.0.2.1"), client("192.0.2.1"));
@@ -147,14 +155,14 @@ mod tests {
 
     #[test]
     fn frees_the_place_of_a_dropped_session() {
-        let settings = Settings { max_sessions: 3, max_sessions_per_client: 2, ..Settings::default() };
+        let max = MaxSessions { all: 3, per_client: 2 };
         let (open, one) = (Arc::new(OpenSessions::default()), Client::Principal("one".into()));
-        let first = open.acquire(&one, &settings).expect("a place");
-        let _second = open.acquire(&one, &settings).expect("a place");
-        assert_eq!(open.acquire(&one, &settings).err(), Some(SessionLimit::Client(2)));
-        let _third = open.acquire(&Client::Unknown, &settings).expect("a place of another client");
-        assert_eq!(open.acquire(&Client::Token([0; 32]), &settings).err(), Some(SessionLimit::All(3)));
+        let first = open.acquire(&one, max).expect("a place");
+        let _second = open.acquire(&one, max).expect("a place");
+        assert_eq!(open.acquire(&one, max).err(), Some(SessionLimit::Client(2)));
+        let _third = open.acquire(&Client::Unknown, max).expect("a place of another client");
+        assert_eq!(open.acquire(&Client::Token([0; 32]), max).err(), Some(SessionLimit::All(3)));
         drop(first);
-        open.acquire(&one, &settings).expect("the place is free");
+        open.acquire(&one, max).expect("the place is free");
     }
 }

@@ -54,7 +54,7 @@ struct Gate {
 async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let settings = &gate.state.settings;
     let (mut parts, body) = request.into_parts();
-    let Some(client) = Client::of(&parts, settings) else {
+    let Some(client) = Client::of(&parts, settings.find_principal.as_deref(), settings.access.allow_anonymous) else {
         let scheme = [(header::WWW_AUTHENTICATE, "Bearer")];
         return (StatusCode::UNAUTHORIZED, scheme, "Unauthorized: sign in and repeat the request").into_response();
     };
@@ -82,7 +82,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
     let request = Request::from_parts(parts, Body::from(bytes));
     match initialize_id(&message).filter(|_| is_first) {
         None => next.run(request).await,
-        Some(id) => match gate.state.open.acquire(&client, settings) {
+        Some(id) => match gate.state.open.acquire(&client, settings.max_sessions) {
             Ok(slot) => SLOT.scope(Cell::new(Some(slot)), next.run(request)).await,
             Err(limit) => too_many_sessions(limit, id),
         },

@@ -1,6 +1,6 @@
 //! The sessions of clients, and the settings and data that all connections of a server share.
 
-use crate::mcp::server::client::{Client, OpenSessions};
+use crate::mcp::server::client::{Client, FindPrincipal, MaxSessions, OpenSessions};
 use crate::transport::access::AccessRules;
 use crate::transport::serve::HttpLimits;
 use axum::http::request::Parts;
@@ -34,7 +34,6 @@ pub(crate) type ServerContext = RequestContext<RoleServer>;
 /// A result whose error is the answer to a client's request.
 pub(crate) type McpResult<T> = Result<T, ErrorData>;
 
-type FindPrincipal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 type ConfigureSession = dyn Fn(SessionBuilder, &ClientInfo) -> SessionBuilder + Send + Sync;
 
 #[derive(Clone)]
@@ -46,8 +45,7 @@ pub(crate) struct Settings {
     pub(crate) confirm_timeout: Duration,
     pub(crate) idle_timeout: Duration,
     pub(crate) max_message: usize,
-    pub(crate) max_sessions: usize,
-    pub(crate) max_sessions_per_client: usize,
+    pub(crate) max_sessions: MaxSessions,
     pub(crate) limits: HttpLimits,
     pub(crate) path: String,
     pub(crate) trust_baggage: bool,
@@ -67,8 +65,7 @@ impl Default for Settings {
             confirm_timeout: Duration::from_mins(10),
             idle_timeout: Duration::from_mins(30),
             max_message: 4 << 20,
-            max_sessions: 10_000,
-            max_sessions_per_client: 1_024,
+            max_sessions: MaxSessions { all: 10_000, per_client: 1_024 },
             limits: HttpLimits::default(),
             path: "/mcp".to_owned(),
             trust_baggage: false,

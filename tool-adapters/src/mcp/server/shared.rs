@@ -42,7 +42,7 @@ impl SharedSessions {
         expired.extend(sessions.extract_if(|_, shared| is_idle(shared)).map(|(_, shared)| shared));
         // The sessions end and their places are free once they are dropped.
         drop(expired);
-        let slot = state.open.acquire(client, &state.settings).map_err(SessionLimit::error)?;
+        let slot = state.open.acquire(client, state.settings.max_sessions).map_err(SessionLimit::error)?;
         let session = Arc::new(ClientSession::new(Arc::clone(state), client.session_id()));
         sessions.insert(client.clone(), SharedSession { session: Arc::clone(&session), used: now, _slot: slot });
         Ok(session)

@@ -1,0 +1,31 @@
+//! Errors of importing.
+
+use crate::mcp::client::pins::PinError;
+use std::io;
+
+/// An error of importing a server's tools.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// The server's process could not be started.
+    #[error("failed to start the server: {0}")]
+    Start(#[source] io::Error),
+    /// The server broke the protocol or closed the connection.
+    #[error("the server does not follow the protocol: {0}")]
+    Protocol(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The URL of the server is invalid.
+    #[error("invalid URL of the server: {0}")]
+    Url(&'static str),
+    /// A header that [`McpClient::header`](super::McpClient::header) set has an invalid name or value.
+    #[error("invalid name or value of the header `{0}`; a value has visible ASCII characters only")]
+    Header(String),
+    /// The server did not answer within [`McpClient::timeout`](super::McpClient::timeout).
+    #[error("the server did not answer in time")]
+    Timeout,
+    /// The server lists more than 100,000 tools, or its pages form a loop.
+    #[error("the server's list of tools has no end")]
+    EndlessList,
+    /// The pins could not be written.
+    #[error(transparent)]
+    Pins(#[from] PinError),
+}

@@ -1,0 +1,118 @@
+//! Notifications of a server. A server may send any number of them, so their number, the requests that they cause, and the
+//! lines that they log are bounded.
+
+use rmcp::model::{ClientConfig, Implementation, JsonRpcMessage, ServerNotification};
+use rmcp::service::{NotificationContext, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::{ClientHandler, RoleClient};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tool_core::time;
+
+/// Handles notifications that the list has changed. The server gets no access to the user or a model.
+pub(crate) struct ListChanges(pub(crate) Arc<Notify>);
+
+impl ClientHandler for ListChanges {
+    fn get_info(&self) -> ClientConfig {
+        let mut info = ClientConfig::default();
+        info.client_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        info
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.0.notify_one();
+    }
+}
+
+impl Drop for ListChanges {
+    /// Wakes the task that watches the list, so that it ends with the connection.
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+/// The notifications that are passed on in a [`WINDOW`].
+const MAX_NOTICES: u32 = 100;
+
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// A transport that drops notifications beyond [`MAX_NOTICES`], as rmcp logs each of them and starts a task for it.
+pub(crate) struct LimitedNotices<T> {
+    transport: T,
+    changed: Arc<Notify>,
+    window: Instant,
+    passed: u32,
+}
+
+impl<T> LimitedNotices<T> {
+    pub(crate) fn new(transport: T, changes: &ListChanges) -> Self {
+        Self { transport, changed: Arc::clone(&changes.0), window: Instant::now(), passed: 0 }
+    }
+
+    /// Counts a notification. Returns false if it is dropped.
+    fn admits(&mut self) -> bool {
+        if self.window.elapsed() >= WINDOW {
+            (self.window, self.passed) = (Instant::now(), 0);
+        }
+        self.passed = self.passed.saturating_add(1);
+        if self.passed == MAX_NOTICES + 1 {
+            tracing::warn!("dropped notifications of a server that sends too many");
+        }
+        self.passed <= MAX_NOTICES
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.transport.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let message = self.transport.receive().await?;
+            let JsonRpcMessage::Notification(notification) = &message else { return Some(message) };
+            let is_change = matches!(notification.notification, ServerNotification::ToolListChangedNotification(_));
+            if self.admits() {
+                return Some(message);
+            }
+            if is_change {
+                self.changed.notify_one();
+            }
+        }
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
+        self.transport.close()
+    }
+}
+
+/// The pause after a reaction to a change, which doubles while changes keep coming.
+pub(crate) struct Pause(Duration);
+
+impl Pause {
+    const MIN: Duration = Duration::from_secs(1);
+    const MAX: Duration = Duration::from_secs(30);
+
+    pub(crate) fn new() -> Self {
+        Self(Self::MIN)
+    }
+
+    /// Waits for the next change, but for the pause at least.
+    pub(crate) async fn until_next(&mut self, changed: &Notify) {
+        let end = time::after(Instant::now(), self.0);
+        if timeout_at(end, changed.notified()).await.is_ok() {
+            sleep_until(end).await;
+            self.0 = (self.0 * 2).min(Self::MAX);
+        } else {
+            self.0 = Self::MIN;
+            changed.notified().await;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Tools of a server that are not offered, or no longer offered.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tool_core::RegistryErrors;
+use tool_core::text::truncate;
+
+/// A tool of the server that is not offered, or no longer offered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` {reason}", name.escape_debug())]
+#[non_exhaustive]
+pub struct QuarantinedTool {
+    /// The name that the server gives the tool. Names of more than 200 characters are cut.
+    pub name: String,
+    /// The reason.
+    pub reason: QuarantineReason,
+}
+
+/// The reason why a tool is not offered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QuarantineReason {
+    /// These members of its declaration differ from its pin.
+    #[error("has changed since it was pinned, in {}: review it, and forget its pin to trust it again", .0.join(", "))]
+    Changed(Vec<&'static str>),
+    /// It is not pinned, and [`pinned_only`](super::McpClient::pinned_only) is set.
+    #[error("is not pinned, and only pinned tools are imported")]
+    NotPinned,
+    /// It was added after the import. Importing again makes it available.
+    #[error("was added after the import; import again to use it")]
+    Added,
+    /// The server lists the name more than once.
+    #[error("is listed more than once")]
+    Duplicate,
+    /// It cannot be registered, such as for its name or its schema.
+    #[error("cannot be registered: {0}")]
+    Invalid(RegistryErrors),
+}
+
+/// The quarantined tools of a server, as far as they are kept.
+#[derive(Default)]
+pub(crate) struct Quarantine(Mutex<Quarantined>);
+
+#[derive(Default)]
+struct Quarantined {
+    tools: BTreeMap<String, QuarantinedTool>,
+    /// The number of tools that are kept although they were never offered.
+    foreign: usize,
+    /// The tools that were logged, and those that were not, since the last check of the list.
+    logged: usize,
+    unlogged: usize,
+}
+
+impl Quarantine {
+    /// Maximum number of tools that are kept although they were never offered.
+    const MAX_FOREIGN: usize = 1_000;
+
+    /// Maximum number of tools that one check of the list logs.
+    const MAX_LOGGED: usize = 20;
+
+    const MAX_NAME: usize = 200;
+
+    fn lock(&self) -> MutexGuard<'_, Quarantined> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a tool. A tool that was never offered is left out if there are too many.
+    pub(crate) fn add(&self, server: &str, name: &str, is_offered: bool, reason: QuarantineReason) {
+        let name = truncate(name, Self::MAX_NAME);
+        let tool = QuarantinedTool { name: name.clone(), reason };
+        let mut quarantined = self.lock();
+        if quarantined.tools.get(&name) == Some(&tool) {
+            return;
+        }
+        if quarantined.logged < Self::MAX_LOGGED {
+            quarantined.logged += 1;
+            tracing::warn!(server = %server.escape_debug(), %tool, "quarantined a tool");
+        } else {
+            quarantined.unlogged += 1;
+        }
+        if !is_offered && !quarantined.tools.contains_key(&name) {
+            if quarantined.foreign >= Self::MAX_FOREIGN {
+                return;
+            }
+            quarantined.foreign += 1;
+        }
+        quarantined.tools.insert(name, tool);
+    }
+
+    /// Logs the number of tools that were not logged, at the end of a check of the list.
+    pub(crate) fn end_check(&self, server: &str) {
+        let mut quarantined = self.lock();
+        quarantined.logged = 0;
+        let more = std::mem::take(&mut quarantined.unlogged);
+        if more > 0 {
+            tracing::warn!(server = %server.escape_debug(), more, "quarantined more tools");
+        }
+    }
+
+    pub(crate) fn all(&self) -> Vec<QuarantinedTool> {
+        self.lock().tools.values().cloned().collect()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<QuarantinedTool> {
+        self.lock().tools.get(name).cloned()
+    }
+}

@@ -1,0 +1,244 @@
+//! Headers and tokens of a client over HTTP.
+
+use super::http::serve;
+use super::support::server;
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tool_adapters::mcp::{ImportError, McpClient, Pins};
+use tool_core::{RunContext, ToolContext};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Serves requests with a function, and returns the URL.
+async fn answering(answer: impl Fn(Request) -> Response + Clone + Send + Sync + 'static) -> String {
+    let app = Router::new().fallback(move |request: Request| {
+        let response = answer(request);
+        async move { response }
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    url
+}
+
+#[tokio::test]
+async fn a_refused_token_is_replaced_once() {
+    let (valid, refusals) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let url = serve(&server().principal({
+        let (valid, refusals) = (Arc::clone(&valid), Arc::clone(&refusals));
+        move |parts| {
+            let wanted = format!("Bearer token-{}", valid.load(Ordering::Relaxed));
+            let is_valid =
+                parts.headers.get("authorization").is_some_and(|token| token.as_bytes() == wanted.as_bytes());
+            refusals.fetch_add(usize::from(!is_valid), Ordering::Relaxed);
+            is_valid.then(|| "alice".to_owned())
+        }
+    }))
+    .await;
+    let kept = Arc::new(Mutex::new("token-0".to_owned()));
+    let provide = {
+        let valid = Arc::clone(&valid);
+        move |refused: Option<String>| {
+            let (valid, kept) = (Arc::clone(&valid), Arc::clone(&kept));
+            async move {
+                let mut kept = kept.lock().expect("no panic");
+                if refused.as_ref() == Some(&*kept) {
+                    *kept = format!("token-{}", valid.load(Ordering::Relaxed));
+                }
+                Ok::<_, std::io::Error>(kept.clone())
+            }
+        }
+    };
+    let imported = McpClient::url(&url).bearer_from(provide).connect().await.expect("an import");
+    let tools = ToolContext::builder().with(imported).build().expect("tools");
+    for round in 1..=1_000 {
+        valid.store(round, Ordering::Relaxed);
+        let sum = tools.call("add", json!({"a": round, "b": 1}), &RunContext::detached()).await;
+        assert_eq!(sum.data_json(), Some(&*json!({"result": round + 1}).to_string()), "{sum:?}");
+    }
+    // The stream of notifications may have been refused once more, while a token changed.
+    let refused = refusals.load(Ordering::Relaxed);
+    assert!((1_000..=1_010).contains(&refused), "{refused}");
+}
+
+#[tokio::test]
+async fn a_token_that_stays_wrong_is_sent_twice() {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
+    let url = answering(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        StatusCode::UNAUTHORIZED.into_response()
+    })
+    .await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let provide = {
+        let asked = Arc::clone(&asked);
+        move |_| {
+            let token = format!("token-{}", asked.fetch_add(1, Ordering::Relaxed));
+            async move { Ok::<_, std::io::Error>(token) }
+        }
+    };
+    let refused = McpClient::url(&url).bearer_from(provide).connect().await;
+    assert!(matches!(refused, Err(ImportError::Protocol(_))), "{refused:?}");
+    assert_eq!((requests.load(Ordering::Relaxed), asked.load(Ordering::Relaxed)), (2, 2));
+    requests.store(0, Ordering::Relaxed);
+    McpClient::url(&url).bearer("fixed-token").connect().await.expect_err("refused");
+    assert_eq!(requests.load(Ordering::Relaxed), 1, "a fixed token is not sent again");
+}
+
+#[derive(Clone, Default)]
+struct Logs(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Logs {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no panic").write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Logs {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// Answers with all that the request had, in each way in which a client may show it.
+fn echo(request: &Request) -> Response {
+    let said = format!("{} {:?}", request.uri(), request.headers());
+    let said = said.replace(|c: char| !c.is_ascii() || c.is_ascii_control(), "?");
+    let way = request.headers().get("x-way").and_then(|way| way.to_str().ok()).unwrap_or_default();
+    let challenge = [(header::WWW_AUTHENTICATE, format!("Bearer error=\"{}\"", said.replace('"', "'")))];
+    let error = json!({"jsonrpc": "2.0", "id": 0, "error": {"code": -1, "message": said}}).to_string();
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    match way {
+        "challenge" => (StatusCode::UNAUTHORIZED, challenge, said).into_response(),
+        "scope" => (StatusCode::FORBIDDEN, challenge, said).into_response(),
+        "plain" => (StatusCode::UNAUTHORIZED, said).into_response(),
+        "bad" => (StatusCode::BAD_REQUEST, said).into_response(),
+        "error" => (StatusCode::OK, json, error).into_response(),
+        "not json" => (StatusCode::OK, json, said).into_response(),
+        "type" => ([(header::CONTENT_TYPE, said.replace(['{', '}'], ""))], "x").into_response(),
+        "redirect" => {
+            (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, format!("http://127.0.0.1:9{}", request.uri()))])
+                .into_response()
+        }
+        "server" => (StatusCode::INTERNAL_SERVER_ERROR, said).into_response(),
+        _ => (StatusCode::NOT_FOUND, said).into_response(),
+    }
+}
+
+#[tokio::test]
+async fn keys_appear_in_no_error_log_name_or_pin() {
+    let url = answering(|request| echo(&request)).await;
+    let logs = Logs::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(logs.clone()).with_max_level(tracing::Level::TRACE);
+    let _guard = tracing::subscriber::set_default(subscriber.finish());
+    let address = url.trim_start_matches("http://");
+    let ways = ["challenge", "scope", "plain", "bad", "error", "not json", "type", "redirect", "server", "missing"];
+    let (mut shown, mut tried) = (Vec::new(), 0);
+    for at in 0..100 {
+        for way in ways {
+            let key = |kind: &str| format!("canary-{kind}-{at:09}");
+            let url = format!(
+                "http://{}:{}@{address}/s/{}/mcp?key={}",
+                key("user"),
+                key("password"),
+                key("segment"),
+                key("query")
+            );
+            let client = McpClient::url(url).header("x-way", way).header("x-api-key", key("header"));
+            let token = key("token");
+            let client = if at % 2 == 0 {
+                client.bearer(token)
+            } else {
+                client.bearer_from(move |_| {
+                    let token = token.clone();
+                    async move { Ok::<_, std::io::Error>(token) }
+                })
+            };
+            shown.push(format!("{client:?}"));
+            let error = client.timeout(Duration::from_secs(10)).connect().await.expect_err("no server");
+            shown.push(format!("{error} {error:?}"));
+            let mut source = std::error::Error::source(&error);
+            while let Some(error) = source {
+                shown.push(format!("{error} {error:?}"));
+                source = error.source();
+            }
+            tried += 1;
+        }
+    }
+    assert_eq!(tried, 1_000);
+    let shown = shown.join("\n");
+    let logs = String::from_utf8_lossy(&logs.0.lock().expect("no panic")).into_owned();
+    assert!(logs.len() > 1_000);
+    // The beginning of `canary-user-` in base64, as the user of a URL becomes a header.
+    let keys = ["canary", "Y2FuYXJ5LXVzZXIt"];
+    for (sink, text) in [("errors", &shown), ("logs", &logs)] {
+        // rmcp logs the type of a body as the server sends it, before this crate sees it.
+        let lines = text.lines().filter(|line| !line.contains("unexpected content type"));
+        let found = lines.clone().find(|line| keys.iter().any(|key| line.contains(key)));
+        assert_eq!(found, None, "{sink}");
+    }
+    assert!(shown.contains("[key]"), "{shown}");
+}
+
+#[tokio::test]
+async fn names_in_pins_and_ids_have_no_keys() {
+    let url = serve(&server()).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pins.json");
+    let pins = Pins::create(&file).expect("pins");
+    let keyed = format!("{}?key=canary-query", url.replace("http://", "http://canary-user:canary-password@"));
+    let imported =
+        McpClient::url(keyed).header("x-key", "canary-header").pins(pins).connect().await.expect("an import");
+    assert!(!format!("{imported:?}").contains("canary"));
+    let tools = ToolContext::builder().with(imported).build().expect("tools");
+    assert!(!format!("{tools:?}").contains("canary"));
+    let pinned = std::fs::read_to_string(&file).expect("pins");
+    assert!(pinned.contains("?key=[key]") && !pinned.contains("canary"), "{pinned}");
+}
+
+#[tokio::test]
+async fn headers_do_not_follow_to_another_origin() {
+    let stolen = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&stolen);
+    let thief = answering(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        StatusCode::OK.into_response()
+    })
+    .await;
+    for status in [301, 302, 303, 307, 308] {
+        let to = format!("{thief}/mcp");
+        let url = answering(move |_| {
+            (StatusCode::from_u16(status).expect("a status"), [("location", to.clone())]).into_response()
+        })
+        .await;
+        McpClient::url(url).header("x-api-key", "key").connect().await.expect_err("redirected");
+    }
+    assert_eq!(stolen.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_url_without_a_scheme_is_http_for_this_machine() {
+    let url = serve(&server()).await;
+    McpClient::url(url.trim_start_matches("http://")).connect().await.expect("an import");
+    for url in ["", "ftp://host/mcp", "http://", "/mcp", "http:///mcp"] {
+        let refused = McpClient::url(url).connect().await;
+        assert!(matches!(refused, Err(ImportError::Url(_))), "{url}: {refused:?}");
+    }
+    for (name, value) in [("bad name", "x"), ("x-key", "a\nb"), ("", "x")] {
+        let refused = McpClient::url("localhost:1/mcp").header(name, value).connect().await;
+        assert!(matches!(refused, Err(ImportError::Header(_))), "{name:?}: {refused:?}");
+    }
+}
