@@ -19,6 +19,14 @@ pub(crate) async fn until(mut happened: impl AsyncFnMut() -> bool) {
     timeout(Duration::from_mins(1), waiting).await.expect("it happens");
 }
 
+/// Runs an ignored test in a process of its own. A subscriber for logs makes the tests beside it record spans.
+pub(crate) fn run_alone(test: &str) {
+    let mut process = std::process::Command::new(std::env::current_exe().expect("this program"));
+    let output = process.args(["--ignored", "--exact", test, "--test-threads=1"]).output().expect("a process");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+}
+
 /// Add two numbers.
 #[tool(category = "retrieval", title = "Addition")]
 pub(crate) fn add(a: i64, b: i64) -> i64 {
