@@ -3,6 +3,9 @@
 use crate::server;
 use crate::support::Calendar;
 use serde_json::{Value, json};
+use std::pin::Pin;
+use tool_core::tool::TokenSource;
+use tool_core::{Secret, ToolError};
 
 async fn inserted(arguments: Value) -> Value {
     let calendar = Calendar::new().await;
@@ -91,4 +94,30 @@ async fn refused_arguments_send_nothing() {
         assert_eq!(calendar.call("create_event", arguments).await.error().unwrap().kind.as_str(), "VALIDATION");
     }
     assert_eq!(calendar.seen().len(), 0);
+}
+
+type Token<'a> = Pin<Box<dyn Future<Output = Result<Secret, ToolError>> + Send + 'a>>;
+
+/// A source whose token was revoked, and which then has another one.
+struct Replaces(&'static str);
+
+impl TokenSource for Replaces {
+    fn token(&self) -> Token<'_> {
+        Box::pin(async { Ok("revoked".into()) })
+    }
+
+    fn rejected<'a>(&'a self, _: &'a Secret) -> Token<'a> {
+        Box::pin(async { Ok(self.0.into()) })
+    }
+}
+
+#[tokio::test]
+async fn refused_token_is_replaced_once() {
+    for (other, is_ok) in [("fresh", true), ("revoked too", false)] {
+        let calendar = Calendar::accepting_fresh(Replaces(other)).await;
+        let response = calendar.call("list_events", json!({"time_min": "2026-11-20T09:00:00Z"})).await;
+        assert_eq!(response.is_ok(), is_ok, "{response}");
+        let sent = calendar.seen().into_iter().map(|seen| seen.authorization).collect::<Vec<_>>();
+        assert_eq!(sent, ["Bearer revoked".to_owned(), format!("Bearer {other}")]);
+    }
 }

@@ -1,16 +1,18 @@
 //! A server that records its requests, and the tools that use it.
 
+use crate::config::Secrets;
 use crate::server;
 use crate::toolset::GoogleCalendar;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::{Json, Router};
 use serde_json::{Value, from_value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tool_adapters::egress::{EgressClient, EgressPolicy};
+use tool_core::tool::{AccessToken, TokenSource};
 use tool_core::{Configure, RunContext, ToolContext, ToolError, ToolResponse};
 
 /// A recorded request.
@@ -46,7 +48,25 @@ impl Calendar {
         let log = Arc::clone(&seen);
         let remember = from_fn(move |request, next| remember(Arc::clone(&log), request, next));
         config["base_url"] = server::start(router.layer(remember)).await.unwrap().into();
-        let calendar = configured(config, secrets).await.unwrap();
+        Self::of(configured(config, secrets).await.unwrap(), seen)
+    }
+
+    /// Uses a token of this source, which the server accepts if it is `fresh`.
+    pub(crate) async fn accepting_fresh(source: impl TokenSource) -> Self {
+        let answer = |headers: HeaderMap| async move {
+            let is_fresh = headers.get("authorization").is_some_and(|token| token == "Bearer fresh");
+            (if is_fresh { StatusCode::OK } else { StatusCode::UNAUTHORIZED }, Json(json!({"items": []})))
+        };
+        let seen = Arc::<Mutex<Vec<Seen>>>::default();
+        let log = Arc::clone(&seen);
+        let remember = from_fn(move |request, next| remember(Arc::clone(&log), request, next));
+        let base_url = server::start(Router::new().fallback(answer).layer(remember)).await.unwrap();
+        let config = from_value(json!({"base_url": base_url})).unwrap();
+        let secrets = Secrets { access_token: AccessToken::live(Arc::new(source)) };
+        Self::of(GoogleCalendar::configure(config, secrets).await.unwrap(), seen)
+    }
+
+    fn of(calendar: GoogleCalendar, seen: Arc<Mutex<Vec<Seen>>>) -> Self {
         let ctx = RunContext::builder().user_data(local_egress()).build();
         Self { tools: ToolContext::builder().with(calendar).build().unwrap(), ctx, seen }
     }

@@ -2,12 +2,12 @@
 
 #[cfg(any(feature = "mcp", feature = "metrics"))]
 pub(crate) mod access;
-#[cfg(any(feature = "mcp", feature = "metrics"))]
-pub(crate) mod bearer;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) mod api_key;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) mod base_url;
+#[cfg(any(feature = "mcp", feature = "metrics"))]
+pub(crate) mod bearer;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) mod call_note;
 #[cfg(feature = "http")]

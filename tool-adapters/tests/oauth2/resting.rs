@@ -72,7 +72,7 @@ async fn expired_token_is_refreshed_once_by_two_programs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unreadable_expiry_is_refreshed_once() {
     let tools = tools("good-2", "soon").await;
-    assert_eq!(call_at_once(&tools, "ask", CALLS).await, vec![None; CALLS]);
+    assert_eq!(call_at_once(&tools, "length", CALLS).await, vec![None; CALLS]);
     assert_eq!(requests("good-2"), 1);
 }
 
