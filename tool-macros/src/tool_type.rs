@@ -36,7 +36,10 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
             item.attrs.as_slice()
         }
         Item::Enum(item) => {
-            item.variants.iter_mut().for_each(|variant| mark_settings(&mut variant.fields, &mut errors));
+            for variant in &mut item.variants {
+                mark_settings(&mut variant.fields, &mut errors);
+                variant.attrs.iter().for_each(|attr| refuse_setting(attr, "mark its fields instead", &mut errors));
+            }
             item.attrs.as_slice()
         }
         Item::Verbatim(_) => &[],
@@ -50,6 +53,7 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     };
     for attr in attrs {
         refuse_repeated(attr, &mut errors);
+        refuse_setting(attr, "mark the fields instead", &mut errors);
     }
     if let Some(errors) = errors.into_tokens() {
         return quote!(#errors #item);
@@ -70,6 +74,12 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
 /// Turns `#[setting(binds_secret)]` on fields into an extension of their schemas.
 fn mark_settings(fields: &mut Fields, errors: &mut Errors) {
     for field in fields {
+        let is_flat = |attr: &Attribute| (is(attr, "serde") || is(attr, "schemars")) && mentions(&attr.meta, "flatten");
+        if field.attrs.iter().any(is_flat) {
+            // The schema of a flattened field is merged into another one, without the mark.
+            let help = "mark the fields of its type instead, or remove `flatten`";
+            field.attrs.iter().for_each(|attr| refuse_setting(attr, help, errors));
+        }
         let mut seen = Vec::new();
         for attr in field.attrs.iter_mut().filter(|attr| is(attr, "setting")) {
             let mut binds = true;
@@ -83,6 +93,14 @@ fn mark_settings(fields: &mut Fields, errors: &mut Errors) {
             });
             *attr = parse_quote!(#[schemars(extend("x-binds-secret" = #binds))]);
         }
+    }
+}
+
+/// Refuses `#[setting]` where its mark would be lost.
+fn refuse_setting(attr: &Attribute, help: &str, errors: &mut Errors) {
+    if is(attr, "setting") {
+        let message = format!("`#[setting]` can only be applied to fields that are not flattened\nhelp: {help}");
+        errors.report(attr, message);
     }
 }
 

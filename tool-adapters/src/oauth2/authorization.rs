@@ -14,7 +14,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tool_core::agents::{
-    AgentError, AgentTools, Agents, KeyError, RefreshError, SealedSecrets, TokenRefresher, Tokens,
+    AgentError, AgentErrorKind, AgentTools, Agents, GrantDestination, KeyError, RefreshError, SealedSecrets,
+    TokenRefresher, Tokens,
 };
 use tool_core::tool::OAuth2;
 use tool_core::{Auth, Secret, Timestamp, jiff};
@@ -52,6 +53,9 @@ pub struct Authorization {
     pub state: Secret,
     /// The time until which the callback is accepted.
     pub expires_at: Timestamp,
+    /// JSON pointers of the settings that decide where the tokens go and have changed since the present tokens were stored.
+    /// If there are any, show them to the person before the browser goes to the URL.
+    pub changed_destination: Vec<String>,
 }
 
 impl OAuth2Clients {
@@ -71,17 +75,20 @@ impl OAuth2Clients {
 
     /// Begins a grant for a toolset that an agent has a record of.
     ///
+    /// The tokens will be sealed for the present settings. If a setting that decides where they go changes before the person
+    /// has agreed, [`complete`](Self::complete) fails with `GrantMoved`.
+    ///
     /// Nothing is stored: the `state` in the URL holds all that [`complete`](Self::complete) needs, sealed under the
     /// agents' active key. Any process that has the key can complete the grant within 10 minutes.
     pub async fn begin(&self, agents: &Agents, agent: &str, tool: &str) -> Result<Authorization, OAuth2Error> {
         let grant = grant_of(agents, tool)?;
         let client = self.client_for(&grant)?;
         // Checked first, so that no person agrees in vain.
-        agents.record(agent, tool).await?;
+        let GrantDestination { digest, changed, .. } = agents.grant_destination(agent, tool).await?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
-        let (state, expires_at) = seal_state(agents, agent, tool, verifier.secret())?;
+        let (state, expires_at) = seal_state(agents, agent, tool, verifier.secret(), &digest)?;
         let url = client.authorization_url(&grant, challenge, &state)?;
-        Ok(Authorization { url, state, expires_at })
+        Ok(Authorization { url, state, expires_at, changed_destination: changed })
     }
 
     /// Completes the grant of a callback, and puts its tokens among the record's secrets.
@@ -98,13 +105,17 @@ impl OAuth2Clients {
         let mut params = callback.into().0?;
         // Opened first: anyone can send a browser here with any other parameters.
         let state = params.state.take().unwrap_or_default();
-        let (tool, verifier) = open_state(agents, agent, state.expose(), &self.0.used)?;
+        let OpenedState { tool, verifier, bound } = open_state(agents, agent, state.expose(), &self.0.used)?;
         let grant = grant_of(agents, &tool)?;
         let client = self.client_for(&grant)?;
         client.check_issuer(params.issuer.as_deref())?;
         let code = params.into_code()?;
+        // Checked before the code is exchanged, and again when the tokens are written.
+        if agents.grant_destination(agent, &tool).await?.digest != bound {
+            return Err(AgentError::new(agent, tool, AgentErrorKind::GrantMoved).into());
+        }
         let tokens = client.exchange_code(&grant, &self.0.http, &code, &verifier).await?;
-        Ok(agents.connect(agent, &tool, tokens).await?)
+        Ok(agents.connect_for(agent, &tool, tokens, &bound).await?)
     }
 
     fn client_for(&self, grant: &OAuth2) -> Result<&OAuth2Client, OAuth2Error> {
@@ -225,16 +236,33 @@ struct StateContents<'a> {
     tool: Cow<'a, str>,
     #[serde(borrow)]
     verifier: Cow<'a, str>,
+    /// The digest of the settings that the person agrees to.
+    #[serde(borrow)]
+    bound: Cow<'a, str>,
     expires_at: i64,
 }
 
+struct OpenedState {
+    tool: String,
+    /// The PKCE verifier.
+    verifier: Secret,
+    bound: String,
+}
+
 /// Seals a state. Returns it with the time at which it expires.
-fn seal_state(agents: &Agents, agent: &str, tool: &str, verifier: &str) -> Result<(Secret, Timestamp), OAuth2Error> {
+fn seal_state(
+    agents: &Agents,
+    agent: &str,
+    tool: &str,
+    verifier: &str,
+    bound: &str,
+) -> Result<(Secret, Timestamp), OAuth2Error> {
     let expires_at = jiff::Timestamp::now().saturating_add(STATE_LIFETIME).unwrap_or(jiff::Timestamp::MAX);
     let contents = StateContents {
         agent: agent.into(),
         tool: tool.into(),
         verifier: verifier.into(),
+        bound: bound.into(),
         expires_at: expires_at.as_second(),
     };
     let text = serde_json::to_string(&contents).map(Zeroizing::new);
@@ -244,9 +272,9 @@ fn seal_state(agents: &Agents, agent: &str, tool: &str, verifier: &str) -> Resul
     Ok((state.into(), expires_at.into()))
 }
 
-/// Opens a state, and returns its toolset and its PKCE verifier. Fails if it was not sealed here for this agent, has
+/// Opens a state. Fails if it was not sealed here for this agent, has
 /// expired, or was used before.
-fn open_state(agents: &Agents, agent: &str, state: &str, used: &UsedStates) -> Result<(String, Secret), OAuth2Error> {
+fn open_state(agents: &Agents, agent: &str, state: &str, used: &UsedStates) -> Result<OpenedState, OAuth2Error> {
     let sealed = decode_state(state).ok_or(OAuth2Error::ForgedState)?;
     let text = match agents.open_text(STATE_PURPOSE, &sealed) {
         Ok(text) => Zeroizing::new(text),
@@ -262,7 +290,8 @@ fn open_state(agents: &Agents, agent: &str, state: &str, used: &UsedStates) -> R
         return Err(OAuth2Error::ExpiredState);
     }
     used.add(sealed.bytes(), state.expires_at, now)?;
-    Ok((state.tool.into_owned(), (&*state.verifier).into()))
+    let StateContents { tool, verifier, bound, .. } = state;
+    Ok(OpenedState { tool: tool.into_owned(), verifier: (&*verifier).into(), bound: bound.into_owned() })
 }
 
 fn decode_state(state: &str) -> Option<SealedSecrets> {

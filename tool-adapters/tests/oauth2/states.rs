@@ -3,7 +3,8 @@
 use crate::provider::{agents, record};
 use std::sync::Arc;
 use tool_adapters::oauth2::{Authorization, Callback, OAuth2Client, OAuth2Clients, OAuth2Error};
-use tool_core::agents::{Agents, Keyring, MemoryAgentToolStore};
+use tool_core::agents::{AgentErrorKind, Agents, Keyring, MemoryAgentToolStore, Tokens};
+use tool_core::serde_json::{Value, json};
 
 fn clients() -> OAuth2Clients {
     let client = OAuth2Client::new("id", "http://127.0.0.1:9/callback").param("access_type", "offline");
@@ -193,4 +194,65 @@ async fn a_refusal_of_another_issuer_is_not_told_in_its_own_words() {
     let query = format!("error=access_denied&iss=https://wrong.example&state={}", begun.state.expose());
     let error = clients.complete(&agents, "alice", query).await.expect_err("another's");
     assert!(!matches!(error, OAuth2Error::Denied { .. }), "{error:?}");
+}
+
+/// Changes the settings as a form of a person who may not see secrets.
+async fn change(agents: &Agents, config: Value) {
+    let record = agents.record("alice", "movable").await.expect("there");
+    agents.edit(&record).config(config).save().await.expect("saved");
+}
+
+fn is_moved(error: &OAuth2Error) -> bool {
+    matches!(error, OAuth2Error::Agent(error) if error.kind == AgentErrorKind::GrantMoved)
+}
+
+// The address is changed while a person agrees.
+#[tokio::test]
+async fn consent_is_bound_to_the_destination() {
+    let clients = clients();
+    let agents = agents(MemoryAgentToolStore::new(), &clients);
+    let (good, mut refused) = (json!({"base_url": "https://good.example"}), 0);
+    agents.add("alice", "movable").config(good.clone()).enabled(false).save().await.expect("added");
+    for n in 0..1_000 {
+        let begun = clients.begin(&agents, "alice", "movable").await.expect("begun");
+        change(&agents, json!({"base_url": format!("https://evil-{n}.example")})).await;
+        let error = clients.complete(&agents, "alice", callback("good", &begun)).await.expect_err("moved");
+        assert!(is_moved(&error), "{error}");
+        assert!(agents.record("alice", "movable").await.expect("there").secrets.is_none());
+        change(&agents, good.clone()).await;
+        refused += 1;
+    }
+    // Other settings may change.
+    let begun = clients.begin(&agents, "alice", "movable").await.expect("begun");
+    assert_eq!(begun.changed_destination, [""; 0]);
+    change(&agents, json!({"base_url": "https://good.example", "note": "mine"})).await;
+    clients.complete(&agents, "alice", callback("good", &begun)).await.expect("connected");
+    println!("{refused} changed destinations: 0 were connected");
+}
+
+// The address is changed while the code is exchanged.
+#[tokio::test]
+async fn tokens_are_sealed_for_the_destination_agreed_to() {
+    let agents = agents(MemoryAgentToolStore::new(), &clients());
+    let config = json!({"base_url": "https://good.example"});
+    agents.add("alice", "movable").config(config.clone()).enabled(false).save().await.expect("added");
+    let destination = agents.grant_destination("alice", "movable").await.expect("there");
+    let connect = || agents.connect_for("alice", "movable", Tokens::new("fresh"), &destination.digest);
+    change(&agents, json!({"base_url": "https://evil.example"})).await;
+    assert_eq!(connect().await.expect_err("moved").kind, AgentErrorKind::GrantMoved);
+    change(&agents, config).await;
+    assert!(connect().await.expect("connected").secrets.is_some());
+}
+
+#[tokio::test]
+async fn begin_names_a_destination_that_changed() {
+    let clients = clients();
+    let agents = agents(MemoryAgentToolStore::new(), &clients);
+    let record = agents.add("alice", "movable").config(json!({"base_url": "https://good.example"}));
+    record.secrets(json!({"access_token": "a"})).save().await.expect("added");
+    change(&agents, json!({"base_url": "https://new.example"})).await;
+    let begun = clients.begin(&agents, "alice", "movable").await.expect("begun");
+    assert_eq!(begun.changed_destination, ["/base_url"]);
+    let connected = clients.complete(&agents, "alice", callback("good", &begun)).await.expect("connected");
+    assert!(agents.changed_destination(&connected).is_empty());
 }

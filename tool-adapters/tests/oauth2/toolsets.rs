@@ -85,6 +85,37 @@ impl Copied {
     }
 }
 
+/// Sends its token to the address in its settings.
+struct Movable;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "tool_core::serde")]
+#[schemars(crate = "tool_core::schemars")]
+#[allow(dead_code, reason = "only the schema counts")]
+pub(crate) struct Place {
+    base_url: String,
+    note: Option<String>,
+}
+
+impl Configure for Movable {
+    type Config = Place;
+    type Secrets = Live;
+
+    async fn configure(_: Place, _: Live) -> Result<Self, ToolError> {
+        Ok(Self)
+    }
+}
+
+/// A toolset at an address of its settings.
+#[toolset(name = "movable", auth = Auth::oauth2("misbehaving", ["all"], misbehaving::auth_url(), misbehaving::token_url()))]
+impl Movable {
+    /// Do nothing.
+    #[tool]
+    fn rest_here() -> u8 {
+        0
+    }
+}
+
 /// At a provider that does what it should not.
 struct Edge(Live);
 

@@ -72,6 +72,12 @@ pub enum AgentErrorKind {
         /// JSON pointers of the settings that differ.
         settings: Vec<String>,
     },
+    /// A setting that decides where the tokens of a grant go has changed since the person was asked to agree.
+    #[error(
+        "a setting that decides where the tokens go has changed since the authorisation was begun; check the settings, \
+         and begin again"
+    )]
+    GrantMoved,
     /// The store failed or refused the operation.
     #[error(transparent)]
     Store(#[from] AgentStoreError),

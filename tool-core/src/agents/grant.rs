@@ -9,7 +9,7 @@
 //! the store is back: the provider may have revoked the old refresh token already.
 
 use crate::agents::error::{AgentError, AgentErrorKind};
-use crate::agents::keys::{Keyring, OpenedSecrets, SealedSecrets};
+use crate::agents::keys::{KeyError, Keyring, OpenedSecrets, SealedSecrets};
 use crate::agents::rests::{FailedRefresh, GrantKey, RefreshState, Rest, Rests, pause_after};
 use crate::agents::store::{DynAgentToolStore, STORE_TIMEOUT, ask_store};
 use crate::agents::tokens::{HeldTokens, RefreshError, TokenFailure, TokenRefresher, Tokens};
@@ -62,17 +62,19 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// Returns the grant whose tokens are among the secrets of a record, or `None` if there are none.
+    /// Returns the grant whose tokens are among the secrets of a record, or `None` if there are none. It gives its toolset
+    /// only tokens that are sealed for the same settings as these secrets.
     pub(crate) fn new(
         grants: &Arc<Grants>,
         agent: &str,
         tool: &str,
         grant: &OAuth2,
-        secrets: &SecretDocument,
+        opened: &OpenedSecrets,
     ) -> Option<Arc<Self>> {
-        let held = Mutex::new(HeldTokens::stored(Tokens::of(secrets)?));
+        let held = Mutex::new(HeldTokens::stored(Tokens::of(&opened.secrets)?));
         let (grants, agent, tool) = (Arc::clone(grants), agent.to_owned(), tool.to_owned());
-        let record = Arc::new(GrantRecord { grants, agent, tool, grant: grant.clone() });
+        let record = GrantRecord { grants, agent, tool, bound: opened.bound.clone(), grant: grant.clone() };
+        let record = Arc::new(record);
         Some(Arc::new(Self { record, held, is_followed: AtomicBool::new(false) }))
     }
 
@@ -224,13 +226,15 @@ struct GrantRecord {
     grants: Arc<Grants>,
     agent: String,
     tool: String,
+    /// The settings that the toolset was configured with. Tokens for another destination must not reach it.
+    bound: BoundSettings,
     grant: OAuth2,
 }
 
 /// The secrets of a record, and the tokens among them.
 struct StoredTokens {
     sealed: SealedSecrets,
-    /// The settings that the secrets are sealed for. New tokens are sealed for the same ones.
+    /// The settings that the secrets are sealed for.
     bound: BoundSettings,
     secrets: SecretDocument,
     tokens: Tokens,
@@ -468,13 +472,12 @@ impl GrantRecord {
     }
 
     fn key(&self) -> GrantKey {
-        (self.agent.clone(), self.tool.clone())
+        (self.agent.clone(), self.tool.clone(), self.bound.digest())
     }
 
     /// Returns the newest tokens: those that the store does not have yet, or else those in the record.
     async fn current(&self) -> Result<StoredTokens, TokenFailure> {
-        let stored = self.stored().await?;
-        let mut stored = stored.ok_or_else(|| self.needs_person("its record has no tokens any more"))?;
+        let mut stored = self.of_same_destination(self.stored().await?)?;
         if let Some(unsaved) = self.grants.unsaved.lock().get(&self.key())
             && holds_one_of(&stored.tokens, &unsaved.used)
         {
@@ -483,7 +486,15 @@ impl GrantRecord {
         Ok(stored)
     }
 
-    /// Reads the tokens in the record. Returns `None` if the record is gone or has no tokens.
+    /// Refuses the tokens of a record that is gone, has none, or was connected for another destination since.
+    fn of_same_destination(&self, stored: Option<StoredTokens>) -> Result<StoredTokens, TokenFailure> {
+        let stored = stored.ok_or_else(|| self.needs_person("its record has no tokens any more"))?;
+        let settings = stored.bound.changed(&self.bound);
+        if settings.is_empty() { Ok(stored) } else { Err(self.failure(KeyError::DestinationChanged { settings })) }
+    }
+
+    /// Reads the tokens in the record, for whatever destination they are. Returns `None` if the record is gone or has no
+    /// tokens.
     async fn stored(&self) -> Result<Option<StoredTokens>, TokenFailure> {
         let record =
             ask_store(self.grants.store.get(&self.agent, &self.tool)).await.map_err(|error| self.failure(error))?;
@@ -579,7 +590,7 @@ impl GrantRecord {
         let unsaved = self.grants.unsaved.lock().get(&self.key()).cloned();
         let Some(new) = unsaved else { return true };
         let is_settled = match self.stored().await {
-            Ok(Some(stored)) if holds_one_of(&stored.tokens, &new.used) => {
+            Ok(Some(stored)) if stored.bound == self.bound && holds_one_of(&stored.tokens, &new.used) => {
                 !matches!(self.write(&stored, &new).await, Ok(None))
             }
             // A person has granted access again, or removed the grant.
@@ -620,11 +631,8 @@ impl GrantRecord {
             }
             // An earlier write may have taken effect although its answer was lost, or a person has granted access again.
             // Either way the tokens in the record are valid.
-            let now = match self.stored().await {
-                Ok(Some(now)) => now,
-                Ok(None) => return Err(self.needs_person("its record has no tokens any more")),
-                Err(_) => return Ok(None),
-            };
+            let Ok(now) = self.stored().await else { return Ok(None) };
+            let now = self.of_same_destination(now)?;
             if !holds_one_of(&now.tokens, &new.used) || now.tokens.access.expose() == new.tokens.access.expose() {
                 return Ok(Some(HeldTokens::fresh(now.tokens)));
             }

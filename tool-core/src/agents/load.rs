@@ -4,6 +4,7 @@ use crate::agents::builder::AgentsInner;
 use crate::agents::cache::{CacheEntry, LoadOutcome};
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::grant::Grant;
+use crate::agents::keys::OpenedSecrets;
 use crate::agents::loaded::{LoadedAgent, LoadedToolset, OpenedToolset, ReadyToolset, SecretScrubber, ToolsetState};
 use crate::agents::record::{AgentRecords, AgentTools, UnreadableRow};
 use crate::agents::store::{AgentStoreError, ask_store};
@@ -198,15 +199,17 @@ fn log_new_failures(loaded: &LoadedAgent, before: Option<&LoadedAgent>) {
 async fn open(agents: &Arc<AgentsInner>, agent: &Arc<str>, record: AgentTools) -> Result<ReadyToolset, AgentErrorKind> {
     let tool = record.tool.as_str();
     let factory = agents.catalog.require(tool)?;
+    let bound = factory.metadata().bound_settings(&record.config);
     let secrets = match &record.secrets {
-        Some(sealed) => agents.keys.open(agent, tool, &factory.metadata().bound_settings(&record.config), sealed)?,
+        Some(sealed) => agents.keys.open(agent, tool, &bound, sealed)?,
         None => SecretDocument::none(),
     };
+    let opened = OpenedSecrets { secrets, bound };
     let grant = match &factory.metadata().auth {
-        Auth::OAuth2(grant) => Grant::new(&agents.grants, agent, tool, grant, &secrets),
+        Auth::OAuth2(grant) => Grant::new(&agents.grants, agent, tool, grant, &opened),
         _ => None,
     };
-    let scrubber = Arc::new(SecretScrubber { secrets, grant });
+    let scrubber = Arc::new(SecretScrubber { secrets: opened.secrets, grant });
     let task = set_up(Arc::clone(agents), Arc::clone(factory), Arc::clone(agent), record, Arc::clone(&scrubber));
     let outcome = tokio::spawn(task).await;
     let outcome =

@@ -33,7 +33,7 @@ pub use crate::agents::loaded::LoadedAgent;
 pub use crate::agents::memory::MemoryAgentToolStore;
 pub use crate::agents::record::{AgentId, AgentRecords, AgentSummary, AgentTools, UnreadableRow};
 pub use crate::agents::rotation::{Rotation, RunningRotation};
-pub use crate::agents::settings::RecordBuilder;
+pub use crate::agents::settings::{GrantDestination, RecordBuilder};
 pub use crate::agents::store::{
     AgentStoreError, AgentToolStore, DynAgentToolStore, Precondition, RecordWrite, SealedRow, SecretsWrite,
 };

@@ -79,8 +79,8 @@ pub(crate) fn pause_after(times: u32, asked: Option<Duration>) -> Duration {
     asked.unwrap_or_default().max(backoff).min(MAX_REST)
 }
 
-/// The agent and the toolset of a grant.
-pub(crate) type GrantKey = (String, String);
+/// The agent, the toolset and the digest of the bound settings of a grant.
+pub(crate) type GrantKey = (String, String, String);
 
 /// The last failed refresh of a grant in this process.
 #[derive(Clone)]

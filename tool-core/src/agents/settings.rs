@@ -164,8 +164,46 @@ impl Agents {
     /// Fails with `NotConfigured` if the agent has no record of the toolset. Secrets that do not open are not overwritten,
     /// because other secrets among them would be lost; set them again. If only tokens were sealed for other settings, the
     /// new ones replace them.
+    ///
+    /// [`connect_for`](Self::connect_for) also compares the settings with those at the time when the person was asked.
     pub async fn connect(&self, agent: &str, tool: &str, tokens: Tokens) -> Result<AgentTools, AgentError> {
+        self.put_tokens(agent, tool, &tokens, None).await
+    }
+
+    /// Puts the tokens of a grant among the secrets as [`connect`](Self::connect) does. Fails with `GrantMoved` if the
+    /// settings are no longer those of this [`GrantDestination::digest`].
+    pub async fn connect_for(
+        &self,
+        agent: &str,
+        tool: &str,
+        tokens: Tokens,
+        digest: &str,
+    ) -> Result<AgentTools, AgentError> {
+        self.put_tokens(agent, tool, &tokens, Some(digest)).await
+    }
+
+    /// Returns where the tokens of a grant that begins now will go. Fails where [`connect`](Self::connect) would fail, so
+    /// that no person agrees in vain.
+    pub async fn grant_destination(&self, agent: &str, tool: &str) -> Result<GrantDestination, AgentError> {
+        let record = self.record(agent, tool).await?;
+        if let Some(sealed) = &record.secrets {
+            self.kept_secrets(&record, sealed).map_err(AgentError::about(agent, tool))?;
+        }
+        let digest = self.bound_settings(tool, &record.config).digest();
+        Ok(GrantDestination { digest, changed: self.changed_destination(&record) })
+    }
+
+    async fn put_tokens(
+        &self,
+        agent: &str,
+        tool: &str,
+        tokens: &Tokens,
+        digest: Option<&str>,
+    ) -> Result<AgentTools, AgentError> {
         let connect = |record: &AgentTools, write: &mut RecordWrite| {
+            if digest.is_some_and(|digest| digest != self.bound_settings(tool, &record.config).digest()) {
+                return Err(AgentError::new(agent, tool, AgentErrorKind::GrantMoved));
+            }
             let kept = record.secrets.as_ref().map(|sealed| self.kept_secrets(record, sealed)).transpose();
             let secrets = kept.map_err(AgentError::about(agent, tool))?.unwrap_or_else(SecretDocument::none);
             let secrets = tokens.put_into(&secrets).ok_or_else(|| {
@@ -301,6 +339,17 @@ impl Agents {
         let sealed = self.0.keys.seal(&write.agent, &write.tool, &bound, secrets);
         sealed.map(SecretsWrite::Set).map_err(AgentError::about(&write.agent, &write.tool))
     }
+}
+
+/// Where the tokens of a grant will go. Created by [`Agents::grant_destination`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GrantDestination {
+    /// A digest of the settings that decide it, for [`Agents::connect_for`].
+    pub digest: String,
+    /// JSON pointers of those settings that have changed since the present tokens were stored:
+    /// [`Agents::changed_destination`].
+    pub changed: Vec<String>,
 }
 
 /// Checks the id of an agent and, if there is one, the name of a toolset.

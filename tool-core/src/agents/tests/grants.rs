@@ -1,10 +1,12 @@
 //! Access tokens that are valid whenever they are asked for.
 
 use crate::agents::grant::Grant;
+use crate::agents::keys::OpenedSecrets;
 use crate::agents::loaded::SecretScrubber;
 use crate::agents::tests::support::{World, exposed, within};
 use crate::agents::tokens::Tokens;
 use crate::call::error::ToolError;
+use crate::tool::BoundSettings;
 use crate::tool::configure::credentials::{AccessToken, OAuth2, Secret, TokenSource};
 use crate::tool::configure::secret_document::SecretDocument;
 use serde_json::json;
@@ -77,7 +79,8 @@ async fn secrets_without_tokens_have_no_grant() {
     let agents = world.agents();
     for secrets in ["{}", "[]", r#"{"access_token": ""}"#, r#"{"access_token": 7}"#, "no JSON"] {
         let secrets = SecretDocument::from_json(secrets.into());
-        let grant: Option<Arc<Grant>> = Grant::new(&agents.0.grants, "a", "t", &OAuth2::default(), &secrets);
+        let opened = OpenedSecrets { secrets, bound: BoundSettings::none() };
+        let grant: Option<Arc<Grant>> = Grant::new(&agents.0.grants, "a", "t", &OAuth2::default(), &opened);
         assert!(grant.is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of grants: refreshing tokens, and storing them.
 
+mod destinations;
 mod failures;
 mod grants;
 mod refreshes;

@@ -2,7 +2,7 @@
 
 use crate::agents::builder::Agents;
 use crate::agents::grant::Grant;
-use crate::agents::keys::{Keyring, SealedSecrets};
+use crate::agents::keys::{Keyring, OpenedSecrets, SealedSecrets};
 use crate::agents::memory::MemoryAgentToolStore;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
 use crate::agents::store::{AgentStoreError, AgentToolStore, RecordWrite, SealedRow, SecretsWrite};
@@ -242,7 +242,8 @@ impl World {
 
     pub(crate) async fn grant(&self, agents: &Agents) -> Arc<Grant> {
         let grant = OAuth2 { provider: "test".into(), ..OAuth2::default() };
-        Grant::new(&agents.0.grants, "alice", "calendar", &grant, &self.secrets().await).expect("a grant")
+        let opened = OpenedSecrets { secrets: self.secrets().await, bound: BoundSettings::none() };
+        Grant::new(&agents.0.grants, "alice", "calendar", &grant, &opened).expect("a grant")
     }
 
     pub(crate) fn refreshes(&self) -> u32 {
