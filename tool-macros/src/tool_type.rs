@@ -30,32 +30,31 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
             Item::Verbatim(item.clone())
         }
     };
-    let attrs = match &mut item {
+    let is_derived = match &mut item {
         Item::Struct(item) => {
+            refuse_settings(&mut item.attrs, "mark the fields instead", &mut errors);
             mark_settings(&mut item.fields, &mut errors);
-            item.attrs.as_slice()
+            !refuse_repeated(&item.attrs, &mut errors)
         }
         Item::Enum(item) => {
+            refuse_settings(&mut item.attrs, "mark the fields instead", &mut errors);
             for variant in &mut item.variants {
+                refuse_settings(&mut variant.attrs, "mark its fields instead", &mut errors);
                 mark_settings(&mut variant.fields, &mut errors);
-                variant.attrs.iter().for_each(|attr| refuse_setting(attr, "mark its fields instead", &mut errors));
             }
-            item.attrs.as_slice()
+            !refuse_repeated(&item.attrs, &mut errors)
         }
-        Item::Verbatim(_) => &[],
+        Item::Verbatim(_) => false,
         other => {
             errors.report(
                 other,
                 "`#[tool_type]` can only be applied to structs and enums\nhelp: wrap the type in a struct",
             );
-            &[]
+            false
         }
     };
-    for attr in attrs {
-        refuse_repeated(attr, &mut errors);
-        refuse_setting(attr, "mark the fields instead", &mut errors);
-    }
-    if let Some(errors) = errors.into_tokens() {
+    let errors = errors.into_tokens();
+    if !is_derived {
         return quote!(#errors #item);
     }
     let krate = krate_path(krate.as_ref());
@@ -63,7 +62,9 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let (serde, schemars) = (format!("{path}::__private::serde"), format!("{path}::__private::schemars"));
     let span = Span::mixed_site();
     let serialize = (!is_input).then(|| quote_spanned!(span=> #krate::__private::serde::Serialize,));
+    // Also beside errors, so that no other errors follow from a type that lacks its traits.
     quote_spanned! {span=>
+        #errors
         #[derive(#serialize #krate::__private::serde::Deserialize, #krate::__private::schemars::JsonSchema)]
         #[serde(crate = #serde)]
         #[schemars(crate = #schemars)]
@@ -77,8 +78,7 @@ fn mark_settings(fields: &mut Fields, errors: &mut Errors) {
         let is_flat = |attr: &Attribute| (is(attr, "serde") || is(attr, "schemars")) && mentions(&attr.meta, "flatten");
         if field.attrs.iter().any(is_flat) {
             // The schema of a flattened field is merged into another one, without the mark.
-            let help = "mark the fields of its type instead, or remove `flatten`";
-            field.attrs.iter().for_each(|attr| refuse_setting(attr, help, errors));
+            refuse_settings(&mut field.attrs, "mark the fields of its type instead, or remove `flatten`", errors);
         }
         let mut seen = Vec::new();
         for attr in field.attrs.iter_mut().filter(|attr| is(attr, "setting")) {
@@ -96,21 +96,26 @@ fn mark_settings(fields: &mut Fields, errors: &mut Errors) {
     }
 }
 
-/// Refuses `#[setting]` where its mark would be lost.
-fn refuse_setting(attr: &Attribute, help: &str, errors: &mut Errors) {
-    if is(attr, "setting") {
+/// Refuses and removes `#[setting]` where its mark would be lost.
+fn refuse_settings(attrs: &mut Vec<Attribute>, help: &str, errors: &mut Errors) {
+    for attr in attrs.extract_if(.., |attr| is(attr, "setting")) {
         let message = format!("`#[setting]` can only be applied to fields that are not flattened\nhelp: {help}");
         errors.report(attr, message);
     }
 }
 
-/// Refuses a derive that `#[tool_type]` writes.
-fn refuse_repeated(attr: &Attribute, errors: &mut Errors) {
-    let written = ["Serialize", "Deserialize", "JsonSchema"].into_iter().find(|name| mentions(&attr.meta, name));
-    if let Some(name) = written.filter(|_| attr.path().is_ident("derive")) {
-        errors.report(
-            attr,
-            format!("`#[tool_type]` derives `{name}` itself\nhelp: remove `{name}` from `#[derive(..)]`"),
-        );
+/// Refuses the derives that `#[tool_type]` writes. Returns true if there are any.
+fn refuse_repeated(attrs: &[Attribute], errors: &mut Errors) -> bool {
+    let mut is_repeated = false;
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("derive")) {
+        let written = ["Serialize", "Deserialize", "JsonSchema"].into_iter().find(|name| mentions(&attr.meta, name));
+        if let Some(name) = written {
+            is_repeated = true;
+            errors.report(
+                attr,
+                format!("`#[tool_type]` derives `{name}` itself\nhelp: remove `{name}` from `#[derive(..)]`"),
+            );
+        }
     }
+    is_repeated
 }

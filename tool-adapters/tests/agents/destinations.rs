@@ -32,8 +32,14 @@ struct Settings {
     smtp_host: String,
     smtp_port: u16,
     certificate: String,
-    relay: Relay,
-    relays: Vec<Relay>,
+    route: Route,
+    routes: Vec<Route>,
+    dsn: String,
+    apihost: String,
+    #[serde(rename = "IMAPServers")]
+    imap_servers: Vec<String>,
+    /// Only its value is that of an address.
+    place: String,
     #[schemars(extend("x-binds-secret" = true))]
     region: String,
     greeting: String,
@@ -45,7 +51,7 @@ struct Settings {
 #[serde(crate = "tool_core::serde")]
 #[schemars(crate = "tool_core::schemars")]
 #[allow(dead_code, reason = "only the schema counts")]
-struct Relay {
+struct Route {
     #[schemars(extend("format" = "uri"))]
     to: String,
     note: String,
@@ -82,21 +88,26 @@ impl Courier {
 fn settings() -> Value {
     json!({
         "base_url": "https://api.example.com/v1", "smtp_host": "mail.example.com", "smtp_port": 587,
-        "certificate": "-----BEGIN CERTIFICATE-----", "relay": {"to": "https://relay.example.com", "note": "one"},
-        "relays": [{"to": "https://a.example.com", "note": "a"}, {"to": "https://b.example.com", "note": "b"}],
+        "certificate": "-----BEGIN CERTIFICATE-----", "route": {"to": "https://relay.example.com", "note": "one"},
+        "routes": [{"to": "https://a.example.com", "note": "a"}, {"to": "https://b.example.com", "note": "b"}],
         "region": "eu-west-1", "greeting": "Hello", "server_notes": "slow on Mondays",
+        "dsn": "db.example.com", "apihost": "a.example.com", "IMAPServers": ["b.example.com"], "place": "https://c.example.com",
     })
 }
 
 /// The settings that secrets are bound to.
-const BOUND: [&str; 9] = [
+const BOUND: [&str; 13] = [
+    "/IMAPServers",
+    "/apihost",
     "/base_url",
     "/certificate",
+    "/dsn",
+    "/place",
     "/proxy",
     "/region",
-    "/relay/to",
-    "/relays/0/to",
-    "/relays/1/to",
+    "/route/to",
+    "/routes/0/to",
+    "/routes/1/to",
     "/smtp_host",
     "/smtp_port",
 ];
@@ -122,6 +133,9 @@ fn mutants() -> Vec<(&'static str, Value)> {
 }
 
 fn mutated(value: &Value, seed: usize) -> Value {
+    if let Some(items) = value.as_array() {
+        return json!([mutated(&items[0], seed)]);
+    }
     let Some(text) = value.as_str() else { return json!(1 + seed % 65_000) };
     let at = seed % (text.len() + 1);
     let letter = char::from(b'!' + u8::try_from(seed / 64 % 90).expect("small"));
@@ -231,10 +245,12 @@ async fn other_settings_change_freely() {
     let database = Database::sqlite();
     let agents = agents(&database, &[OLD]).await;
     add(&agents).await;
-    for pointer in ["/greeting", "/server_notes", "/relay/note", "/relays/1/note"] {
+    for (pointer, text) in
+        [("/greeting", "Hello"), ("/server_notes", "https://a.example"), ("/route/note", "a"), ("/routes/1/note", "b")]
+    {
         for round in 0..25 {
             let mut config = settings();
-            *config.pointer_mut(pointer).expect("a setting") = json!(format!("https://{round}.example"));
+            *config.pointer_mut(pointer).expect("a setting") = json!(format!("{text}/{round}"));
             write(&database, &config).await;
             assert_eq!(problem(&agents).await, None, "{config}");
         }

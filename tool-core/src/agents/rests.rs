@@ -23,7 +23,7 @@ const MAX_REST: Duration = Duration::from_hours(1);
 /// Number of rests after which those that are over are dropped from the list.
 const MAX_RESTS: usize = 10_000;
 
-/// What a record holds about the refreshes of its tokens, beside them. All processes read it.
+/// The part of a record about the refreshes of its tokens, beside them. All processes read it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RefreshState {
     /// The access token has replaced one that the service refused. It is not replaced for this reason again.

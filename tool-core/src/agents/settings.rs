@@ -341,7 +341,7 @@ impl Agents {
     }
 }
 
-/// Where the tokens of a grant will go. Created by [`Agents::grant_destination`].
+/// The destination of the tokens of a grant. Created by [`Agents::grant_destination`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrantDestination {

@@ -12,7 +12,7 @@ const ACCESS: &str = "access_token";
 const REFRESH: &str = "refresh_token";
 const EXPIRES: &str = "expires_at";
 const SCOPE: &str = "scope";
-/// What is known about the refreshes of the tokens: a [`RefreshState`](crate::agents::rests::RefreshState).
+/// The state of the refreshes of the tokens: a [`RefreshState`](crate::agents::rests::RefreshState).
 pub(crate) const STATE: &str = "refresh_state";
 
 /// A token is refreshed this long before it expires.

@@ -34,7 +34,7 @@ struct Tally {
     total: i128,
     /// The cap on the call.
     limit: Option<Cost>,
-    /// What was left of the other caps, and the costs of the session's calls that were charged by then.
+    /// The rest of the other caps, and the costs of the session's calls that were charged by then.
     left: Option<(Cost, i128)>,
     charged: Cost,
     /// The turn in which the call was admitted.

@@ -156,7 +156,7 @@ impl BoundSettings {
                     let mark = mark_of(name, &known, root);
                     let is_key = view.declared(name).is_empty();
                     let is_place = || is_address(name) || is_host(name) || mark_of("", &named, root) == Some(true);
-                    if is_key && mark != Some(false) && (is_declaring || is_place()) {
+                    if is_key && mark != Some(false) && (is_declaring || mark == Some(true) || is_place()) {
                         // Also with the value `null`, because the name itself counts.
                         self.0.insert(at, digest(member));
                     } else {
@@ -181,7 +181,7 @@ impl BoundSettings {
         let defaults = schemas.iter().map(default_of).collect::<Vec<_>>();
         match mark {
             // Variants may have different defaults.
-            _ if defaults.iter().all(|default| default == value) && !(defaults.is_empty() && !value.is_null()) => {}
+            _ if defaults.iter().all(|default| default == value) && (!defaults.is_empty() || value.is_null()) => {}
             Some(true) => _ = self.0.insert(at.to_owned(), digest(value)),
             Some(false) => {}
             None if value.as_str().is_some_and(is_address) => _ = self.0.insert(at.to_owned(), digest(value)),
