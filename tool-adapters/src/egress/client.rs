@@ -5,7 +5,8 @@ use crate::egress::guard::client_builder;
 use crate::egress::policy::EgressPolicy;
 use crate::egress::redirect::next_request;
 use crate::egress::response::EgressResponse;
-use crate::interop::reqwest::TraceMiddleware;
+use crate::interop::reqwest::{TraceMiddleware, WithoutUsage};
+use http::Extensions;
 use reqwest::redirect::Policy;
 use reqwest::{Method, Request, Response, Url};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
@@ -22,7 +23,9 @@ const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VE
 
 /// An HTTP client for tools, under an [`EgressPolicy`]. Cheap to clone; clones share their connections.
 ///
-/// Each request has an `http` span, and the usage of a model that answers counts for the span around it.
+/// Each request has an `http` span. The usage that a model reports in its answer counts for the span around it, if the
+/// request went over `https` to the default host of a provider, or to a host that [`EgressPolicy::allow_host`] names. Other
+/// servers cannot add to the cost.
 #[derive(Clone)]
 pub struct EgressClient(Arc<ClientInner>);
 
@@ -98,7 +101,15 @@ impl EgressClient {
         let host = request.url().host_str().unwrap_or_default().to_owned();
         // The limit of a request ends with its body.
         *request.timeout_mut() = Some(deadline.saturating_duration_since(Instant::now()));
-        self.0.http.execute(request).await.map_err(|error| EgressError::from_transport(error, &host, limit))
+        let mut extensions = Extensions::new();
+        if !self.0.policy.trusts_usage(request.url()) {
+            extensions.insert(WithoutUsage);
+        }
+        self.0
+            .http
+            .execute_with_extensions(request, &mut extensions)
+            .await
+            .map_err(|error| EgressError::from_transport(error, &host, limit))
     }
 
     /// Resolves a host to the addresses that the policy allows, for protocols other than HTTP. Connect to one of these, and
@@ -106,7 +117,7 @@ impl EgressClient {
     ///
     /// # Errors
     ///
-    /// Returns an error if the name has no address, or none that is allowed.
+    /// Returns an error if the policy does not allow the name, or if it has no address, or none that is allowed.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EgressError> {
         self.0.policy.resolve(host, port).await
     }
@@ -126,8 +137,8 @@ pub struct EgressRequest {
 }
 
 impl EgressRequest {
-    /// Adds a header. A redirect to another origin drops it, unless it is `Accept`, `Accept-Language`, `Range` or
-    /// `User-Agent`.
+    /// Adds a header. A redirect to another origin drops it, unless it is `Accept`, `Accept-Encoding`, `Accept-Language`,
+    /// `Content-Type`, `Range` or `User-Agent`.
     pub fn header(self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         self.map(|request| request.header(name.as_ref(), value.as_ref()))
     }

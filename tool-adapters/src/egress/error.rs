@@ -107,13 +107,12 @@ pub enum EgressError {
         limit: usize,
     },
     /// The body is not the JSON that was expected.
-    #[error("expected JSON from `{}`, got something else: {source}", .host.escape_debug())]
+    #[error("expected JSON from `{}`, got {problem}", .host.escape_debug())]
     Json {
         /// The host of the URL.
         host: String,
-        /// The decoder's error.
-        #[source]
-        source: Arc<serde_json::Error>,
+        /// The problem and its place, without the values of the body, which may repeat a key of the request.
+        problem: String,
     },
     /// The status is an error's.
     #[error("`{}` answered with status {status}", .host.escape_debug())]
@@ -154,6 +153,16 @@ impl EgressError {
             reqwest_middleware::Error::Reqwest(error) => Self::from_reqwest(error, host, limit),
             reqwest_middleware::Error::Middleware(error) => Self::InvalidUrl { reason: error.to_string() },
         }
+    }
+
+    /// Converts the error of decoding the body of an answer.
+    pub(crate) fn from_json(error: &serde_json::Error, host: String) -> Self {
+        let problem = if error.is_data() {
+            format!("a value of another form at line {} column {}", error.line(), error.column())
+        } else {
+            format!("something else: {error}")
+        };
+        Self::Json { host, problem }
     }
 
     pub(crate) fn from_reqwest(error: reqwest::Error, host: &str, limit: Duration) -> Self {

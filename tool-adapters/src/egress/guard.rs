@@ -15,7 +15,8 @@ const REFUSED_NAME: &str = "refused.invalid";
 ///
 /// The client checks each name that it resolves, connects to the checked addresses, and checks addresses in URLs, also
 /// behind redirects. It uses no proxy, as a proxy would resolve names itself. Setting another resolver, proxy or redirect
-/// policy on the builder removes that part of the guard.
+/// policy on the builder removes that part of the guard. On a redirect to another origin, `reqwest` removes
+/// `Authorization` and cookies, but sends other headers and the body along.
 ///
 /// # Errors
 ///
@@ -27,7 +28,8 @@ pub fn client_builder(policy: EgressPolicy) -> Result<ClientBuilder, EgressError
     // A URL's address does not reach the resolver. The proxy's rule sees each connection, so it is the place for this check.
     let rules = Arc::clone(&policy);
     let refuse = Proxy::custom(move |url| rules.check_url(url).is_err().then_some(REFUSED));
-    Ok(builder.no_proxy().proxy(refuse).dns_resolver(GuardedResolver(policy)))
+    // A `Referer` would carry the query of a URL to the next server.
+    Ok(builder.referer(false).no_proxy().proxy(refuse).dns_resolver(GuardedResolver(policy)))
 }
 
 fn redirect_policy(policy: Arc<EgressPolicy>) -> redirect::Policy {

@@ -39,15 +39,19 @@
 //!   special ranges of IANA's registries, IPv6 that embeds IPv4, and the metadata services of clouds
 //! - names that resolve to such addresses only. The connection goes to an address that was checked, so that a second answer
 //!   of a name server changes nothing
-//! - redirects to any of these, more than 5 of them, and those that would send the body to another origin. To another
-//!   origin, `Authorization`, cookies and all headers of the tool are dropped
+//! - redirects to any of these, more than 5 of them, and those that would send the body to another origin. Another origin
+//!   gets neither `Authorization`, cookies and `Referer` nor other headers of the tool, except those that
+//!   [`header`](EgressRequest::header) names
 //! - bodies over 8 MiB after decompression, and exchanges over 30 s in all
 //!
 //! Proxies of the environment are not used, because a proxy resolves names itself.
 //!
+//! The guard does not know the public addresses of this machine and of its network. A service that listens there is public to
+//! the guard, so let it check its clients, or close the way with a firewall.
+//!
 //! # Other clients
 //!
-//! [`client_builder`] builds a `reqwest::Client` with the same checks of addresses, and [`EgressClient::resolve`] resolves
+//! [`client_builder`] builds a `reqwest::Client` with the same checks of addresses but no limit of bodies, and [`EgressClient::resolve`] resolves
 //! names for protocols other than HTTP.
 
 mod addresses;

@@ -2,6 +2,8 @@
 
 use crate::egress::addresses::{behind_nat64, parse_network, special_range};
 use crate::egress::error::EgressError;
+use crate::providers::Provider;
+use crate::providers::spec::Endpoint;
 use ipnet::IpNet;
 use reqwest::Url;
 use reqwest::dns::Resolve;
@@ -85,7 +87,7 @@ impl EgressPolicy {
         self
     }
 
-    /// Allows the addresses of this machine, `127.0.0.0/8` and `::1`, for tests and local services.
+    /// Allows the loopback addresses of this machine, `127.0.0.0/8` and `::1`, for tests and local services.
     pub fn allow_loopback(mut self) -> Self {
         self.loopback = true;
         self
@@ -100,6 +102,9 @@ impl EgressPolicy {
 
     /// Refuses public hosts too, except those that [`allow_host`](Self::allow_host) and
     /// [`allow_network`](Self::allow_network) name. A model that reads foreign texts can then send nothing elsewhere.
+    ///
+    /// Names have to be named by `allow_host`: others are not resolved, because a question to a name server carries data
+    /// too. Networks and loopback then allow URLs with addresses only.
     pub fn only_allowed(mut self) -> Self {
         self.only_allowed = true;
         self
@@ -151,12 +156,20 @@ impl EgressPolicy {
         match literal(host) {
             _ if self.is_allowed_host(host) => Ok(()),
             Some(address) => self.check_addr(address),
+            None if self.only_allowed => Err(EgressError::NotAllowed { host: host.to_owned() }),
             // The addresses of a name are checked once it is resolved.
-            None if self.only_allowed && self.networks.is_empty() && !self.loopback => {
-                Err(EgressError::NotAllowed { host: host.to_owned() })
-            }
             None => Ok(()),
         }
+    }
+
+    /// Returns true if the usage that an answer reports counts as the cost of the tool.
+    pub(crate) fn trusts_usage(&self, url: &Url) -> bool {
+        let host = url.host_str().unwrap_or_default();
+        let is_host_of = |provider: &Provider| match provider.spec().endpoint {
+            Endpoint::Http(http) => http.server.is_at(host),
+            Endpoint::WebSocket(_) | Endpoint::ToolServer => false,
+        };
+        self.is_allowed_host(host) || (url.scheme() == "https" && Provider::ALL.iter().any(is_host_of))
     }
 
     /// Checks an address before a connection to it.
@@ -187,12 +200,15 @@ impl EgressPolicy {
     ///
     /// # Errors
     ///
-    /// Returns an error if the name has no address, or none that is allowed.
+    /// Returns an error if the policy does not allow the name, or if it has no address, or none that is allowed.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EgressError> {
+        let is_allowed = self.is_allowed_host(host);
+        if self.only_allowed && !is_allowed && literal(host).is_none() {
+            return Err(EgressError::NotAllowed { host: host.to_owned() });
+        }
         let failed = |source| EgressError::Resolve { host: host.to_owned(), source };
         let found = tokio::time::timeout(self.timeout, self.lookup(host, port)).await;
         let mut found = found.map_err(|late| failed(Arc::new(late)))?.map_err(|error| failed(error.into()))?;
-        let is_allowed = self.is_allowed_host(host);
         let mut refusal = None;
         found.retain(|address| {
             let check = if is_allowed { Ok(()) } else { self.check_host_addr(host, address.ip()) };

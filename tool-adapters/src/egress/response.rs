@@ -5,7 +5,6 @@ use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The answer to a guarded request. Its body is limited in size and time.
@@ -102,7 +101,7 @@ impl EgressResponse {
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, EgressError> {
         let host = self.host();
         let body = self.bytes().await?;
-        serde_json::from_slice(&body).map_err(|source| EgressError::Json { host, source: Arc::new(source) })
+        serde_json::from_slice(&body).map_err(|error| EgressError::from_json(&error, host))
     }
 
     fn host(&self) -> String {

@@ -158,6 +158,10 @@ impl TraceMiddleware {
     }
 }
 
+/// An extension of a request whose answer is not trusted to report usage.
+#[derive(Clone)]
+pub(crate) struct WithoutUsage;
+
 #[async_trait]
 impl Middleware for TraceMiddleware {
     async fn handle(
@@ -168,7 +172,7 @@ impl Middleware for TraceMiddleware {
     ) -> Result<Response, Error> {
         let span = request_span::open(request.method(), request.url(), false);
         // The observer goes by the URL of the request, even after a redirect.
-        let observer = observer(&request);
+        let observer = if extensions.get::<WithoutUsage>().is_none() { observer(&request) } else { None };
         if self.may_propagate(request.url()) {
             inject(&span.context(), request.headers_mut());
         }

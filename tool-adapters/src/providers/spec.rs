@@ -91,6 +91,17 @@ pub(crate) struct Server {
     pub(crate) key_required: bool,
 }
 
+impl Server {
+    /// Returns true if the default base URL has this host and is encrypted.
+    pub(crate) fn is_at(&self, host: &str) -> bool {
+        let Some(address) = self.base_url.strip_prefix("https://") else { return false };
+        let default = address.split('/').next().unwrap_or_default();
+        let Some((before, after)) = default.split_once("{region}") else { return host == default };
+        let region = host.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        region.is_some_and(|region| !region.is_empty() && !region.contains('.'))
+    }
+}
+
 /// The key as a bearer token.
 pub(crate) const BEARER: (&str, &str) = ("authorization", "Bearer ");
 

@@ -2,6 +2,7 @@
 
 use crate::support::{Scripted, Server, is_refusal};
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};
 use tool_adapters::egress::{EgressClient, EgressError, EgressPolicy, client_builder};
 
@@ -158,7 +159,10 @@ async fn a_plain_client_of_the_guard_refuses_them_too() {
     let mut tried = 0;
     for host in names() {
         for url in urls(&host, victim.port()).into_iter().step_by(4) {
-            client.get(&url).send().await.expect_err(&url);
+            let error = client.get(&url).send().await.expect_err(&url);
+            let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
+            let refusal = causes.find_map(|cause| cause.downcast_ref::<EgressError>());
+            assert!(error.is_builder() || refusal.is_some_and(is_refusal), "{url}: {error:?}");
             tried += 1;
         }
     }

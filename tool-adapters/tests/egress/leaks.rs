@@ -18,7 +18,8 @@ fn texts(error: &(dyn Error + 'static)) -> String {
 #[tokio::test]
 async fn errors_and_spans_show_no_secret_of_a_request() {
     let server = Server::start(([127, 0, 0, 1], 0), |head| match head.split(' ').nth(1) {
-        Some(path) if path.starts_with("/json") => answer(200, &[], CANARY.as_bytes()),
+        Some(path) if path.starts_with("/json") => answer(200, &[], format!("\"{CANARY}\"").as_bytes()),
+        Some(path) if path.starts_with("/text") => answer(200, &[], CANARY.as_bytes()),
         Some(path) if path.starts_with("/broken") => b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\nx".to_vec(),
         Some(path) if path.starts_with("/nonsense") => CANARY.as_bytes().to_vec(),
         Some(path) if path.starts_with("/local") => redirect(302, &format!("http://10.0.0.1/{CANARY}?key={CANARY}")),
@@ -34,7 +35,8 @@ async fn errors_and_spans_show_no_secret_of_a_request() {
     let client = EgressClient::new(policy).expect("builds");
     let collector = Collector::builder().build();
     let at = |path: &str| format!("http://{}{path}/{CANARY}?key={CANARY}#{CANARY}", server.address);
-    let paths = ["/json", "/broken", "/nonsense", "/local", "/user", "/invalid", "/away", "/down", "/loop", "/other"];
+    let paths =
+        ["/json", "/text", "/broken", "/nonsense", "/local", "/user", "/invalid", "/away", "/down", "/loop", "/other"];
     let mut urls = paths.map(at).to_vec();
     urls.extend([
         format!("http://user:{CANARY}@127.0.0.1/"),
@@ -57,7 +59,7 @@ async fn errors_and_spans_show_no_secret_of_a_request() {
     // A header that is none is refused, and not shown.
     let invalid = client.get(at("/json")).header("x-key", format!("{CANARY}\n")).send().await.expect_err("invalid");
     assert!(!texts(&invalid).contains(CANARY), "{}", texts(&invalid));
-    assert_eq!(failed, 18);
+    assert_eq!(failed, 19);
     let report = collector.report();
     assert!(report.spans().len() > 10 && !report.to_json().contains(CANARY), "{report}");
 }

@@ -5,6 +5,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use reqwest::dns::{Name, Resolve, Resolving};
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -140,12 +142,25 @@ async fn a_silent_name_server_ends_by_the_deadline() {
 
 #[tokio::test]
 async fn redirects_share_one_deadline() {
-    let slow = dripping("HTTP/1.1 200 OK\r\n\r\n").await;
-    let server = Server::start(([127, 0, 0, 1], 0), move |_| redirect(302, &slow)).await;
-    let client = EgressClient::new(policy().timeout(Duration::from_millis(100))).expect("builds");
-    let answer = client.get(format!("http://{}/", server.address)).send().await;
-    let error = answer.expect("the head arrives").bytes().await.expect_err("never complete");
-    assert!(matches!(error, EgressError::Timeout { .. }), "{error}");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    let hops = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&hops);
+    // Each hop is well within the limit, and three of them are not.
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::Relaxed);
+            let _ = stream.read(&mut [0; 4096]).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let _ = stream.write_all(&redirect(302, "/again")).await;
+        }
+    });
+    let client = EgressClient::new(policy().timeout(Duration::from_millis(500)).max_redirects(9)).expect("builds");
+    let error = client.get(url).send().await.expect_err("never complete");
+    let EgressError::Redirect(inner) = &error else { panic!("{error}") };
+    assert!(matches!(**inner, EgressError::Timeout { .. }), "{error}");
+    let hops = hops.load(Ordering::Relaxed);
+    assert!((2..=3).contains(&hops), "{hops}");
 }
 
 #[tokio::test]

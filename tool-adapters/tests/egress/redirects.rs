@@ -87,6 +87,17 @@ async fn follows_redirects_up_to_the_limit() {
 }
 
 #[tokio::test]
+async fn a_plain_client_sends_no_referer() {
+    let other = Server::start(([127, 0, 0, 2], 0), |_| ok("")).await;
+    let to = format!("http://{}/end", other.address);
+    let server = Server::start(([127, 0, 0, 2], 0), move |_| redirect(302, &to)).await;
+    let client = client_builder(policy()).expect("a policy").build().expect("builds");
+    client.get(format!("http://{}/?key=canary", server.address)).send().await.expect("an answer");
+    let head = other.heads().pop().expect("a request");
+    assert!(head.starts_with("GET /end") && !head.contains("canary"), "{head}");
+}
+
+#[tokio::test]
 async fn drops_headers_and_bodies_for_another_origin() {
     let other = Server::start(([127, 0, 0, 2], 0), |_| ok("")).await;
     let to = format!("http://{}/", other.address);
