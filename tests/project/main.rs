@@ -6,6 +6,7 @@ mod dependencies;
 mod fresh_crate;
 mod modules;
 mod rules;
+mod security;
 mod twins;
 
 use std::path::PathBuf;
