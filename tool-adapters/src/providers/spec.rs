@@ -3,7 +3,7 @@
 //! Each provider's folder has one [`ProviderSpec`] for each of its interfaces; the table of all of them is in `table.rs`.
 //! The endpoints are plain text: nothing here opens a connection.
 
-#![cfg_attr(not(all(feature = "http", feature = "websocket", feature = "otel")), allow(dead_code))] // read by transports and telemetry
+#![cfg_attr(not(all(feature = "egress", feature = "http", feature = "otel", feature = "websocket")), allow(dead_code))] // read by transports and telemetry
 
 use crate::providers::codec::{CallIds, MessageReader, ToolAnswer};
 use crate::providers::declared_tool::DeclaredTool;

@@ -1,21 +1,19 @@
 //! API keys: fixed or from a callback, wiped from memory, and left out of every text.
 
 use crate::providers::{Event, ProtocolError};
+use crate::transport::callback::{CallbackError, SingleFlight, run_callback};
 use crate::transport::sanitize;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tool_core::{ToolError, time};
 use zeroize::Zeroizing;
 
 #[cfg(feature = "http")]
 use tool_core::trace::Redaction;
 
-/// Longest time that a callback may take.
-const CALLBACK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Length in bytes of the shortest text that is hidden beside the key. Shorter ones occur in any message.
 const MIN_HIDDEN: usize = 6;
 /// Length in bytes of the shortest beginning of a secret that is removed from the end of a text.
@@ -71,18 +69,21 @@ fn without_beginning(mut text: String, secret: &str) -> String {
     text
 }
 
-/// Leaves the key out of an error that the provider reports in an event.
+/// Leaves the key out of an error that the provider reports in an event, and out of its causes.
 pub(crate) fn redact_event(event: Event, hidden: Option<&ApiKey>) -> Event {
     let redact = |text: String| ApiKey::redact(hidden, &text);
-    match event {
-        Event::Error(ProtocolError::Provider { code, message }) => {
-            Event::Error(ProtocolError::Provider { code, message: redact(message) })
+    let Event::Error(error) = event else { return event };
+    Event::Error(match error {
+        ProtocolError::Provider { code, message } => {
+            ProtocolError::Provider { code: code.map(redact), message: redact(message) }
         }
-        Event::Error(ProtocolError::Malformed { message, text, source }) => {
-            Event::Error(ProtocolError::Malformed { message, text: redact(text), source })
+        ProtocolError::Malformed { message, text, source } => {
+            let source = source.filter(|source| redact(source.to_string()) == source.to_string());
+            ProtocolError::Malformed { message: redact(message), text: redact(text), source }
         }
-        event => event,
-    }
+        ProtocolError::Orphan { key } => ProtocolError::Orphan { key: redact(key) },
+        error => error,
+    })
 }
 
 impl fmt::Debug for ApiKey {
@@ -131,8 +132,41 @@ pub(crate) enum KeySource {
 
 pub(crate) struct KeyCallback {
     ask: Box<dyn Fn() -> KeyFuture + Send + Sync>,
-    /// The key that may still be used, and until when. Locked while the callback runs, so that it runs once for all.
+    flight: SingleFlight<(), Result<ProvidedKey, ToolError>>,
+    /// The key that may still be used, and until when.
     cached: Mutex<Option<(ApiKey, Instant)>>,
+}
+
+impl KeyCallback {
+    fn cached(&self) -> MutexGuard<'_, Option<(ApiKey, Instant)>> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn valid_key(&self) -> Option<ApiKey> {
+        self.cached().as_ref().filter(|(_, until)| Instant::now() < *until).map(|(key, _)| key.clone())
+    }
+
+    /// Runs the callback.
+    async fn ask(self: &Arc<Self>) -> Result<ProvidedKey, ToolError> {
+        let this = Arc::clone(self);
+        let provided = run_callback(async move { (this.ask)().await }).await.map_err(|error| {
+            let kind = if error == CallbackError::Timeout { ToolError::transient } else { ToolError::internal };
+            kind(format!("the callback for the API key {error}"))
+        })??;
+        if provided.key.expose().is_empty() {
+            return Err(ToolError::auth("the callback for the API key provided an empty key"));
+        }
+        Ok(provided)
+    }
+
+    /// Runs the callback, and keeps its key.
+    async fn refresh(self: &Arc<Self>) -> Result<ProvidedKey, ToolError> {
+        let provided = self.ask().await?;
+        if !provided.valid_for.is_zero() {
+            *self.cached() = Some((provided.key.clone(), time::after(Instant::now(), provided.valid_for)));
+        }
+        Ok(provided)
+    }
 }
 
 impl KeySource {
@@ -141,7 +175,7 @@ impl KeySource {
         F: Future<Output = Result<ProvidedKey, ToolError>> + Send + 'static,
     {
         let ask = Box::new(move || Box::pin(ask()) as KeyFuture);
-        Self::Callback(Arc::new(KeyCallback { ask, cached: Mutex::default() }))
+        Self::Callback(Arc::new(KeyCallback { ask, flight: SingleFlight::default(), cached: Mutex::default() }))
     }
 
     /// Returns the key for a request.
@@ -150,29 +184,22 @@ impl KeySource {
             Self::Fixed(key) => return Ok(key.clone()),
             Self::Callback(callback) => callback,
         };
-        let mut cached = callback.cached.lock().await;
-        if let Some((key, until)) = &*cached
-            && Instant::now() < *until
-        {
-            return Ok(key.clone());
+        if let Some(key) = callback.valid_key() {
+            return Ok(key);
         }
-        *cached = None;
-        let late =
-            |_| ToolError::transient(format!("the callback for the API key took longer than {CALLBACK_TIMEOUT:?}"));
-        let ProvidedKey { key, valid_for } = timeout(CALLBACK_TIMEOUT, (callback.ask)()).await.map_err(late)??;
-        if key.expose().is_empty() {
-            return Err(ToolError::auth("the callback for the API key provided an empty key"));
+        let (provided, is_shared) = callback.flight.run((), || callback.refresh()).await;
+        let provided = provided?;
+        // A key for one request belongs to the request that asked for it.
+        if is_shared && provided.valid_for.is_zero() {
+            return Ok(callback.ask().await?.key);
         }
-        if !valid_for.is_zero() {
-            *cached = Some((key.clone(), time::after(Instant::now(), valid_for)));
-        }
-        Ok(key)
+        Ok(provided.key)
     }
 
     /// Forgets a key that the provider has refused. Returns true if the next request has another one.
-    pub(crate) async fn forget(&self, refused: &ApiKey) -> bool {
+    pub(crate) fn forget(&self, refused: &ApiKey) -> bool {
         let Self::Callback(callback) = self else { return false };
-        let mut cached = callback.cached.lock().await;
+        let mut cached = callback.cached();
         match &*cached {
             Some((key, _)) if key == refused => cached.take().is_some(),
             // Another request has asked for a new one already.
@@ -204,6 +231,7 @@ pub(crate) fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::providers::event::unparsed;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tool_core::ErrorKind;
 
@@ -265,17 +293,73 @@ mod tests {
         assert_eq!(asked.load(Ordering::SeqCst), 1_000);
     }
 
+    // B8
+    #[tokio::test(start_paused = true)]
+    async fn requests_at_the_same_time_ask_once() {
+        for (valid_for, expected) in [(60, 1), (0, 1_000)] {
+            let asked = Arc::new(AtomicUsize::new(0));
+            let counter = Arc::clone(&asked);
+            let source = KeySource::callback(move || {
+                let n = counter.fetch_add(1, Ordering::SeqCst);
+                async move {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    Ok(ProvidedKey::new(format!("key-{n}")).valid_for(Duration::from_secs(valid_for)))
+                }
+            });
+            let began = Instant::now();
+            let keys = futures_util::future::join_all((0..1_000).map(|_| source.key())).await;
+            let keys = keys.into_iter().map(|key| key.expect("a key").expose().to_owned());
+            let keys = keys.collect::<std::collections::BTreeSet<_>>();
+            assert_eq!((asked.load(Ordering::SeqCst), keys.len()), (expected, expected));
+            assert!(began.elapsed() <= Duration::from_secs(2), "none waits for all others");
+        }
+    }
+
+    // B8
+    #[tokio::test(start_paused = true)]
+    async fn hanging_callback_fails_all_that_wait_in_time() {
+        let source = KeySource::callback(std::future::pending);
+        let began = Instant::now();
+        let keys = futures_util::future::join_all((0..1_000).map(|_| source.key())).await;
+        assert_eq!(keys.iter().filter(|key| key.is_err()).count(), 1_000);
+        assert_eq!(began.elapsed().as_secs(), 30);
+    }
+
+    // T1
+    #[test]
+    fn causes_of_protocol_errors_show_no_key() {
+        let mut hidden = 0;
+        for n in 0..1_000 {
+            let secret = format!("sk-canary-{n}");
+            let key = if n % 2 == 0 { ApiKey::new(&secret) } else { ApiKey::new("k").hiding([&*secret]) };
+            let parsed = serde_json::from_str::<u8>(&format!("\"{secret}\"")).expect_err("not a number");
+            let error = match n % 4 {
+                0 | 1 => unparsed(parsed, &format!("data: {secret}")),
+                2 => ProtocolError::Provider { code: Some(secret.clone()), message: secret.clone() },
+                _ => ProtocolError::Orphan { key: secret.clone() },
+            };
+            let Event::Error(error) = redact_event(Event::Error(error), Some(&key)) else { panic!("an error") };
+            let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |cause| (*cause).source());
+            let shown = causes.map(|cause| format!("{cause} {cause:?}")).collect::<Vec<_>>().concat();
+            hidden += usize::from(!shown.contains("canary") && shown.contains("[key]"));
+        }
+        assert_eq!(hidden, 1_000);
+        let parsed = serde_json::from_str::<u8>("\"other\"").expect_err("not a number");
+        let kept = redact_event(Event::Error(unparsed(parsed, "other")), Some(&ApiKey::new("sk-canary")));
+        assert!(matches!(kept, Event::Error(ProtocolError::Malformed { source: Some(_), .. })), "{kept:?}");
+    }
+
     #[tokio::test]
     async fn refused_key_is_forgotten_once() {
         let (source, _) = counted(60);
         let key = source.key().await.expect("a key");
-        assert!(source.forget(&key).await);
-        assert!(!source.forget(&key).await);
+        assert!(source.forget(&key));
+        assert!(!source.forget(&key));
         assert_eq!(source.key().await.expect("a key").expose(), "key-2");
         // A request that still has the old key finds a newer one.
-        assert!(source.forget(&key).await);
+        assert!(source.forget(&key));
         assert_eq!(source.key().await.expect("a key").expose(), "key-2");
-        assert!(!KeySource::Fixed(ApiKey::new("k")).forget(&ApiKey::new("k")).await);
+        assert!(!KeySource::Fixed(ApiKey::new("k")).forget(&ApiKey::new("k")));
     }
 
     #[tokio::test(start_paused = true)]
@@ -286,6 +370,9 @@ mod tests {
             (error.kind(), error.message()),
             (ErrorKind::Transient, "the callback for the API key took longer than 30s")
         );
+        let panics = KeySource::callback(|| -> std::future::Ready<Result<ProvidedKey, ToolError>> { panic!("canary") });
+        let error = panics.key().await.expect_err("panics");
+        assert_eq!((error.kind(), error.message().contains("canary")), (ErrorKind::Internal, false));
         let fails = KeySource::callback(|| async { Err(ToolError::auth("no credentials")) });
         assert_eq!(fails.key().await.expect_err("fails").message(), "no credentials");
         let empty = KeySource::callback(|| async { Ok(ProvidedKey::new(" ")) });

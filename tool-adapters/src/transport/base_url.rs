@@ -54,10 +54,20 @@ pub(crate) fn secrets(url: &str) -> Vec<String> {
     all
 }
 
-/// Returns true if a header of this name may hold a key.
-pub(crate) fn is_secret_header(name: &str) -> bool {
+/// Returns true if a URL has a user, or a key in its query.
+pub(crate) fn has_key(url: &str) -> bool {
+    let url = url.split('#').next().unwrap_or_default();
+    let (head, query) = url.split_once('?').unwrap_or((url, ""));
+    let names = query.split('&').filter_map(|pair| pair.split_once('='));
+    let is_key = |name: &str| is_secret_name(&percent_decode(name).unwrap_or_else(|| name.to_owned()));
+    !secrets(head).is_empty() || names.filter(|(_, value)| !value.is_empty()).any(|(name, _)| is_key(name))
+}
+
+/// Returns true if a header or a parameter of this name may hold a key.
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["auth", "cookie", "key", "token", "secret", "password", "signature"].iter().any(|word| name.contains(word))
+    let words = ["auth", "cookie", "key", "token", "secret", "password", "signature"];
+    words.iter().any(|word| name.contains(word)) || matches!(&*name, "code" | "sig")
 }
 
 /// Refuses to send a key without encryption to another machine.
@@ -116,6 +126,22 @@ mod tests {
         );
         assert_eq!(secrets("token@host"), ["token", "dG9rZW46"]);
         assert!(secrets("https://host/a@b").is_empty());
+    }
+
+    #[test]
+    fn keys_in_a_query_are_found_by_their_name() {
+        let names = ["key", "api_key", "API-Key", "access_token", "sig", "code", "%6bey", "client_secret", "x-auth"];
+        let mut found = 0;
+        for n in 0..1_000 {
+            let name = names[n % names.len()];
+            found += usize::from(has_key(&format!("http://host{n}.example/v1?api-version={n}&{name}=canary-{n}#x")));
+        }
+        assert_eq!(found, 1_000);
+        for url in
+            ["http://host/v1?api-version=2&keyless", "http://host/v1?key=", "http://host/key=1", "http://host#?key=1"]
+        {
+            assert!(!has_key(url), "{url}");
+        }
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub(crate) mod base_url;
 pub(crate) mod bearer;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) mod call_note;
+#[cfg(any(feature = "http", feature = "mcp", feature = "websocket"))]
+pub(crate) mod callback;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(any(feature = "http", feature = "websocket"))]

@@ -5,7 +5,7 @@ use crate::providers::declarations::DeclareOptions;
 use crate::providers::provider::Provider;
 use crate::providers::spec::Server;
 use crate::transport::api_key::{ApiKey, KeySource, ProvidedKey};
-use crate::transport::base_url::{self, check_encrypted, is_secret_header};
+use crate::transport::base_url::{self, check_encrypted, is_secret_name};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use std::collections::hash_map::RandomState;
@@ -47,7 +47,8 @@ impl<T> ProviderModel<T> {
     ///
     /// The callback is asked for each request, and for each connection of a live model, unless its last key is still
     /// [valid](ProvidedKey::valid_for). A key that the provider refuses is not used again: the request is repeated once with
-    /// another one. The callback gets 30 s.
+    /// another one. Requests at the same time share one call for a key that may be used again. The callback runs in a task,
+    /// for at most 30 s, and the time counts for the limit of the request. A panic is an error of the request.
     ///
     /// ```
     /// use std::time::Duration;
@@ -154,11 +155,8 @@ impl ModelAccess {
     }
 
     /// Forgets a key that the provider has refused. Returns true if the next request has another one.
-    pub(crate) async fn forget_key(&self, key: Option<&ApiKey>) -> bool {
-        match (&self.api_key, key) {
-            (Some(source), Some(key)) => source.forget(key).await,
-            _ => false,
-        }
+    pub(crate) fn forget_key(&self, key: Option<&ApiKey>) -> bool {
+        self.api_key.as_ref().zip(key).is_some_and(|(source, key)| source.forget(key))
     }
 
     /// Returns the key with all other secrets of a request, to leave them out of texts.
@@ -172,9 +170,8 @@ impl ModelAccess {
 
     /// Refuses to send a key to another machine unencrypted.
     pub(crate) fn check_encrypted(&self, scheme: &str, host: &str, base: &str, has_key: bool) -> Result<(), ToolError> {
-        let has_secret = has_key
-            || self.headers.iter().any(|(name, _)| is_secret_header(name))
-            || !base_url::secrets(base.split('?').next().unwrap_or_default()).is_empty();
+        let has_secret =
+            has_key || self.headers.iter().any(|(name, _)| is_secret_name(name)) || base_url::has_key(base);
         if has_secret && !self.allow_unencrypted { check_encrypted(scheme, host) } else { Ok(()) }
     }
 

@@ -306,18 +306,21 @@ mod tests {
             Ok(_) => false,
         };
         let mut refused = 0;
-        for n in 0..250 {
+        for n in 0..200 {
             let base = format!("http://host{n}.example:{}/v{n}", 1 + n * 7);
             let headers = vec![("X-Api-Key".to_owned(), "canary".to_owned().into())];
             let secret = base.replace("http://", "http://ann:canary@");
             refused += usize::from(is_refused(&ModelAccess { api_key: key(), ..access(&base) }));
             refused += usize::from(is_refused(&ModelAccess { headers, ..access(&base) }));
             refused += usize::from(is_refused(&access(&secret)));
+            refused += usize::from(is_refused(&access(&format!("{base}?api-version=2&key=canary"))));
             let allowed = ModelAccess { allow_unencrypted: true, api_key: key(), ..access(&base) };
             refused += usize::from(new(Provider::OpenAiChat, &allowed, "m", true).is_ok());
         }
         assert_eq!(refused, 1_000);
-        assert!(new(Provider::OpenAiChat, &access("http://host.example"), "m", true).is_ok());
+        for base in ["http://host.example", "http://host.example?api-version=2"] {
+            assert!(new(Provider::OpenAiChat, &access(base), "m", true).is_ok());
+        }
     }
 
     #[tokio::test]

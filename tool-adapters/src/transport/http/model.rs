@@ -1,6 +1,7 @@
 //! A model behind an HTTP API.
 
 use crate::providers::{Declarations, DeclareOptions, Event, Protocol, Provider, Request, declare_tools, protocol};
+use crate::transport::base_url::is_local;
 use crate::transport::http::answer::{Answer, AnswerCollector, EventListener, UsageReporter};
 use crate::transport::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
@@ -8,7 +9,7 @@ use crate::transport::model_access::{ProviderModel, model_info};
 use crate::transport::request_span;
 use reqwest::{Client, Method};
 use std::sync::Arc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep};
 use tool_core::{ErrorKind, ProviderTool, ToolError, time};
 
@@ -25,6 +26,8 @@ pub struct HttpTransport {
     timeouts: Timeouts,
     max_bytes: usize,
     client: Option<Client>,
+    /// The client that the model created, and true if it is for servers on this machine.
+    own_client: Option<(bool, Client)>,
     /// The state after the last successful answer, with the ids of the conversation.
     protocol: Option<Box<dyn Protocol>>,
     /// The declarations of the last request.
@@ -41,6 +44,7 @@ impl ProviderModel<HttpTransport> {
             timeouts: Timeouts::default(),
             max_bytes: 64 * 1024 * 1024,
             client: None,
+            own_client: None,
             protocol: None,
             declared: None,
             listener: None,
@@ -105,13 +109,14 @@ impl ProviderModel<HttpTransport> {
 
     /// Sends a request until there is an answer, or no attempt is left.
     async fn send(&mut self, body: &str, declarations: &Declarations, stream: bool) -> Result<ModelStep, ToolError> {
-        let client = self.shared_client()?;
         let deadline = time::after(Instant::now(), self.transport.timeouts.total);
         let (idle, max_bytes) = (self.transport.timeouts.idle, self.transport.max_bytes);
         let (mut failed, mut is_renewed) = (0, false);
         loop {
             // The key may have expired between two attempts.
-            let endpoint = Endpoint::new(self.provider, &self.access, &self.model, stream).await?;
+            let endpoint = Endpoint::new(self.provider, &self.access, &self.model, stream);
+            let endpoint = timeout_at(deadline, endpoint).await.map_err(|_| no_key_in_time())??;
+            let client = self.shared_client(is_local(endpoint.url.host_str().unwrap_or_default()))?;
             let exchange = Exchange { endpoint: &endpoint, client: &client, deadline, idle, max_bytes };
             let span = request_span::open(&Method::POST, &endpoint.url, true);
             // Without a span nothing is reported, so that no biller is looked up.
@@ -136,7 +141,7 @@ impl ProviderModel<HttpTransport> {
             };
             span.fail_with(&failure.error);
             let is_refused = failure.error.kind() == ErrorKind::Auth;
-            if is_refused && self.access.forget_key(endpoint.key.as_ref()).await && !is_renewed {
+            if is_refused && self.access.forget_key(endpoint.key.as_ref()) && !is_renewed {
                 is_renewed = true;
                 continue;
             }
@@ -158,14 +163,24 @@ impl ProviderModel<HttpTransport> {
         }
     }
 
-    fn shared_client(&mut self) -> Result<Client, ToolError> {
+    /// Returns the client of the program, or one for servers on this machine, or one for all others. A proxy of the
+    /// environment is not used for this machine, as the proxy could read the key.
+    fn shared_client(&mut self, is_local: bool) -> Result<Client, ToolError> {
         if let Some(client) = &self.transport.client {
             return Ok(client.clone());
         }
+        if let Some((_, client)) = self.transport.own_client.as_ref().filter(|(local, _)| *local == is_local) {
+            return Ok(client.clone());
+        }
         let builder = client_builder().connect_timeout(self.transport.timeouts.connect);
+        let builder = if is_local { builder.no_proxy() } else { builder };
         let client = builder.build().map_err(|error| RequestFailure::from_transport(&error, None).error)?;
-        Ok(self.transport.client.insert(client).clone())
+        Ok(self.transport.own_client.insert((is_local, client)).1.clone())
     }
+}
+
+fn no_key_in_time() -> ToolError {
+    ToolError::transient("the callback provided no API key within the total time limit")
 }
 
 impl Model for HttpModel {

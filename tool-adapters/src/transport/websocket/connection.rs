@@ -56,11 +56,11 @@ impl Connection {
     /// Connects. A key of a callback that the provider refuses is replaced once.
     pub(crate) async fn open(model: &LiveModel) -> Result<Self, ToolError> {
         let live = required_live_api(model.provider)?;
-        let key = model.access.api_key(&live.server).await?;
+        let key = key(model, &live).await?;
         match Self::open_with(model, live, key.as_ref()).await {
-            Err(error) if error.kind() == ErrorKind::Auth && model.access.forget_key(key.as_ref()).await => {
-                let key = model.access.api_key(&live.server).await?;
-                Self::open_with(model, live, key.as_ref()).await
+            Err(error) if error.kind() == ErrorKind::Auth && model.access.forget_key(key.as_ref()) => {
+                let renewed = self::key(model, &live).await?;
+                Self::open_with(model, live, renewed.as_ref()).await
             }
             outcome => outcome,
         }
@@ -96,6 +96,13 @@ impl Connection {
         };
         let _ = timeout(Duration::from_secs(1), closing).await;
     }
+}
+
+/// Returns the key, within the time limit for connecting.
+async fn key(model: &LiveModel, live: &LiveEndpoint) -> Result<Option<ApiKey>, ToolError> {
+    let limit = model.transport.connect_timeout;
+    let late = |_| ToolError::transient(format!("the callback provided no API key within {limit:?}"));
+    timeout(limit, model.access.api_key(&live.server)).await.map_err(late)?
 }
 
 fn required_live_api(provider: Provider) -> Result<LiveEndpoint, ToolError> {
