@@ -103,26 +103,28 @@ fn none_of_10_000_mutated_tokens_runs_a_call() {
 // R-C2, T3: every field swapped
 #[test]
 fn pending_call_altered_in_the_store_does_not_run() {
-    let changes: [fn(&mut PendingCall); 11] = [
-        |call| call.id = "0".repeat(32),
-        |call| call.principal = "user:2".to_owned(),
-        |call| call.agent = "bob".to_owned(),
-        |call| call.session = "t".to_owned(),
-        |call| call.mode = Mode::Voice,
-        |call| call.version.push('0'),
-        |call| call.call_id.push('0'),
-        |call| call.tool = "count".to_owned(),
-        |call| call.arguments = r#"{"amount":1000000,"to":"me"}"#.to_owned(),
-        |call| call.arguments.push(' '),
-        |call| call.expires_at += 1,
+    let changes: [fn(&mut PendingCall, u32); 13] = [
+        |call, n| call.id = format!("{n:032x}"),
+        |call, n| call.principal = format!("user:{}", n + 2),
+        |call, n| call.agent = format!("bob-{n}"),
+        |call, n| call.session = format!("t{n}"),
+        |call, _| call.mode = Mode::Voice,
+        |call, n| call.turn += u64::from(n) + 1,
+        |call, n| call.version = n.to_string(),
+        |call, n| call.settings = n.to_string(),
+        |call, n| call.call_id = format!("other {n}"),
+        |call, n| call.tool = format!("count{n}"),
+        |call, n| call.arguments = format!(r#"{{"amount":{},"to":"me"}}"#, n + 1_000_000),
+        |call, n| call.arguments.push_str(&" ".repeat(1 + n as usize)),
+        |call, n| call.expires_at += u64::from(n) + 1,
     ];
     let (bank, store) = (Bank::default(), Arc::<LaterStore>::default());
     block_on(async {
         let runtime = bank_runtime(&bank, Arc::clone(&store));
         let session = opened(&runtime, "s", "user:1").await;
         let token = asked(&session, 1).await;
-        for change in changes {
-            *store.tamper.lock().expect("sound") = Some(change);
+        for (n, change) in (0..100).flat_map(|n| changes.map(|change| (n, change))) {
+            *store.tamper.lock().expect("sound") = Some((change, n));
             runs_nothing(&session, &token, &bank).await;
         }
         *store.tamper.lock().expect("sound") = None;

@@ -12,7 +12,7 @@ use tool_core::session::{
 };
 
 /// Alters a pending call, as an attacker with access to the store would.
-pub type Tamper = Arc<Mutex<Option<fn(&mut PendingCall)>>>;
+pub type Tamper = Arc<Mutex<Option<(fn(&mut PendingCall, u32), u32)>>>;
 
 #[derive(Clone, Copy, Default)]
 struct Waits {
@@ -131,8 +131,8 @@ impl SessionRecord for LaterRecord {
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
         let mut found = self.does(self.inner.pending(id)).await?;
-        if let (Some(pending), Some(change)) = (&mut found, *self.tamper.lock().expect("sound")) {
-            change(pending);
+        if let (Some(pending), Some((change, n))) = (&mut found, *self.tamper.lock().expect("sound")) {
+            change(pending, n);
         }
         Ok(found)
     }
