@@ -72,8 +72,7 @@ impl AgentExecutor {
     /// Opens a session with the tools and the settings with which an action was requested.
     async fn session_of(&self, call: &PendingCall) -> Result<Session, ToolError> {
         let loaded = self.load().await.map_err(|error| self.not_loaded(&error))?;
-        let opening = self.open_session(format!("action-{}", fresh_id()).into(), call.mode, &loaded);
-        let session = opening.await.map_err(|error| self.not_loaded(&error))?;
+        let session = self.open_action(call.mode, &loaded).await.map_err(|error| self.not_loaded(&error))?;
         let is_same = *call.principal == *session.0.principal && *call.version == *session.0.tools.version;
         let checked = check_settings(&session.0, call).and(if is_same { Ok(()) } else { Err(no_pending_call()) });
         if checked.is_err() {

@@ -53,11 +53,17 @@ impl AgentExecutor {
     pub async fn session(&self, id: impl Into<SessionId>, mode: Mode) -> Result<SessionBuilder, AgentError> {
         let id = id.into();
         let loaded = self.load().await?;
-        Ok(self.open_session(id, mode, &loaded))
+        Ok(self.open_session(id, "", mode, &loaded))
     }
 
-    pub(crate) fn open_session(&self, id: SessionId, mode: Mode, loaded: &LoadedAgent) -> SessionBuilder {
-        let session = self.agents.runtime.session(id, mode).tools(loaded.tools().clone());
+    /// Creates the session of one action. Unless the host sets another, its principal is the agent's own, so that actions
+    /// share the caps of a principal.
+    pub(crate) fn open_action(&self, mode: Mode, loaded: &LoadedAgent) -> SessionBuilder {
+        self.open_session(format!("action-{}", fresh_id()).into(), &format!("agent:{}", self.agent), mode, loaded)
+    }
+
+    fn open_session(&self, id: SessionId, principal: &str, mode: Mode, loaded: &LoadedAgent) -> SessionBuilder {
+        let session = self.agents.runtime.session(id, mode).tools(loaded.tools().clone()).principal(principal);
         let session = session.user_data(AgentId::new(Arc::clone(&self.agent)));
         match &self.agents.each_session {
             Some(change) => change(session),
@@ -66,7 +72,8 @@ impl AgentExecutor {
     }
 
     /// Runs one action of one of the agent's toolsets, for a user interface, a schedule or a webhook. It has the same limits
-    /// as a model's call, in its own session, which ends with the action.
+    /// as a model's call, in its own session, which ends with the action. The session's principal is `agent:<id>`, unless
+    /// [`AgentsBuilder::each_session`](crate::agents::AgentsBuilder::each_session) sets another.
     ///
     /// If the action needs a person's approval, it waits in the store, and the response is `CONFIRMATION_REQUIRED` with a
     /// token for [`approve`](Self::approve) or [`deny`](Self::deny).
@@ -82,7 +89,7 @@ impl AgentExecutor {
         let call = ToolCall::new(fresh_id(), action, arguments);
         let loaded = self.load().await?;
         let mode = mode_of(&loaded, tool, call.name()).map_err(AgentError::about(&self.agent, tool))?;
-        let session = self.open_session(format!("action-{}", fresh_id()).into(), mode, &loaded).await;
+        let session = self.open_action(mode, &loaded).await;
         let session = session.map_err(|error| AgentError::new(&*self.agent, tool, AgentErrorKind::NoSession(error)))?;
         let ended = session.clone();
         let (running, ending) = run_after_drop(async move { ended.end().await });

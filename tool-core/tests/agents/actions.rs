@@ -2,11 +2,13 @@
 
 use crate::support::{Plan, Probe, agents, builder, give, kind, settle};
 use serde_json::json;
+use std::time::Duration;
 use tool_core::agents::AgentError;
 use tool_core::agents::AgentStoreError;
 use tool_core::agents::KeyError;
-use tool_core::agents::{AgentErrorKind, Agents, MemoryAgentToolStore};
+use tool_core::agents::{AgentErrorKind, Agents, AgentsBuilder, MemoryAgentToolStore};
 use tool_core::call::{IntoToolError, Modes};
+use tool_core::session::CapScope;
 use tool_core::{Category, ErrorKind, Policy, Runtime, ToolContext};
 
 async fn refused(agents: &Agents, tool: &str, action: &str) -> AgentError {
@@ -114,6 +116,32 @@ async fn an_action_for_voice_alone_runs_in_a_voice_session() {
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
     assert!(agents.executor("alice").run_tool_action("mail", "speak", "{}").await.expect("it runs").is_ok());
+}
+
+/// Makes 25 actions of a second each for 40 agents under a cap of 10 s for a principal. Returns the number that ran.
+async fn ran_under_a_cap(change: impl FnOnce(AgentsBuilder) -> AgentsBuilder) -> u32 {
+    let mail = Probe::new("mail", ["send"]);
+    let policy = Policy::text().max_time(CapScope::Principal, Some(Duration::from_secs(10)));
+    let runtime = Runtime::builder(ToolContext::builder().build().expect("nothing")).policy(policy).build();
+    let agents = builder(MemoryAgentToolStore::new(), [&mail]).runtime(runtime.expect("sound"));
+    let agents = change(agents).build().expect("sound");
+    for number in 0..40 {
+        give(&agents, &format!("agent{number}"), "mail").await;
+        for _ in 0..25 {
+            let executor = agents.executor(format!("agent{number}"));
+            let answer = executor.run_tool_action("mail", "send", json!({"seconds": 1})).await.expect("an answer");
+            assert!(answer.is_ok() || kind(&answer) == Some(ErrorKind::BudgetExceeded), "{answer}");
+        }
+    }
+    mail.called.get()
+}
+
+// R-B6
+#[tokio::test(start_paused = true)]
+async fn actions_of_an_agent_share_the_caps_of_a_principal() {
+    assert_eq!(ran_under_a_cap(|agents| agents).await, 400, "10 of each agent's 25");
+    let one = ran_under_a_cap(|agents| agents.each_session(|session| session.principal("user:7"))).await;
+    assert_eq!(one, 10, "the host's principal replaces that of the agent");
 }
 
 #[tokio::test]
