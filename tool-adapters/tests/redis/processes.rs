@@ -8,7 +8,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use tool_core::Mode;
-use tool_core::session::{BudgetLimit, CapAmount, CapScope, Policy, Refusal, StateChange, Verdict};
+use tool_core::session::{
+    BudgetLimit, CapAmount, CapScope, Policy, Refusal, Settlement, SpendingCaps, StateChange, Verdict,
+};
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{Ask, HOUR, Session, entry, open, opening, settlement, waiting};
 use tool_core::trace::Cost;
@@ -36,6 +38,7 @@ async fn plays_its_part() {
         "race" => race(&session).await,
         "spend" => spend(&session).await,
         "die" => count_until_killed(&session).await,
+        "die running" => run_until_killed(&session).await,
         part => panic!("there is no part {part}"),
     }
 }
@@ -98,6 +101,24 @@ async fn count_until_killed(session: &Session) {
         assert!(session.passes(&Ask::default()).await);
         say(count);
     }
+}
+
+/// Makes calls under a cap: 40 that end, and then calls that do not, saying how many, until it is killed.
+async fn run_until_killed(session: &Session) {
+    for count in 1.. {
+        assert!(session.passes(&capped()).await);
+        if count <= 40 {
+            session.settle(unit(count, capped().caps.as_ref())).await;
+        }
+        say(count);
+    }
+}
+
+/// Returns a settlement that charges one unit, under an id.
+fn unit(id: u128, caps: Option<&SpendingCaps>) -> Settlement<'_> {
+    let mut unit = settlement(&[], &[]);
+    (unit.spent.cost, unit.amount_id, unit.caps) = (Cost::micros(1), Some(id), caps);
+    unit
 }
 
 struct Other {
@@ -163,6 +184,52 @@ async fn two_processes_exceed_a_cap_by_running_calls_at_most() {
     assert!((LIMIT..LIMIT + 2 * SPENDERS).contains(&passed), "{passed} of 16,000");
     let Verdict::Refused(Refusal::Cap(cap)) = session(&redis).await.admit(&capped()).await else { panic!("a cap") };
     assert_eq!(cap.used, CapAmount::Cost(Cost::micros(passed.into())), "each unit was charged");
+}
+
+// R-B6: nothing is reserved, so that what a killed process has not charged is lost, and the rest stays.
+#[tokio::test]
+async fn killed_process_charges_the_calls_that_ended() {
+    let Some(redis) = Redis::on_server() else { return };
+    let mut other = Other::start(&redis, "die running");
+    while other.hear().is_some_and(|count| count != "60") {}
+    other.process.kill().expect("it is killed");
+    assert!(!other.process.wait().expect("it is over").success());
+
+    let (session, capped) = (session(&redis).await, capped());
+    let mut passed = 40_u128;
+    while session.passes(&capped).await {
+        passed += 1;
+        session.settle(unit(passed, capped.caps.as_ref())).await;
+    }
+    assert_eq!(passed, LIMIT.into(), "20 running calls have left nothing behind");
+    let none = Ask::within(|limits| limits.max_calls = Some(0));
+    let Verdict::Refused(Refusal::Budget { used, .. }) = session.admit(&none).await else { panic!("a budget of zero") };
+    assert!(used >= LIMIT + 20, "the calls are counted: {used}");
+}
+
+// R-B6: a settlement whose answer was lost is sent again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn amount_that_is_sent_again_is_charged_once() {
+    let Some(redis) = Redis::on_server() else { return };
+    let sessions = [session(&redis).await, session(&redis).await, session(&redis).await];
+    let caps = Policy::text().max_cost(CapScope::Principal, Some(Cost::micros(501)));
+    let caps = caps.max_cost(CapScope::Session, Some(Cost::micros(1_001)));
+    let mut racers = JoinSet::new();
+    for session in &sessions {
+        let (session, caps) = (session.clone(), caps.clone());
+        racers.spawn(async move {
+            for id in 0..1_000 {
+                let mut unit = unit(id, caps.caps());
+                // A session of the principal inside of every other call was charged.
+                unit.paid_inside = if id % 2 == 0 { Cost::ZERO } else { Cost::micros(1) };
+                session.settle(unit).await;
+            }
+        });
+    }
+    racers.join_all().await;
+    let verdict = sessions[0].admit(&Ask { caps: caps.caps().cloned(), ..Ask::default() }).await;
+    let Verdict::Capped { left, .. } = verdict else { panic!("one unit is left: {verdict:?}") };
+    assert_eq!((left.cost, left.principal_cost), (Some(Cost::micros(1)), Some(Cost::micros(1))));
 }
 
 // R-C3

@@ -267,13 +267,19 @@ impl RunContext {
         }
     }
 
-    /// Spawns `work` on the tokio runtime, inside the span of this call.
+    /// Spawns `work` on the tokio runtime, inside the span of this call. Under a cap on cost, the task is aborted once the call
+    /// has cost more than was left for it, also after its response.
     pub fn spawn<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        tokio::spawn(trace::in_current_span(work.in_current_span()))
+        let span = span::current().or_else(|| self.call.span.get().cloned());
+        let task = tokio::spawn(WithSpan::new(span.clone(), work.in_current_span()));
+        for meter in span.iter().flat_map(|span| span.meters()) {
+            meter.abort_when_over(task.abort_handle());
+        }
+        task
     }
 
     /// Records the usage of a model that the tool called. It counts toward the tool.

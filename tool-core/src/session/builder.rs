@@ -277,7 +277,7 @@ impl SessionBuilder {
                 journaled: Mutex::default(),
                 results: ResultCache::default(),
                 threads: OnceLock::new(),
-                costs: OnceLock::new(),
+                payers: OnceLock::new(),
                 resources: Mutex::new(resources),
             }
         })

@@ -46,15 +46,8 @@ pub struct Allowance {
     pub cost: Option<Cost>,
     /// The time that is left.
     pub time: Option<Duration>,
-}
-
-/// The costs in picodollars of a session's calls in this process.
-#[derive(Default)]
-pub(crate) struct RunningCosts {
-    /// The costs that are known.
-    pub(crate) known: i128,
-    /// Those of them that were charged in the store, which happens when a call has ended.
-    pub(crate) charged: i128,
+    /// The cost that is left of the principal's cap, which other sessions use up too.
+    pub principal_cost: Option<Cost>,
 }
 
 /// A cap that is used up.
@@ -146,6 +139,7 @@ impl SpendingCaps {
                     return used_cap(CapAmount::Cost(used.cost), CapAmount::Cost(of));
                 }
                 left.cost = Some(left.cost.map_or(Cost::pico(rest), |least| least.min(Cost::pico(rest))));
+                left.principal_cost = (scope == CapScope::Principal).then_some(Cost::pico(rest));
             }
             if let Some(of) = self.time(scope) {
                 let rest = of.saturating_sub(used.time);

@@ -4,8 +4,8 @@ use crate::call::context::{CallContext, RunContext};
 use crate::call::{Mode, ToolResponse};
 use crate::registry::context::SharedResource;
 use crate::registry::{RegistryErrors, ToolContext};
+use crate::session::account::{Accounts, Payers};
 use crate::session::approvals::Signer;
-use crate::session::caps::RunningCosts;
 use crate::session::hooks::{Hook, LayerStack};
 use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
 use crate::session::metrics::call_log::{CallLog, SpareBytes};
@@ -46,6 +46,7 @@ pub(crate) struct RuntimeInner {
     /// The threads of `blocking` tools.
     pub(crate) threads: ThreadPool,
     pub(crate) metrics: RuntimeMetrics,
+    pub(crate) accounts: Mutex<Accounts>,
     /// The spare bytes of the lists of calls, of sessions that are not in memory.
     pub(crate) spare: Arc<SpareBytes>,
 }
@@ -143,8 +144,8 @@ pub(crate) struct SessionInner {
     pub(crate) results: ResultCache,
     /// The session's share of the blocking pool. Created when a `blocking` tool is called.
     pub(crate) threads: OnceLock<Box<ThreadPool>>,
-    /// The costs of the calls in this process. Created by the first call under a cap on cost.
-    pub(crate) costs: OnceLock<Box<Mutex<RunningCosts>>>,
+    /// Created by the first call under caps.
+    pub(crate) payers: OnceLock<Box<Payers>>,
     /// The resources that the tools need until the session ends.
     pub(crate) resources: Mutex<Option<Box<SessionResources>>>,
 }
@@ -185,6 +186,11 @@ impl SessionInner {
     /// Returns the session's share of the blocking pool.
     pub(crate) fn threads(&self) -> &ThreadPool {
         self.threads.get_or_init(|| Box::new(ThreadPool::new(self.policy().session_threads)))
+    }
+
+    /// Returns the parties that pay for the calls.
+    pub(crate) fn payers(&self) -> &Payers {
+        self.payers.get_or_init(|| Box::new(Payers::new(self.runtime.accounts.lock().of(&self.principal))))
     }
 
     /// Finds a tool that the model may call now, and its index.
@@ -254,6 +260,11 @@ impl SessionInner {
 
     async fn finish(&self) {
         self.close().await;
+        if let Some(payers) = self.payers.get()
+            && let Err(error) = payers.account.settle().await
+        {
+            tracing::error!(session = %self.id.as_str().escape_debug(), %error, "failed to charge calls");
+        }
         if let Err(error) = self.record.end().await {
             tracing::error!(session = %self.id.as_str().escape_debug(), %error, "failed to end the session in its store");
         }

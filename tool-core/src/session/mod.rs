@@ -1,6 +1,7 @@
 //! Governed calls: sessions, and the limits under which a model's calls run.
 #![doc = include_str!("../docs/session.md")]
 
+pub(crate) mod account;
 pub(crate) mod agent_loop;
 pub(crate) mod approvals;
 pub(crate) mod builder;

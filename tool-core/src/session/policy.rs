@@ -226,8 +226,8 @@ impl Policy {
     ///
     /// A call is refused once its turn, its session or its principal has used the cap. A call that costs more than was left
     /// when it began is cancelled. A cost is known after it arose, so a scope may exceed its cap by the last use of each
-    /// running call, and by what calls of other sessions and processes cost that have not ended. Models without a price count
-    /// as free. The model that leads the conversation does not count. Sessions under such a cap have spans.
+    /// running call, and by what calls of other processes cost that have not ended. Models without a price count as free. The
+    /// model that leads the conversation does not count. Sessions under such a cap have spans.
     ///
     /// ```
     /// use tool_core::Policy;
@@ -255,7 +255,7 @@ impl Policy {
     }
 
     /// Sets the time after which the cost and time of a principal count from zero again. It begins with the first call that
-    /// is charged. Defaults to a day.
+    /// is charged. Defaults to a day. The runtime does not build with less than a second.
     pub fn principal_window(mut self, window: Duration) -> Self {
         self.caps.get_or_insert_default().window = window;
         self

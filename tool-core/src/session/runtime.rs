@@ -1,7 +1,7 @@
 //! The runtime, which governs the calls of all sessions.
 
 use crate::call::{Mode, ToolCall, ToolResponse};
-use crate::registry::{RegistryErrors, ToolContext};
+use crate::registry::{RegistryError, RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::builder::SessionBuilder;
 use crate::session::hooks::{CallService, Hook, LayerStack, WrapService};
@@ -22,6 +22,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tower::util::{BoxService, MapErr};
 use tower::{BoxError, Layer, Service, service_fn};
 
@@ -113,8 +114,12 @@ impl RuntimeBuilder {
     }
 
     /// Builds the runtime. Fails if the tools conflict with the control tools `cancel_call` and `list_running_calls`, which
-    /// are added if a tool is `cancellable`.
+    /// are added if a tool is `cancellable`, or if a policy has a [`principal_window`](Policy::principal_window) under a second.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
+        if self.policies.iter().filter_map(Policy::caps).any(|caps| caps.window < Duration::from_secs(1)) {
+            let message = "expected a `Policy::principal_window` of at least a second; set a longer one, such as a day";
+            return Err(RegistryError::new(message, []).into());
+        }
         let metrics = RuntimeMetrics::new(self.size_limit);
         let tools = Arc::new(SessionTools::new(self.tools, |tool| metrics.stats_of(tool, false))?);
         let threads = self.policies.iter().map(|policy| policy.blocking_threads).max().unwrap_or(1);
@@ -129,6 +134,7 @@ impl RuntimeBuilder {
             sessions: Mutex::default(),
             threads: ThreadPool::new(threads),
             metrics,
+            accounts: Mutex::default(),
             spare: Arc::default(),
         });
         Ok(Runtime(inner))

@@ -5,7 +5,7 @@
 
 use crate::trace::cost::{Cost, CostEntry};
 use crate::trace::record::{SpanEnd, SpanKind};
-use crate::trace::span::{NewSpan, OpenSpan, RECORDED, RECORDED_BY_ID, TraceContext, current, open_in};
+use crate::trace::span::{METERED, NewSpan, OpenSpan, RECORDED, RECORDED_BY_ID, TraceContext, current, open_in};
 use crate::trace::usage::{ModelUsage, RecentResponses, TokenUsage};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -60,6 +60,8 @@ fn add_response(mut used: ModelUsage, observed: bool) {
 struct UsageSite {
     trace: Arc<TraceContext>,
     span: Option<Arc<OpenSpan>>,
+    /// True if there are meters, which have to learn of costs.
+    is_metered: bool,
     /// The picodollars that were added, less those of observations that were replaced.
     cost: Cell<i128>,
 }
@@ -69,7 +71,8 @@ impl UsageSite {
     fn current() -> Option<Self> {
         cfg!(feature = "trace").then(|| {
             let span = current();
-            Self { trace: TraceContext::of(span.as_ref()), span, cost: Cell::new(0) }
+            let is_metered = span.as_ref().is_some_and(|span| span.has(METERED));
+            Self { trace: TraceContext::of(span.as_ref()), span, is_metered, cost: Cell::new(0) }
         })
     }
 
@@ -77,9 +80,12 @@ impl UsageSite {
         self.span.iter().flat_map(|span| span.chain())
     }
 
-    /// Changes the costs of a span, and notes by how much.
+    /// Changes the costs of a span, and notes by how much if there are meters.
     fn change_costs<T>(&self, span: &OpenSpan, change: impl FnOnce(&mut Vec<CostEntry>) -> T) -> Option<T> {
         span.change(|details| {
+            if !self.is_metered {
+                return change(&mut details.costs);
+            }
             let before = picodollars(&details.costs);
             let changed = change(&mut details.costs);
             self.cost.set(self.cost.get() + picodollars(&details.costs) - before);
@@ -89,9 +95,10 @@ impl UsageSite {
 
     /// Passes the cost to the meters of the spans around, the nearest first.
     fn report_cost(&self) {
-        if self.cost.get() != 0 {
-            for (at, meter) in self.chain().filter_map(OpenSpan::meter).enumerate() {
-                meter.add(self.cost.get(), at == 0);
+        if self.is_metered && self.cost.get() != 0 {
+            let meters = self.span.iter().flat_map(|span| span.meters()).collect::<Vec<_>>();
+            for (at, meter) in meters.iter().enumerate() {
+                meter.add(self.cost.get(), &meters[..at]);
             }
         }
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 use std::sync::Arc;
+use tokio::task::AbortHandle;
 
 /// An amount of US dollars, in whole picodollars (10^-12), so that sums are exact in any order. They saturate at 18.4
 /// million dollars.
@@ -102,12 +103,18 @@ impl fmt::Display for Cost {
 
 /// A receiver of the costs of a span and of the spans inside of it.
 pub(crate) trait CostMeter: Send + Sync {
-    /// Adds a cost, or takes one back that was observed and is now recorded. `is_nearest` is true if no meter is nearer to
-    /// what caused the cost.
-    fn add(&self, picodollars: i128, is_nearest: bool);
+    /// Adds a cost, or takes one back that was observed and is now recorded. `nearer` are the meters between this one and what
+    /// caused the cost: a payer of theirs pays no second time.
+    fn add(&self, picodollars: i128, nearer: &[Arc<dyn CostMeter>]);
 
     /// Returns true if the costs exceed what they may be.
     fn is_over(&self) -> bool;
+
+    /// Identifies the payers: the session, and its principal.
+    fn payers(&self) -> [usize; 2];
+
+    /// Aborts a task once the costs exceed what they may be.
+    fn abort_when_over(&self, task: AbortHandle);
 }
 
 /// A price table for models.

@@ -73,9 +73,12 @@ pub(crate) const INHERITED: u8 = 8;
 pub(crate) const RECORDED_BY_ID: u8 = 16;
 /// The caller recorded the usage of a response without an id, which may be any response of this request.
 pub(crate) const RECORDED: u8 = 32;
+/// The span, or one around it, has a meter.
+pub(crate) const METERED: u8 = 64;
 
 impl OpenSpan {
     pub(crate) fn new(trace: Arc<TraceContext>, parent: Option<Arc<Self>>, kind: Option<SpanKind>, name: Name) -> Self {
+        let inherited = parent.as_ref().map_or(0, |parent| parent.flags.load(Ordering::Relaxed) & METERED);
         Self {
             trace,
             parent,
@@ -86,7 +89,7 @@ impl OpenSpan {
             log: None,
             site: 0,
             kind,
-            flags: AtomicU8::new(0),
+            flags: AtomicU8::new(inherited),
         }
     }
 
@@ -104,7 +107,11 @@ impl OpenSpan {
         trace.baggage = Arc::new(trace.baggage.merge(context));
         let remote = context.trace_id.zip(context.span_id);
         trace.id = remote.map_or(trace.id, |(trace, _)| Some(trace));
+        let meter = around.as_ref().filter(|_| remote.is_some()).and_then(|span| span.meters().next());
         let mut anchor = Self::anchor(Arc::new(trace), around.filter(|_| remote.is_none()));
+        if let Some(meter) = meter {
+            anchor.set_meter(meter);
+        }
         anchor.id = remote.map_or(anchor.id, |(_, span)| Some(span));
         anchor
     }
@@ -173,9 +180,16 @@ impl OpenSpan {
         Some(SpanRecord { call_id, error: end.error, details, status: end.status, ..self.record()? })
     }
 
-    /// Returns the receiver of the span's costs, also of a closed span.
-    pub(crate) fn meter(&self) -> Option<Arc<dyn CostMeter>> {
-        self.details.lock().as_ref()?.meter.clone()
+    /// Sets the receiver of the costs of the span and of what is opened in it from now on.
+    pub(crate) fn set_meter(&self, meter: Arc<dyn CostMeter>) {
+        self.change(|details| details.meter = Some(meter));
+        self.set(METERED);
+    }
+
+    /// Returns the receivers of the costs of this span and of those around it, also of closed ones, the nearest first.
+    pub(crate) fn meters(&self) -> impl Iterator<Item = Arc<dyn CostMeter>> {
+        let metered = self.chain().take_while(|span| span.has(METERED));
+        metered.filter_map(|span| span.details.lock().as_ref()?.meter.clone())
     }
 
     /// Returns a record of the span so far; `None` for an anchor and for a closed span.

@@ -1,14 +1,17 @@
 //! Caps on the cost and the time of calls.
 
-use crate::support::{Counter, asked, call, kind, message, runtime, text, tools};
+use crate::hostile_store::{Fault, Odd};
+use crate::support::{Counter, OnDrop, asked, call, kind, message, runtime, text, tools};
 use crate::support_b::{begin, ms};
+use futures_util::future::join_all;
 use serde_json::json;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tool_core::session::{CapScope, Runtime, Session};
 use tool_core::trace::{self, Collector, Cost, ModelUsage, Pricing, TokenUsage};
-use tool_core::{ErrorKind, Mode, Policy, RunContext, ToolCall, ToolResponse, toolset};
+use tool_core::{ErrorKind, Mode, Policy, RunContext, ToolCall, ToolContext, ToolResponse, toolset};
 
 #[derive(Clone, Default)]
 struct Shop {
@@ -16,6 +19,7 @@ struct Shop {
     cancelled: Counter,
     later: Arc<Notify>,
     paid: Arc<Notify>,
+    runtime: Arc<Mutex<Option<Runtime>>>,
 }
 
 #[toolset(discover = false)]
@@ -77,6 +81,43 @@ impl Shop {
         });
     }
 
+    /// Leave a task that pays twice a second.
+    #[tool]
+    async fn linger(&self, ctx: &RunContext, micros: u64) {
+        let (paying, ran, gone) = (ctx.clone(), self.ran.clone(), OnDrop(self.cancelled.clone()));
+        ctx.spawn(async move {
+            let _gone = gone;
+            loop {
+                ran.add();
+                paying.record_cost("search", Cost::micros(micros));
+                ms(500).await;
+            }
+        });
+    }
+
+    /// Let another session pay.
+    #[tool]
+    async fn open_session(&self, principal: String, micros: u64) -> bool {
+        let runtime = self.runtime.lock().expect("the runtime").clone().expect("a runtime");
+        let session = runtime.session(format!("inner-{principal}"), Mode::Text).principal(&*principal).await;
+        pay(&session.expect("a session"), micros).await.is_ok()
+    }
+
+    /// Pay in a trace of another process.
+    #[tool]
+    async fn pay_imported(&self, ctx: &RunContext, micros: u64) {
+        let ids = [("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")];
+        let context = trace::DistributedContext::from_pairs(ids);
+        trace::import(&context, async { ctx.record_cost("search", Cost::micros(micros)) }).await;
+    }
+
+    /// Pay twice, in picodollars.
+    #[tool]
+    async fn pay_twice(&self, ctx: &RunContext, first: u64, second: u64) {
+        ctx.record_cost("search", Cost::pico(first));
+        ctx.record_cost("search", Cost::pico(second));
+    }
+
     /// Wait.
     #[tool]
     async fn wait(&self, millis: u64) {
@@ -130,9 +171,27 @@ fn time(scope: CapScope, millis: u64) -> Policy {
     Policy::text().repeated_calls(None).max_time(scope, Some(Duration::from_millis(millis)))
 }
 
+thread_local! {
+    /// The tools of the test, so that the schemas of 1,000 variants are made once.
+    static SHOP: (Shop, ToolContext) = {
+        let shop = Shop::default();
+        (shop.clone(), tools![shop])
+    };
+}
+
+/// Returns the tools of the test, as if none of them had run.
+fn opened() -> (Shop, ToolContext) {
+    let (shop, tools) = SHOP.with(Clone::clone);
+    shop.ran.reset();
+    shop.cancelled.reset();
+    (shop, tools)
+}
+
 fn shop(policy: Policy) -> (Runtime, Shop) {
-    let shop = Shop::default();
-    (runtime(tools![shop.clone()], policy), shop)
+    let (shop, tools) = opened();
+    let runtime = runtime(tools, policy);
+    *shop.runtime.lock().expect("the runtime") = Some(runtime.clone());
+    (runtime, shop)
 }
 
 async fn of(runtime: &Runtime, id: &str, principal: &str) -> Session {
@@ -352,4 +411,232 @@ async fn processes_share_the_amounts_of_a_principal() {
         passed += u32::from(pay(&sessions[number % 2], 1).await.is_ok());
     }
     assert_eq!(passed, 1_000);
+}
+
+fn over(store: &Odd, policy: Policy) -> (Runtime, Shop) {
+    let (shop, tools) = opened();
+    let runtime = Runtime::builder(tools).policy(policy).store(store.clone());
+    (runtime.build().expect("a runtime"), shop)
+}
+
+const STORED: [CapScope; 3] = CapScope::STORED;
+
+// R-B6, T5: an outage of the store forgets no amount, and none counts twice
+#[tokio::test(start_paused = true)]
+async fn amount_of_a_failed_settlement_is_charged_once() {
+    let mut variants = 0;
+    for fault in [Fault::Fails, Fault::LosesAnswer, Fault::Hangs, Fault::HangsAfter] {
+        for (scope, failures) in STORED.into_iter().flat_map(|scope| (1..=9).map(move |failures| (scope, failures))) {
+            for micros in 1..=10 {
+                let store = Odd::default();
+                store.manners.faults.lock().expect("the faults").extend([fault].repeat(failures));
+                let (runtime, shop) = over(&store, cost(scope, 100));
+                let session = of(&runtime, "s", "ada").await;
+                assert!(pay(&session, micros).await.is_ok(), "the call has run");
+                for attempt in 1..failures {
+                    let refused = pay(&session, 1).await;
+                    assert_eq!(kind(&refused), Some(ErrorKind::Transient), "{fault:?} {attempt}: {refused}");
+                }
+                ms(3_000).await;
+                assert_eq!(shop.ran.get(), 1, "{fault:?}");
+                assert!(pay(&session, 100 - micros).await.is_ok(), "{fault:?} {scope:?}");
+                let refused = message(&pay(&session, 1).await).to_owned();
+                assert!(refused.contains("is $0.000100 of $0.000100"), "{fault:?} {scope:?}: {refused}");
+                variants += 1;
+            }
+        }
+    }
+    assert_eq!(variants, 1_080);
+}
+
+// R-B6: the other session is opened while the store is down, and after the first has ended
+#[tokio::test(start_paused = true)]
+async fn failed_settlement_holds_other_sessions_too() {
+    let store = Odd::default();
+    store.manners.faults.lock().expect("the faults").extend([Fault::Fails].repeat(3));
+    let (runtime, shop) = over(&store, cost(CapScope::Principal, 30));
+    let session = of(&runtime, "s", "ada").await;
+    assert!(pay(&session, 30).await.is_ok());
+    session.end().await;
+    let other = of(&runtime, "t", "ada").await;
+    assert_eq!(kind(&pay(&other, 1).await), Some(ErrorKind::Transient));
+    assert_eq!(kind(&pay(&other, 1).await), Some(ErrorKind::BudgetExceeded), "the store is back");
+    assert!(pay(&of(&runtime, "u", "bob").await, 1).await.is_ok());
+    assert_eq!(shop.ran.get(), 2);
+}
+
+// R-B6, T8
+#[tokio::test(start_paused = true)]
+async fn call_dropped_while_it_settles_is_charged() {
+    for fault in [Fault::Hangs, Fault::HangsAfter] {
+        let store = Odd::default();
+        store.manners.faults.lock().expect("the faults").push_back(fault);
+        let (runtime, _) = over(&store, cost(CapScope::Session, 30));
+        let session = of(&runtime, "s", "ada").await;
+        let settling = tokio::time::timeout(Duration::from_millis(5), pay(&session, 30));
+        assert!(settling.await.is_err(), "it waits for the store");
+        let refused = message(&pay(&session, 1).await).to_owned();
+        assert!(refused.contains("is $0.000030 of $0.000030"), "{fault:?}: {refused}");
+    }
+}
+
+// R-B6
+#[tokio::test]
+async fn store_that_ignores_caps_runs_nothing() {
+    for scope in [CapScope::Call, CapScope::Turn, CapScope::Session, CapScope::Principal] {
+        let store = Odd::default();
+        store.manners.ignores_caps.store(true, Ordering::SeqCst);
+        for policy in [cost(scope, 30), time(scope, 30)] {
+            let (runtime, shop) = over(&store, policy);
+            let session = of(&runtime, "s", "ada").await;
+            for _ in 0..125 {
+                assert_eq!(kind(&pay(&session, 1).await), Some(ErrorKind::Internal));
+            }
+            assert_eq!(shop.ran.get(), 0);
+            session.end().await;
+        }
+    }
+}
+
+// R-B6, T5: work that a tool leaves behind ends at the cap
+#[tokio::test(start_paused = true)]
+async fn spawned_work_ends_at_the_cap() {
+    let mut variants = 0;
+    for scope in [CapScope::Call, CapScope::Turn, CapScope::Session, CapScope::Principal] {
+        for micros in 1..=10 {
+            for calls in 1..=25 {
+                let (runtime, shop) = shop(cost(scope, 50));
+                let session = of(&runtime, "s", "ada").await;
+                for _ in 0..calls {
+                    assert!(call(&session, "linger", json!({"micros": micros})).await.is_ok());
+                }
+                ms(60_000).await;
+                let (spent, cap) =
+                    (u64::from(shop.ran.get()) * micros, 50 * if scope == CapScope::Call { calls } else { 1 });
+                assert!(
+                    (cap..=cap + calls * micros).contains(&spent),
+                    "{scope:?}: {calls} calls spent {spent} of {cap}"
+                );
+                assert_eq!(u64::from(shop.cancelled.get()), calls, "all tasks have ended");
+                assert_eq!(pay(&session, 1).await.is_ok(), scope == CapScope::Call, "what they have cost is charged");
+                variants += 1;
+            }
+        }
+    }
+    assert_eq!(variants, 1_000);
+}
+
+// R-B6: the sessions of a principal know of each other's costs while their calls run
+#[tokio::test(start_paused = true)]
+async fn sessions_of_a_principal_share_what_is_left() {
+    let mut variants = 0;
+    for micros in 1..=10 {
+        for sessions in 2..=6 {
+            for (calls, cap) in (1..=4).flat_map(|calls| (1..=5).map(move |tenth| (calls, tenth * 10))) {
+                let (runtime, shop) = shop(cost(CapScope::Principal, cap));
+                let names = (0..sessions).map(|n| format!("s{n}")).collect::<Vec<_>>();
+                let opened = join_all(names.iter().map(|id| of(&runtime, id, "ada"))).await;
+                let bob = of(&runtime, "b", "bob").await;
+                let paying = opened
+                    .iter()
+                    .flat_map(|session| (0..calls).map(|_| call(session, "keep_paying", json!({"micros": micros}))));
+                let answers = join_all(paying).await;
+                assert!(answers.iter().all(|answer| kind(answer) == Some(ErrorKind::BudgetExceeded)), "{answers:?}");
+                let (spent, running) = (u64::from(shop.ran.get()) * micros, sessions * calls);
+                assert!((cap..=cap + running * micros).contains(&spent), "{running} calls spent {spent} of {cap}");
+                assert!(pay(&bob, cap).await.is_ok(), "bob has spent nothing");
+                variants += 1;
+            }
+        }
+    }
+    assert_eq!(variants, 1_000);
+}
+
+// R-B6
+#[tokio::test(start_paused = true)]
+async fn caps_of_one_session_do_not_hold_another() {
+    let (runtime, _) = shop(cost(CapScope::Session, 50));
+    let sessions = [of(&runtime, "s", "ada").await, of(&runtime, "t", "ada").await];
+    let began = tokio::time::Instant::now();
+    let paying = sessions.iter().map(|session| call(session, "keep_paying", json!({"micros": 10})));
+    join_all(paying).await;
+    assert_eq!(began.elapsed().as_millis(), 2_500, "each has paid six times");
+}
+
+// R-B4, R-B6: a session that a tool opens does not hide what it costs
+#[tokio::test]
+async fn cost_of_a_session_inside_a_call_reaches_the_call() {
+    let mut variants = 0;
+    for (scope, principal) in
+        STORED.into_iter().flat_map(|scope| ["ada", "bob", ""].map(|principal| (scope, principal)))
+    {
+        for micros in 1..=112 {
+            let (runtime, _) = shop(cost(scope, 200));
+            let session = of(&runtime, "s", "ada").await;
+            let arguments = json!({"principal": principal, "micros": micros});
+            assert_eq!(call(&session, "open_session", arguments).await.data_json(), Some("true"));
+            assert!(pay(&session, 200 - micros).await.is_ok());
+            let refused = message(&pay(&session, 1).await).to_owned();
+            assert!(refused.contains("is $0.000200 of $0.000200"), "{scope:?} {principal} {micros}: {refused}");
+            variants += 1;
+        }
+    }
+    assert_eq!(variants, 1_008);
+}
+
+// R-B6: the principal pays once for a call in a session of its own inside of another
+#[tokio::test]
+async fn principal_pays_once_for_a_session_inside_a_call() {
+    for principal in ["ada", "bob"] {
+        let (runtime, _) = shop(cost(CapScope::Principal, 40));
+        let session = of(&runtime, "s", "ada").await;
+        let arguments = json!({"principal": principal, "micros": 40});
+        assert!(call(&session, "open_session", arguments.clone()).await.is_ok());
+        let refused = message(&call(&session, "open_session", arguments).await).to_owned();
+        assert!(refused.contains("is $0.000040 of $0.000040"), "{principal}: {refused}");
+        assert_eq!(pay(&of(&runtime, "t", "bob").await, 1).await.is_ok(), principal == "ada");
+    }
+}
+
+// R-B6
+#[tokio::test]
+async fn cost_inside_an_imported_trace_is_charged() {
+    let session = text(tools![Shop::default()], cost(CapScope::Session, 30)).await;
+    assert!(call(&session, "pay_imported", json!({"micros": 30})).await.is_ok());
+    assert_eq!(kind(&pay(&session, 1).await), Some(ErrorKind::BudgetExceeded));
+}
+
+// R-B6: amounts do not overflow, wherever they are summed up
+#[tokio::test]
+async fn greatest_costs_hold_every_cap() {
+    let (mut variants, mut dice) = (0, 1_u64);
+    for scope in STORED {
+        for number in 0..350 {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let [first, second] = [u64::MAX - (dice >> 1 >> (number % 60)), u64::MAX];
+            let cap = Cost::pico(u64::MAX - (dice >> 1 >> (number % 50)));
+            let (runtime, _) = shop(Policy::text().max_cost(scope, Some(cap)));
+            let session = of(&runtime, "s", "ada").await;
+            call(&session, "pay_twice", json!({"first": first, "second": second})).await;
+            let refused = call(&session, "pay_twice", json!({"first": second, "second": second})).await;
+            assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded), "{scope:?} {cap}: {first} {refused}");
+            variants += 1;
+        }
+    }
+    assert_eq!(variants, 1_050);
+}
+
+// R-B6
+#[test]
+fn window_under_a_second_is_an_error() {
+    for millis in 0..1_000 {
+        let policy = cost(CapScope::Principal, 1).principal_window(Duration::from_millis(millis));
+        let refused = Runtime::builder(tools![]).policy_for(Mode::Voice, policy).build().expect_err("no window");
+        assert!(
+            refused.to_string().contains("expected a `Policy::principal_window` of at least a second"),
+            "{refused}"
+        );
+    }
+    let second = cost(CapScope::Principal, 1).principal_window(Duration::from_secs(1));
+    assert!(Runtime::builder(tools![]).policy(second).build().is_ok());
 }

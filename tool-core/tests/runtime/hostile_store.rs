@@ -4,9 +4,10 @@ use crate::support::{Counter, asked, kind, tools};
 use crate::support_b::ms;
 use futures_util::FutureExt;
 use serde_json::json;
+use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::session::{
@@ -20,13 +21,32 @@ use tool_core::{
 
 /// A store in memory with switchable faults.
 #[derive(Clone, Default)]
-struct Odd {
+pub(crate) struct Odd {
     inner: Arc<MemoryStore>,
-    manners: Arc<Manners>,
+    pub(crate) manners: Arc<Manners>,
+}
+
+/// A fault of a settlement that charges an amount.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    /// It fails.
+    Fails,
+    /// It takes effect, but is reported to have failed.
+    LosesAnswer,
+    /// It takes no effect, and has no end.
+    Hangs,
+    /// It takes effect, and has no end.
+    HangsAfter,
 }
 
 #[derive(Default)]
-struct Manners {
+pub(crate) struct Manners {
+    /// The faults of the next settlements.
+    pub(crate) faults: Mutex<VecDeque<Fault>>,
+    /// The amounts that were charged.
+    charged: Mutex<HashSet<u128>>,
+    /// Admits calls under caps without looking at them.
+    pub(crate) ignores_caps: AtomicBool,
     /// Admits at once and answers after 200 ms, as over a slow network.
     late: AtomicBool,
     /// Panics over calls of the tool `bad`.
@@ -45,7 +65,7 @@ impl Manners {
     }
 }
 
-struct OddRecord(Arc<MemoryRecord>, Arc<Manners>);
+pub(crate) struct OddRecord(Arc<MemoryRecord>, Arc<Manners>);
 
 impl SessionStore for Odd {
     type Record = OddRecord;
@@ -71,12 +91,27 @@ impl SessionRecord for OddRecord {
         if self.1.late.load(Ordering::SeqCst) {
             ms(200).await;
         }
-        said
+        match said {
+            Ok(Verdict::Capped { turn, .. }) if self.1.ignores_caps.load(Ordering::SeqCst) => {
+                Ok(Verdict::Admitted { turn })
+            }
+            said => said,
+        }
     }
 
     async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
         assert!(settlement.tool != "bad_end" || !self.1.panics.load(Ordering::SeqCst), "on purpose");
-        self.0.settle(settlement).await
+        let fault = settlement.amount_id.and_then(|_| self.1.faults.lock().expect("the faults").pop_front());
+        let is_done = matches!(fault, None | Some(Fault::LosesAnswer | Fault::HangsAfter));
+        let mut is_known = |id| !self.1.charged.lock().expect("the amounts").insert(id);
+        if is_done && !settlement.amount_id.is_some_and(&mut is_known) {
+            self.0.settle(settlement).await?;
+        }
+        match fault {
+            None => Ok(()),
+            Some(Fault::Fails | Fault::LosesAnswer) => Err(StoreError::new("on purpose")),
+            Some(Fault::Hangs | Fault::HangsAfter) => std::future::pending().await,
+        }
     }
 
     async fn keep_call(&self, call: &SessionCall) -> Result<(), StoreError> {

@@ -66,6 +66,10 @@ impl Counter {
     pub(crate) fn get(&self) -> u32 {
         self.0.load(Ordering::SeqCst)
     }
+
+    pub(crate) fn reset(&self) {
+        self.0.store(0, Ordering::SeqCst);
+    }
 }
 
 /// Adds one to a counter when it is dropped.

@@ -126,7 +126,12 @@ impl SessionRecord for RedisRecord {
         let Spending { cost, time } = settlement.spent;
         let caps = settlement.caps.filter(|_| settlement.spent != Spending::default());
         let window = caps.map_or_else(String::new, |caps| milliseconds(caps.principal_window()).to_string());
-        script.arg(cost_number(cost)).arg(time_number(time)).arg(window).arg(2 * settlement.changes.len());
+        let of_principal = cost_number(cost).saturating_sub(cost_number(settlement.paid_inside));
+        script.arg(cost_number(cost)).arg(time_number(time)).arg(window).arg(of_principal);
+        if let Some(id) = settlement.amount_id.filter(|_| caps.is_some()) {
+            script.key(self.keys.amount(id));
+        }
+        script.arg(2 * settlement.changes.len());
         for change in settlement.changes {
             script.arg(&encode_change(change)?);
         }
@@ -224,9 +229,10 @@ impl ScriptAnswer {
         let budget = |limit, used, of| refused(Refusal::Budget { limit, used: figure(used)?, of: figure(of)? });
         match words.as_slice() {
             ["admitted"] => Ok(Verdict::Admitted { turn: self.turn }),
-            ["capped", cost, time] => {
-                let left =
-                    Allowance { cost: amount(cost)?.map(Cost::pico), time: amount(time)?.map(Duration::from_micros) };
+            ["capped", cost, time, principal_cost] => {
+                let [cost, principal_cost] = [cost, principal_cost].map(|text| Ok(amount(text)?.map(Cost::pico)));
+                let time = amount(time)?.map(Duration::from_micros);
+                let left = Allowance { cost: cost?, time, principal_cost: principal_cost? };
                 Ok(Verdict::Capped { turn: self.turn, left: Box::new(left) })
             }
             ["inactive"] => Ok(Verdict::Inactive),

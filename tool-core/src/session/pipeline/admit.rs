@@ -10,6 +10,7 @@ use crate::session::running::RunningGuard;
 use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict};
 use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
 use crate::trace::cost::Cost;
+use futures_util::future::OptionFuture;
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -113,7 +114,12 @@ impl<'a> AdmissionGate<'a> {
             async move {
                 let arguments = Fingerprint::of(tool.definition().compiled.equality(), tool.name(), &text);
                 let admission = admission(&session, &tool, arguments, charge, now);
-                let verdict = session.record.admit_eventually(&admission).await;
+                // The amounts of earlier calls have to be charged first, or the caps would not count them.
+                let settled = OptionFuture::from(admission.caps.map(|_| session.payers().account.settle())).await;
+                let verdict = match settled.transpose() {
+                    Ok(_) => session.record.admit_eventually(&admission).await,
+                    Err(error) => Err(error),
+                };
                 let turn = match verdict {
                     Ok(Verdict::Admitted { turn } | Verdict::Capped { turn, .. }) if spends_budget(charge) => {
                         Some(turn)
@@ -135,21 +141,23 @@ impl<'a> AdmissionGate<'a> {
 
     fn apply(&self, verdict: Result<Verdict, StoreError>, charge: Charge) -> Result<(), ToolError> {
         match verdict {
+            Ok(Verdict::Admitted { .. } | Verdict::Capped { .. }) if !spends_budget(charge) => Ok(()),
+            Ok(Verdict::Admitted { .. }) if self.call.meter.is_some() => {
+                Err(ToolError::internal("the session store holds no caps; use one that passes `testing::store`"))
+            }
             Ok(Verdict::Admitted { turn }) => {
-                if spends_budget(charge) {
-                    self.turn.store(turn + 1, Ordering::Relaxed);
-                }
+                self.turn.store(turn + 1, Ordering::Relaxed);
                 Ok(())
             }
             Ok(Verdict::Capped { turn, left }) => {
-                if let Some(meter) = self.call.meter.as_ref().filter(|_| spends_budget(charge)) {
-                    if let Err(running) = meter.admitted(turn, *left, self.call.request.depth() > 0) {
-                        // Over another store, the guard of the charge refunds it.
-                        self.call.session.record.settle_now(&refund_of(self.call.tool, turn));
-                        return Err(running_costs(running));
-                    }
-                    self.turn.store(turn + 1, Ordering::Relaxed);
+                if let Some(meter) = &self.call.meter
+                    && let Err(running) = meter.admitted(turn, *left, self.call.request.depth() > 0)
+                {
+                    // Over another store, the guard of the charge refunds it.
+                    self.call.session.record.settle_now(&refund_of(self.call.tool, turn));
+                    return Err(running_costs(running));
                 }
+                self.turn.store(turn + 1, Ordering::Relaxed);
                 Ok(())
             }
             Ok(Verdict::Refused(refusal)) => Err(refusal_error(self.call, &refusal)),
@@ -395,7 +403,9 @@ fn describe_cap(cap: &UsedCap) -> String {
         (CapScope::Call, _) => ("this call", "it resets with the next call".to_owned()),
         (CapScope::Turn, _) => ("the calls of this turn", "it resets at the next turn".to_owned()),
         (CapScope::Session, _) => ("the calls of this session", "it resets with a new session".to_owned()),
-        (CapScope::Principal, Some(time)) => ("this user's calls", format!("it resets in {} s", time.as_secs() + 1)),
+        (CapScope::Principal, Some(time)) => {
+            ("this user's calls", format!("it resets in {} s", time.as_secs().saturating_add(1)))
+        }
         (CapScope::Principal, None) => ("this user's calls", "it does not reset".to_owned()),
     };
     let kind = if matches!(cap.of, CapAmount::Cost(_)) { "cost" } else { "time" };

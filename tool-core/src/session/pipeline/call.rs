@@ -120,7 +120,7 @@ fn metered(session: &Arc<SessionInner>, tool: &FunctionTool, caps: &SpendingCaps
     let meter = CallMeter::new(session, tool, caps);
     if let Some(span) = span::current().filter(|_| caps.have_cost()) {
         let own = Arc::clone(&meter);
-        span.change(|details| details.meter = Some(own));
+        span.set_meter(own);
         if tool.definition().compiled.uses_context {
             ctx.call_context().span.get_or_init(|| span);
         }
@@ -168,7 +168,7 @@ impl<'a> CallCx<'a> {
 
     /// Refuses a call of a tool that has cost more than it may, and has not been cancelled yet.
     fn check_callers(&self) -> Result<(), ToolError> {
-        let is_over = |span: &Arc<OpenSpan>| span.chain().filter_map(OpenSpan::meter).any(|meter| meter.is_over());
+        let is_over = |span: &Arc<OpenSpan>| span.meters().any(|meter| meter.is_over());
         if self.meter.is_none() || !span::current().as_ref().is_some_and(is_over) {
             return Ok(());
         }

@@ -1,15 +1,17 @@
 //! The meter of a call under caps: it sums up what the call costs and how long it runs, and charges the session.
 
-use crate::session::caps::{Allowance, CapScope, RunningCosts, Spending, SpendingCaps};
+use crate::session::account::{Amount, Payment, RunningCosts};
+use crate::session::approvals::random;
+use crate::session::caps::{Allowance, CapScope, Spending, SpendingCaps};
 use crate::session::inner::SessionInner;
-use crate::session::store::Settlement;
 use crate::time;
 use crate::tool::FunctionTool;
 use crate::trace::cost::{Cost, CostMeter};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -28,19 +30,22 @@ pub(crate) struct CallMeter {
 
 #[derive(Default)]
 struct Tally {
-    /// The cost in picodollars of the call itself. A usage that was observed may be taken back, once it is recorded.
-    own: i128,
+    /// The costs in picodollars that each of the session's payers pays for the call. A usage that was observed may be taken
+    /// back, once it is recorded.
+    own: [i128; 2],
     /// The same with the calls that it makes, which charge their own cost.
     total: i128,
     /// The cap on the call.
     limit: Option<Cost>,
-    /// The rest of the other caps, and the costs of the session's calls that were charged by then.
-    left: Option<(Cost, i128)>,
-    charged: Cost,
+    /// The rest of the caps that each payer has, and the costs of its calls that were charged by then.
+    left: [Option<(Cost, i128)>; 2],
+    charged: [Cost; 2],
     /// The turn in which the call was admitted.
     turn: Option<u64>,
     /// The time since which the call runs and was not charged. None of a nested call, which runs in the time of its caller.
     since: Option<Instant>,
+    /// The tasks that the tool has spawned.
+    tasks: Vec<AbortHandle>,
 }
 
 impl CallMeter {
@@ -60,13 +65,14 @@ impl CallMeter {
     pub(crate) fn admitted(&self, turn: u64, left: Allowance, is_nested: bool) -> Result<(), Cost> {
         let now = Instant::now();
         let mut tally = self.tally.lock();
-        if let Some(left) = left.cost {
-            let costs = self.costs();
+        for ((costs, left), noted) in self.costs().iter().zip([left.cost, left.principal_cost]).zip(&mut tally.left) {
+            let Some(left) = left else { continue };
+            let costs = costs.lock();
             let running = amount(costs.known - costs.charged);
             if running >= left {
                 return Err(running);
             }
-            tally.left = Some((left, costs.charged));
+            *noted = Some((left, costs.charged));
         }
         (tally.turn, tally.since) = (Some(turn), (!is_nested).then_some(now));
         if let Some(time) = left.time {
@@ -75,8 +81,8 @@ impl CallMeter {
         Ok(())
     }
 
-    fn costs(&self) -> MutexGuard<'_, RunningCosts> {
-        self.session.costs.get_or_init(Box::default).lock()
+    fn costs(&self) -> &[Arc<Mutex<RunningCosts>>; 2] {
+        &self.session.payers().costs
     }
 
     /// Takes note that an admitted call has not run.
@@ -92,22 +98,35 @@ impl CallMeter {
     /// Returns what the call has cost, with the calls that it made, and what it may cost at most.
     pub(crate) fn cost(&self) -> (Cost, Cost) {
         let tally = self.tally.lock();
-        let left = tally.left.map(|(left, _)| left);
+        let left = tally.left.iter().flatten().map(|(left, _)| *left);
         (amount(tally.total), tally.limit.into_iter().chain(left).min().unwrap_or_default())
     }
 
-    /// Returns the turn of the call and what has to be charged to it, once.
-    pub(crate) fn take(&self) -> Option<(u64, Spending)> {
+    /// Returns what has to be charged, once.
+    pub(crate) fn take(&self) -> Option<Payment> {
         let mut tally = self.tally.lock();
         let turn = tally.turn?;
-        let own = amount(tally.own).max(tally.charged);
-        let cost = Cost::pico(own.picodollars() - tally.charged.picodollars());
-        tally.charged = own;
-        if cost != Cost::ZERO {
-            self.costs().charged += i128::from(cost.picodollars());
+        let time = tally.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        let [cost, of_principal] = [0, 1].map(|payer| {
+            let own = amount(tally.own[payer]).max(tally.charged[payer]);
+            let before = std::mem::replace(&mut tally.charged[payer], own);
+            own.picodollars() - before.picodollars()
+        });
+        if cost == 0 && time.is_zero() {
+            return None;
         }
-        let spending = Spending { cost, time: tally.since.take().map_or(Duration::ZERO, |since| since.elapsed()) };
-        (spending != Spending::default()).then_some((turn, spending))
+        let payers = self.session.payers();
+        let amount = Amount {
+            id: u128::from_ne_bytes(random()),
+            record: self.session.record.clone(),
+            tool: self.tool.clone(),
+            turn,
+            spent: Spending { cost: Cost::pico(cost), time },
+            paid_inside: Cost::pico(cost.saturating_sub(of_principal)),
+            caps: self.session.policy().caps()?.clone(),
+            costs: payers.costs.clone(),
+        };
+        Some(Payment::new(&payers.account, amount))
     }
 }
 
@@ -117,44 +136,59 @@ fn amount(sum: i128) -> Cost {
 }
 
 impl CostMeter for CallMeter {
-    fn add(&self, picodollars: i128, is_nearest: bool) {
+    fn add(&self, picodollars: i128, nearer: &[Arc<dyn CostMeter>]) {
         let mut tally = self.tally.lock();
-        let mut costs = self.costs();
         tally.total += picodollars;
-        if is_nearest {
-            tally.own += picodollars;
-            costs.known += picodollars;
+        let mut is_over = tally.limit.is_some_and(|limit| amount(tally.total) > limit);
+        for (payer, costs) in self.costs().iter().enumerate() {
+            let is_paid = nearer.iter().any(|meter| meter.payers()[payer] == self.payers()[payer]);
+            let mut costs = costs.lock();
+            if !is_paid {
+                tally.own[payer] += picodollars;
+                costs.known += picodollars;
+            }
+            is_over |= tally.left[payer].is_some_and(|(left, charged)| amount(costs.known - charged) > left);
         }
-        let is_over = |(left, charged): (Cost, i128)| amount(costs.known - charged) > left;
-        if tally.limit.is_some_and(|limit| amount(tally.total) > limit) || tally.left.is_some_and(is_over) {
+        if is_over {
             self.over.cancel();
+            tally.tasks.drain(..).for_each(|task| task.abort());
         }
     }
 
     fn is_over(&self) -> bool {
         self.over.is_cancelled()
     }
+
+    fn payers(&self) -> [usize; 2] {
+        self.costs().each_ref().map(|costs| Arc::as_ptr(costs).addr())
+    }
+
+    fn abort_when_over(&self, task: AbortHandle) {
+        let mut tally = self.tally.lock();
+        if self.is_over() {
+            return task.abort();
+        }
+        if tally.tasks.len() == tally.tasks.capacity() {
+            tally.tasks.retain(|task| !task.is_finished());
+        }
+        tally.tasks.push(task);
+    }
 }
 
 impl Drop for CallMeter {
     fn drop(&mut self) {
-        let Some((turn, spent)) = self.take() else { return };
-        if self.session.record.settle_now(&charge(&self.session, &self.tool, turn, spent)).is_some() {
-            return;
+        let Some(payment) = self.take() else { return };
+        if self.session.record.settle_now(&payment.amount.settlement()).is_some() {
+            return payment.settled();
         }
-        let (session, tool) = (Arc::clone(&self.session), self.tool.clone());
         let work = async move {
-            if let Err(error) = session.record.settle(&charge(&session, &tool, turn, spent)).await {
-                tracing::error!(%error, "failed to charge a call");
+            match payment.amount.record.settle(&payment.amount.settlement()).await {
+                Ok(()) => payment.settled(),
+                Err(error) => tracing::error!(%error, "failed to charge a call"),
             }
         };
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(work.in_current_span());
         }
     }
-}
-
-fn charge<'a>(session: &'a SessionInner, tool: &'a FunctionTool, turn: u64, spent: Spending) -> Settlement<'a> {
-    let (category, caps) = (tool.definition().category(), session.policy().caps());
-    Settlement { tool: tool.name(), category, turn, spent, caps, ..Settlement::default() }
 }

@@ -5,7 +5,7 @@ use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::number::ParsedNumber;
 use crate::schema::timestamp::Timestamp;
-use crate::session::caps::Spending;
+use crate::session::account::Payment;
 use crate::session::hooks::HookedCall;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall, UNKNOWN};
@@ -27,9 +27,9 @@ pub(crate) const HOOK_GRACE: Duration = Duration::from_secs(1);
 pub(crate) async fn record(call: &CallCx<'_>, gate: &AdmissionGate<'_>, mut response: ToolResponse) -> ToolResponse {
     if let Some(turn) = gate.turn() {
         let empty = counts_as_empty(call, &response);
-        let spent = call.meter.as_ref().and_then(|meter| meter.take()).map(|(_, spent)| spent);
-        if empty || spent.is_some() || (response.is_ok() && !response.intents().is_empty()) {
-            Box::pin(settle(call, turn, empty, spent.unwrap_or_default(), &mut response)).await;
+        let payment = call.meter.as_ref().and_then(|meter| meter.take());
+        if empty || payment.is_some() || (response.is_ok() && !response.intents().is_empty()) {
+            Box::pin(settle(call, turn, empty, payment, &mut response)).await;
         }
     } else if response.is_ok() && gate.is_ungoverned() {
         response.optional_meta().warnings.push("the session store was down, so no limits were applied".to_owned());
@@ -209,7 +209,7 @@ fn is_empty_value(json: &mut Decoder<'_>) -> Result<bool, Error> {
 }
 
 /// Records the outcome of the call in the store.
-async fn settle(call: &CallCx<'_>, turn: u64, empty: bool, spent: Spending, response: &mut ToolResponse) {
+async fn settle(call: &CallCx<'_>, turn: u64, empty: bool, payment: Option<Payment>, response: &mut ToolResponse) {
     let mut changes = Vec::new();
     let mut audit = Vec::new();
     for intent in response.intents() {
@@ -227,12 +227,10 @@ async fn settle(call: &CallCx<'_>, turn: u64, empty: bool, spent: Spending, resp
         tool: call.tool.name(),
         category: call.definition().options.category,
         turn,
-        refund: false,
         empty,
-        spent,
-        caps: call.policy().caps(),
         changes: &changes,
         audit: &audit,
+        ..payment.as_ref().map(|payment| payment.amount.settlement()).unwrap_or_default()
     };
     // The call has run, so a panic of the store must not take its response away.
     let settled = AssertUnwindSafe(async { call.session.record.settle(&settlement).await }).catch_unwind().await;
@@ -244,6 +242,8 @@ async fn settle(call: &CallCx<'_>, turn: u64, empty: bool, spent: Spending, resp
                 .warnings
                 .push("its intents were not carried out: the session store is down".to_owned());
         }
+    } else if let Some(payment) = payment {
+        payment.settled();
     }
 }
 

@@ -12,6 +12,7 @@ use crate::session::store::turn_usage::TurnUsage;
 #[cfg(all(test, loom))]
 use crate::session::tests::loom::sync::{Mutex, MutexGuard};
 use crate::time;
+use crate::trace::cost::Cost;
 #[cfg(not(all(test, loom)))]
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
@@ -332,7 +333,10 @@ impl MemoryRecord {
         if is_current {
             retained.spent_in_turn += settlement.spent;
         }
-        self.principals.lock().add(&self.principal, settlement.spent, caps.principal_window(), Instant::now());
+        let paid = settlement.paid_inside.picodollars();
+        let cost = Cost::pico(settlement.spent.cost.picodollars().saturating_sub(paid));
+        let spent = Spending { cost, ..settlement.spent };
+        self.principals.lock().add(&self.principal, spent, caps.principal_window(), Instant::now());
     }
 
     /// Settles a call without waiting. Unless the session is over, the state changes apply whenever the call ends.

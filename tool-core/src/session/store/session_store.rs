@@ -12,6 +12,7 @@ use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Tu
 use crate::text;
 use crate::tool::Category;
 use crate::trace::Redaction;
+use crate::trace::cost::Cost;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -344,6 +345,11 @@ pub struct Settlement<'a> {
     /// The cost and the time of the call, to add to those of the turn, the session and the principal. A turn that is over
     /// takes none, a session that is over may, and a principal always does.
     pub spent: Spending,
+    /// The part of the cost that does not count for the principal, as a session which the tool opened was charged for it.
+    pub paid_inside: Cost,
+    /// The id of the amounts. A settlement that failed may have taken effect, and its amounts are sent again: a store adds
+    /// those of one id once, for ten minutes at least. A store whose operations cannot fail need not compare ids.
+    pub amount_id: Option<u128>,
     /// The caps on cost and time. Without them nothing is spent.
     pub caps: Option<&'a SpendingCaps>,
     /// The state changes of the tool's intents, in order.

@@ -152,7 +152,8 @@ pub async fn verdict_names_what_is_left(store: &impl StoreUnderTest) {
         }
     });
     spend(&session, &all, UNIT).await;
-    let left = Allowance { cost: Some(Cost::micros(6)), time: Some(Duration::from_millis(10)) };
+    let (cost, principal_cost) = (Some(Cost::micros(6)), Some(Cost::micros(7)));
+    let left = Allowance { cost, time: Some(Duration::from_millis(10)), principal_cost };
     assert_eq!(session.admit(&all).await, Verdict::Capped { turn: 0, left: Box::new(left) });
     let none = Verdict::Capped { turn: 0, left: Box::default() };
     assert_eq!(session.admit(&capped(|_| ())).await, none);

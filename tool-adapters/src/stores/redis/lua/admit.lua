@@ -45,7 +45,7 @@ for at, name in ipairs({ 'tool', 'category', 'total' }) do
     return used(name, number(calls[at]), limit)
   end
 end
-local left = { cost = '', time = '' }
+local left, principal_cost = { cost = '', time = '' }, ''
 if ARGV[13] == '1' then
   for at, scope in ipairs({ { 'turn', TURN }, { 'session', SESSION }, { 'principal', SPENT } }) do
     for kind, name in ipairs({ 'cost', 'time' }) do
@@ -58,6 +58,9 @@ if ARGV[13] == '1' then
         if left[name] == '' or rest < number(left[name]) then
           left[name] = string.format('%.0f', rest)
         end
+        if scope[1] == 'principal' and name == 'cost' then
+          principal_cost = string.format('%.0f', rest)
+        end
       end
     end
   end
@@ -68,6 +71,6 @@ if charge == 'run' or charge == 'approved' then
   end
 end
 if ARGV[13] == '1' then
-  return used('capped', left.cost, left.time)
+  return used('capped', left.cost, left.time, principal_cost)
 end
 return used('admitted')
