@@ -165,10 +165,8 @@ impl EgressPolicy {
     /// Returns true if the usage that an answer reports counts as the cost of the tool.
     pub(crate) fn trusts_usage(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default();
-        let is_host_of = |provider: &Provider| match provider.spec().endpoint {
-            Endpoint::Http(http) => http.server.is_at(host),
-            Endpoint::WebSocket(_) | Endpoint::ToolServer => false,
-        };
+        let is_host_of =
+            |provider: &Provider| matches!(provider.spec().endpoint, Endpoint::Http(http) if http.server.is_at(host));
         self.is_allowed_host(host) || (url.scheme() == "https" && Provider::ALL.iter().any(is_host_of))
     }
 

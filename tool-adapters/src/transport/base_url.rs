@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::net::IpAddr;
+#[cfg(any(feature = "http", feature = "websocket"))]
 use tool_core::ToolError;
 use tool_core::schema::percent_decode;
 
@@ -70,7 +71,8 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
     words.iter().any(|word| name.contains(word)) || matches!(&*name, "code" | "sig")
 }
 
-/// Refuses to send a key without encryption to another machine.
+/// Refuses to send a model's key without encryption to another machine.
+#[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) fn check_encrypted(scheme: &str, host: &str) -> Result<(), ToolError> {
     if matches!(scheme, "https" | "wss") || is_local(host) {
         return Ok(());

@@ -49,8 +49,7 @@ impl<K: PartialEq + Clone, T: Clone> SingleFlight<K, T> {
     /// caller goes away, the next one takes over.
     pub(crate) async fn run<F: Future<Output = T>>(&self, question: K, ask: impl Fn() -> F) -> (T, bool) {
         loop {
-            let joined = self.join(&question);
-            let mut running = match joined {
+            let mut running = match self.join(&question) {
                 Ok(sender) => {
                     let answer = ask().await;
                     sender.send_replace(Some(answer.clone()));

@@ -4,7 +4,7 @@
 pub(crate) mod access;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) mod api_key;
-#[cfg(any(feature = "http", feature = "websocket"))]
+#[cfg(any(feature = "http", feature = "mcp", feature = "websocket"))]
 pub(crate) mod base_url;
 #[cfg(any(feature = "mcp", feature = "metrics"))]
 pub(crate) mod bearer;

@@ -4,9 +4,11 @@ use super::http::serve;
 use super::support::{run_alone, server};
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -197,6 +199,189 @@ async fn a_thousand_failures_show_no_key() {
         assert_eq!(found, None, "{sink}");
     }
     assert!(shown.contains("[key]"), "{shown}");
+}
+
+// B8
+#[tokio::test]
+async fn keys_are_not_sent_unencrypted_to_other_machines() {
+    let with_key = |way: usize, host: &str| match way {
+        0 => McpClient::url(format!("http://{host}/mcp")).bearer("canary-token"),
+        1 => {
+            McpClient::url(format!("http://{host}/mcp")).bearer_from(|_| async { Ok::<_, std::io::Error>("t".into()) })
+        }
+        2 => McpClient::url(format!("http://{host}/mcp")).header("X-Api-Key", "canary-header"),
+        3 => McpClient::url(format!("http://user:canary@{host}/mcp")),
+        4 => McpClient::url(format!("http://{host}/mcp?v=2&api_key=canary")),
+        _ => McpClient::url(format!("http://{host}/s/canary0123456789abcdef/mcp")),
+    };
+    let mut refused = 0;
+    for at in 0..1_000 {
+        let host = match at % 5 {
+            0 => format!("mcp{at}.example"),
+            1 => format!("10.0.{}.{}:{}", at / 256, at % 256, at + 1),
+            2 => format!("127.0.0.1.evil{at}.example"),
+            3 => format!("[fe80::{at:x}]:80"),
+            _ => format!("localhost.evil{at}.example:{}", at + 1),
+        };
+        let error = with_key(at % 6, &host).connect().await.expect_err("refused");
+        let shown = format!("{error} {error:?}");
+        assert!(matches!(error, ImportError::Unencrypted { .. }) && !shown.contains("canary"), "{shown}");
+        refused += 1;
+    }
+    assert_eq!(refused, 1_000);
+    // An address that no network has, so that the connection fails at once.
+    let at_once = |client: McpClient| client.timeout(Duration::from_millis(200)).connect();
+    for way in 0..6 {
+        let tried = at_once(with_key(way, "240.0.0.1:9").allow_unencrypted()).await.expect_err("no server");
+        assert!(!matches!(tried, ImportError::Unencrypted { .. }), "{tried}");
+    }
+    let without_key = McpClient::url("http://240.0.0.1:9/mcp?v=2").header("x-tenant", "seven");
+    let tried = at_once(without_key).await.expect_err("no server");
+    assert!(!matches!(tried, ImportError::Unencrypted { .. }), "{tried}");
+}
+
+/// Starts a server of MCP that repeats the head of each request in all parts of its answers. Returns its address and the
+/// number of its requests.
+async fn repeating() -> (String, Arc<AtomicUsize>) {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
+    let app = Router::new().fallback(move |method: Method, uri: Uri, headers: HeaderMap, body: String| {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let said = headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap_or_default()));
+        let said = format!("{uri} {}", said.collect::<Vec<_>>().join("; "));
+        let request = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        let answer = match request["method"].as_str() {
+            Some("initialize") => json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "serverInfo": {"name": said, "version": "1"}}),
+            Some("tools/list") => {
+                let token = headers["authorization"].to_str().expect("a token").replace("Bearer ", "");
+                let schema = json!({"type": "object", "properties": {"a": {"description": said}}});
+                json!({"tools": [
+                    {"name": "repeat", "description": said, "inputSchema": schema},
+                    {"name": token, "description": "d", "inputSchema": {"type": "object"}}
+                ]})
+            }
+            Some("tools/call") => match number % 4 {
+                0 => json!({"content": [{"type": "text", "text": said}]}),
+                1 => json!({"content": [], "structuredContent": {"head": [said.clone()], said: 1}}),
+                2 => json!({"content": [{"type": "text", "text": said}], "isError": true}),
+                _ => json!({"content": [{"type": "resource", "resource": {"uri": format!("x:{said}"), "text": said}}]}),
+            },
+            _ if method == Method::GET => return std::future::ready(StatusCode::METHOD_NOT_ALLOWED.into_response()),
+            _ => return std::future::ready(StatusCode::ACCEPTED.into_response()),
+        };
+        let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": answer}).to_string();
+        std::future::ready(([(header::CONTENT_TYPE, "application/json")], answer).into_response())
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let address = listener.local_addr().expect("an address").to_string();
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    (address, requests)
+}
+
+// B8
+#[tokio::test]
+async fn results_show_no_key_that_a_server_repeats() {
+    let (address, _) = repeating().await;
+    let tokens = Arc::new(AtomicUsize::new(0));
+    let url = format!("http://user:canary-password@{address}/s/canary0123456789abcdef/mcp?v=2025&key=canary-query");
+    let client =
+        McpClient::url(url).header("x-api-key", "canary-header").header("x-team", "seven").bearer_from(move |_| {
+            let token = format!("canary-token-{}", tokens.fetch_add(1, Ordering::Relaxed));
+            async move { Ok::<_, std::io::Error>(token) }
+        });
+    let imported = client.connect().await.expect("an import");
+    let quarantined = format!("{:?}", imported.quarantined());
+    assert!(quarantined.contains("[key]") && !quarantined.contains("canary"), "{quarantined}");
+    let tools = ToolContext::builder().with(imported).build().expect("tools");
+    let declared = tools.definitions().map(|tool| format!("{} {}", tool.description(), tool.parameters()));
+    let declared = declared.collect::<Vec<_>>().concat();
+    assert!(declared.contains("[key]") && !declared.contains("canary"), "{declared}");
+    let mut masked = 0;
+    for _ in 0..1_000 {
+        let result = tools.call("repeat", json!({}), &RunContext::detached()).await;
+        let shown = format!("{result:?} {:?} {:?}", result.data_json(), result.error());
+        assert!(!shown.contains("canary"), "{shown}");
+        // Other texts stay.
+        assert!(shown.contains("v=2025") && shown.contains("seven"), "{shown}");
+        masked += usize::from(shown.contains("[key]"));
+    }
+    assert_eq!(masked, 1_000);
+}
+
+// B8
+#[tokio::test(start_paused = true)]
+async fn token_callback_that_hangs_or_panics_is_an_error() {
+    let client = || McpClient::url("http://127.0.0.1:9/mcp").timeout(Duration::from_mins(10));
+    let began = tokio::time::Instant::now();
+    let hangs = client().bearer_from(|_| std::future::pending::<Result<String, std::io::Error>>()).connect().await;
+    let error = hangs.expect_err("no token").to_string();
+    assert!(error.contains("took longer than 30s") && began.elapsed().as_secs() == 30, "{error}");
+    let panics = |_| -> std::future::Ready<Result<String, std::io::Error>> { panic!("canary") };
+    let error = client().bearer_from(panics).connect().await.expect_err("no token").to_string();
+    assert!(error.contains("panicked") && !error.contains("canary"), "{error}");
+}
+
+/// Imports with a key from servers on this machine, in a process whose environment names proxies.
+#[tokio::test]
+#[ignore = "another test runs it in a process of its own"]
+async fn imports_of_a_process_with_proxies() {
+    assert!(std::env::var("http_proxy").is_ok(), "the other test runs this one");
+    let (address, requests) = repeating().await;
+    let port = address.rsplit(':').next().expect("a port");
+    for host in ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"] {
+        for scheme in ["http://", ""] {
+            let client = McpClient::url(format!("{scheme}{host}:{port}/mcp")).bearer("canary-token");
+            let tools = ToolContext::builder().with(client.connect().await.expect("an import")).build().expect("tools");
+            for _ in 0..125 {
+                tools.call("repeat", json!({}), &RunContext::detached()).await;
+            }
+        }
+    }
+    assert!(requests.load(Ordering::Relaxed) >= 1_000);
+}
+
+// B8
+#[tokio::test]
+async fn keys_for_this_machine_reach_no_proxy() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&seen);
+    let proxy = answering(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        StatusCode::BAD_GATEWAY.into_response()
+    })
+    .await;
+    let mut child = std::process::Command::new(std::env::current_exe().expect("this program"));
+    child.args(["--ignored", "--exact", "credentials::imports_of_a_process_with_proxies"]);
+    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        child.env(name, &proxy);
+    }
+    child.env_remove("no_proxy").env_remove("NO_PROXY");
+    let output = tokio::task::spawn_blocking(move || child.output()).await.expect("runs").expect("starts");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+    assert_eq!(seen.load(Ordering::Relaxed), 0);
+}
+
+// B8
+#[tokio::test]
+async fn a_bomb_is_not_decompressed() {
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    bomb.write_all(format!("{{\"jsonrpc\": \"{}\"}}", " ".repeat(256 << 20)).as_bytes()).expect("compresses");
+    let bomb = bomb.finish().expect("compresses");
+    assert!(bomb.len() < 1 << 20, "{}", bomb.len());
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let url = answering(move |request| {
+        seen.lock().expect("no panic").push(request.headers().contains_key(header::ACCEPT_ENCODING));
+        let head = [(header::CONTENT_TYPE, "application/json"), (header::CONTENT_ENCODING, "gzip")];
+        (head, bomb.clone()).into_response()
+    })
+    .await;
+    let error = McpClient::url(url).connect().await.expect_err("a bomb").to_string();
+    assert!(error.len() < 1_000, "{error}");
+    let asked = asked.lock().expect("no panic").clone();
+    assert!(!asked.is_empty() && asked.iter().all(|compressed| !compressed), "{asked:?}");
 }
 
 #[tokio::test]

@@ -1,42 +1,75 @@
 //! Headers and tokens of a client over HTTP, which appear in no error, log or name.
 
 use crate::mcp::client::error::ImportError;
-use crate::mcp::client::names;
+use crate::mcp::client::names::{KEY, looks_random};
+use crate::transport::base_url::{self, is_local, is_secret_name, with_scheme};
+use crate::transport::callback::{SingleFlight, run_callback};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, StatusCode, Url, redirect};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use sse_stream::{Error as SseError, Sse};
 use std::collections::HashMap;
 use std::io;
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tool_core::trace::Redaction;
+use zeroize::Zeroizing;
 
 type TokenError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Returns a token. It receives the token that the server refused, if there is one.
 pub(crate) type TokenProvider = dyn Fn(Option<String>) -> BoxFuture<'static, Result<String, TokenError>> + Send + Sync;
 
-/// The headers and the tokens that are sent with each request.
+type Token = Zeroizing<String>;
+
+/// The headers and the tokens that are sent with each request. They are wiped from memory on drop.
 #[derive(Default)]
 pub(crate) struct Credentials {
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) tokens: Option<Box<TokenProvider>>,
-    /// The texts that are masked: the values of headers, the keys in the URL, and the last token.
-    secrets: Mutex<Vec<String>>,
+    pub(crate) headers: Vec<(String, Zeroizing<String>)>,
+    pub(crate) tokens: Option<Arc<TokenProvider>>,
+    pub(crate) allow_unencrypted: bool,
+    /// Asks for a token by the one that was refused. The error is a text.
+    flight: SingleFlight<Option<Token>, Result<Token, String>>,
+    /// The texts that are masked: the values of headers, the keys in the URL, and the last tokens.
+    secrets: Mutex<Vec<Secret>>,
+}
+
+struct Secret {
+    text: Zeroizing<String>,
+    /// True if it is certainly a key, so that it is masked in the answers of tools too.
+    is_key: bool,
 }
 
 /// The characters below which a text is not masked, as it would be found in every sentence.
 const MIN_SECRET: usize = 4;
+/// The characters below which a key is not masked in answers, where it may be an ordinary word.
+const MIN_KEY: usize = 8;
 
 impl Credentials {
     /// Returns a text with the known secrets masked.
     pub(crate) fn redact(&self, text: &str) -> String {
-        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[key]"))
+        self.secrets().iter().fold(text.to_owned(), |text, secret| text.replace(&**secret.text, KEY))
+    }
+
+    /// Returns an answer of the server with the keys masked that it repeats.
+    pub(crate) fn redact_answer<T: Serialize + DeserializeOwned>(&self, answer: T) -> Result<T, ImportError> {
+        let is_key = |secret: &&Secret| secret.is_key && secret.text.len() >= MIN_KEY;
+        let keys = self.secrets().iter().filter(is_key).map(|secret| secret.text.clone()).collect::<Vec<_>>();
+        if keys.is_empty() {
+            return Ok(answer);
+        }
+        let masked = serde_json::to_value(&answer)
+            .and_then(|mut value| mask(&mut value, &keys).then(|| serde_json::from_value(value)).transpose());
+        Ok(masked.map_err(|error| self.protocol_error(&error))?.unwrap_or(answer))
+    }
+
+    fn secrets(&self) -> MutexGuard<'_, Vec<Secret>> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the error of a connection, with the secrets that the server repeats masked.
@@ -44,14 +77,15 @@ impl Credentials {
         ImportError::Protocol(self.redact(&error.to_string()).into())
     }
 
-    fn add_secret(&self, secret: &str) {
-        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        if secret.len() >= MIN_SECRET && !secrets.iter().any(|known| known == secret) {
-            // A long secret is masked before a part of it. Tokens change, so the oldest are forgotten.
+    fn add_secret(&self, text: &str, is_key: bool) {
+        let mut secrets = self.secrets();
+        if text.len() >= MIN_SECRET && !secrets.iter().any(|known| *known.text == text && known.is_key >= is_key) {
+            // A long secret is masked before a part of it. Tokens change, so the oldest are forgotten, but never the secrets
+            // of headers and of the URL, which are the first ones.
             if secrets.len() == 64 {
-                secrets.remove(0);
+                secrets.remove(32);
             }
-            secrets.push(secret.to_owned());
+            secrets.push(Secret { text: Zeroizing::new(text.to_owned()), is_key });
         }
     }
 
@@ -59,7 +93,7 @@ impl Credentials {
     pub(crate) fn header_map(&self) -> Result<HashMap<HeaderName, HeaderValue>, ImportError> {
         let mut headers = HashMap::new();
         for (name, value) in &self.headers {
-            let parsed = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+            let parsed = HeaderName::try_from(name).ok().zip(HeaderValue::from_str(value).ok());
             let (parsed, mut value) = parsed.ok_or_else(|| ImportError::Header(name.escape_debug().to_string()))?;
             value.set_sensitive(true);
             headers.insert(parsed, value);
@@ -67,31 +101,70 @@ impl Credentials {
         Ok(headers)
     }
 
+    /// Refuses to send a key without encryption to another machine.
+    pub(crate) fn check_encrypted(&self, url: &Url) -> Result<(), ImportError> {
+        let host = url.host_str().unwrap_or_default();
+        let has_key = self.tokens.is_some()
+            || self.headers.iter().any(|(name, _)| is_secret_name(name))
+            || base_url::has_key(url.as_str())
+            || url.path().split('/').any(looks_random);
+        if has_key && url.scheme() != "https" && !is_local(host) && !self.allow_unencrypted {
+            return Err(ImportError::Unencrypted { host: host.to_owned() });
+        }
+        Ok(())
+    }
+
     /// Notes the secrets of the headers and of the URL.
-    fn note_secrets(&self, url: &Url, http: &Client) {
-        let values = self.headers.iter().map(|(_, value)| value.clone());
-        // The user of a URL is sent as a header.
-        let user = http.get(url.clone()).build().ok();
-        let user = user.and_then(|request| request.headers().get(AUTHORIZATION)?.to_str().ok().map(str::to_owned));
-        for value in values.chain(user) {
-            self.add_secret(&value);
+    fn note_secrets(&self, url: &Url) {
+        for (name, value) in &self.headers {
+            self.add_secret(value, is_secret_name(name));
             for word in value.split(' ').filter(|word| !matches!(*word, "Bearer" | "Basic")) {
-                self.add_secret(word);
+                self.add_secret(word, is_secret_name(name));
             }
         }
-        for secret in names::secrets_of_url(url) {
-            self.add_secret(&secret);
+        // The name of a user, and a value that is not named for a key, are ordinary words.
+        let is_word = |text: &str| {
+            let mut words = url.query_pairs().filter(|(name, _)| !is_secret_name(name));
+            text == url.username() || words.any(|(_, value)| value == text)
+        };
+        let segments = url.path().split('/').filter(|segment| looks_random(segment)).map(str::to_owned);
+        for text in base_url::secrets(url.as_str()).into_iter().chain(segments) {
+            self.add_secret(&text, !is_word(&text));
         }
     }
 
-    async fn token(&self, refused: Option<String>) -> Result<Option<String>, StreamableHttpError<reqwest::Error>> {
+    async fn token(&self, refused: Option<Token>) -> Result<Option<Token>, StreamableHttpError<reqwest::Error>> {
         let Some(provide) = &self.tokens else { return Ok(None) };
-        let token = provide(refused).await.map_err(|error| {
-            let message = format!("failed to get a token: {}", Redaction::new().text(&error.to_string()));
+        let ask = || async {
+            let (provide, refused) = (Arc::clone(provide), refused.as_deref().cloned());
+            let provided = run_callback(async move { provide(refused).await.map(Zeroizing::new) }).await;
+            provided.map_err(|error| format!("the callback {error}"))?.map_err(|error| error.to_string())
+        };
+        let token = self.flight.run(refused.clone(), ask).await.0.map_err(|error| {
+            let message = format!("failed to get a token: {}", Redaction::new().text(&self.redact(&error)));
             StreamableHttpError::Io(io::Error::other(message))
         })?;
-        self.add_secret(&token);
+        self.add_secret(&token, true);
         Ok(Some(token))
+    }
+}
+
+/// Masks keys in all texts and names of a value. Returns true if there were any.
+fn mask(value: &mut Value, keys: &[Zeroizing<String>]) -> bool {
+    let masked = |text: &str| {
+        let has_key = keys.iter().any(|key| text.contains(&***key));
+        has_key.then(|| keys.iter().fold(text.to_owned(), |text, key| text.replace(&***key, KEY)))
+    };
+    match value {
+        Value::String(text) => masked(text).map(|masked| *text = masked).is_some(),
+        Value::Array(items) => items.iter_mut().fold(false, |found, item| mask(item, keys) | found),
+        Value::Object(members) => std::mem::take(members).into_iter().fold(false, |found, (name, mut member)| {
+            let (was_masked, masked) = (mask(&mut member, keys), masked(&name));
+            let found = found | was_masked | masked.is_some();
+            members.insert(masked.unwrap_or(name), member);
+            found
+        }),
+        _ => false,
     }
 }
 
@@ -102,22 +175,11 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, ImportError> {
     if text.split_once("://").map_or(text, |(_, rest)| rest).starts_with('/') {
         return Err(invalid());
     }
-    let url = if text.contains("://") {
-        Url::parse(text).map_err(|_| invalid())?
-    } else {
-        let url = Url::parse(&format!("https://{text}")).map_err(|_| invalid())?;
-        let scheme = if is_loopback(&url) { "http" } else { "https" };
-        Url::parse(&format!("{scheme}://{text}")).map_err(|_| invalid())?
-    };
+    let url = Url::parse(&with_scheme(text, "https", "http")).map_err(|_| invalid())?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         _ => Err(ImportError::Url("expected a URL that begins with https:// or http://")),
     }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// A client over HTTP that authorizes each request.
@@ -140,9 +202,11 @@ impl AuthorizedClient {
                 attempt.error("the server redirects to another origin; use that URL if you trust it")
             }
         });
-        let http = Client::builder().redirect(same_origin).build();
-        let http = http.map_err(|error| ImportError::Protocol(error.into()))?;
-        credentials.note_secrets(url, &http);
+        // A small body cannot become a large one, and a proxy cannot read keys for this machine.
+        let http = Client::builder().redirect(same_origin).referer(false).no_gzip();
+        let http = if is_local(url.host_str().unwrap_or_default()) { http.no_proxy() } else { http };
+        let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
+        credentials.note_secrets(url);
         Ok(Self { http, credentials })
     }
 
@@ -151,11 +215,12 @@ impl AuthorizedClient {
     where
         F: Future<Output = HttpResult<T>> + Send,
     {
+        let copy = |token: &Option<Token>| token.as_deref().cloned();
         let token = self.credentials.token(None).await?;
-        let outcome = match send(token.clone()).await {
+        let outcome = match send(copy(&token)).await {
             Err(error) if token.is_some() && is_unauthorized(&error) => {
                 let renewed = self.credentials.token(token.clone()).await?;
-                if renewed == token { Err(error) } else { send(renewed).await }
+                if renewed == token { Err(error) } else { send(copy(&renewed)).await }
             }
             outcome => outcome,
         };
@@ -271,3 +336,45 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// The largest event that is read if the transport sets no limit.
 const MAX_EVENT: usize = 16 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::join_all;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    // B8
+    #[tokio::test(start_paused = true)]
+    async fn requests_at_the_same_time_share_a_token() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&asked);
+        let provide = move |refused: Option<String>| -> BoxFuture<'static, Result<String, TokenError>> {
+            let n = counter.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok(format!("{} {n}", refused.unwrap_or_default()))
+            })
+        };
+        let credentials = Credentials { tokens: Some(Arc::new(provide)), ..Credentials::default() };
+        let refused = Some(Zeroizing::new("refused".to_owned()));
+        let tokens = join_all((0..1_000).map(|_| credentials.token(None))).await;
+        let renewed = join_all((0..1_000).map(|_| credentials.token(refused.clone()))).await;
+        let shown = |token: &HttpResult<Option<Token>>| token.as_ref().expect("a token").as_deref().cloned();
+        assert!(tokens.iter().all(|token| shown(token).as_deref() == Some(" 0")));
+        assert!(renewed.iter().all(|token| shown(token).as_deref() == Some("refused 1")));
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn secrets_of_headers_outlive_a_thousand_tokens() {
+        let headers = vec![("x-api-key".to_owned(), Zeroizing::new("canary-header".to_owned()))];
+        let credentials = Credentials { headers, ..Credentials::default() };
+        credentials.note_secrets(&Url::parse("https://host/?key=canary-query").expect("a URL"));
+        for n in 0..1_000 {
+            credentials.add_secret(&format!("canary-token-{n:04}"), true);
+            let shown = credentials.redact(&format!("canary-header canary-query canary-token-{n:04}"));
+            assert_eq!(shown, "[key] [key] [key]", "{n}");
+        }
+    }
+}

@@ -16,6 +16,16 @@ pub enum ImportError {
     /// The URL of the server is invalid.
     #[error("invalid URL of the server: {0}")]
     Url(&'static str),
+    /// A key would be sent unencrypted to another machine.
+    #[error(
+        "expected an encrypted connection to `{}`, because the requests have a key; use https, or call `allow_unencrypted` \
+         if the network between is trusted",
+        .host.escape_debug()
+    )]
+    Unencrypted {
+        /// The host of the URL.
+        host: String,
+    },
     /// A header that [`McpClient::header`](super::McpClient::header) set has an invalid name or value.
     #[error("invalid name or value of the header `{0}`; a value has visible ASCII characters only")]
     Header(String),

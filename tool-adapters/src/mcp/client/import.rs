@@ -26,6 +26,7 @@ use tool_core::{
     Category, Content, FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput,
     Toolset, trace,
 };
+use zeroize::Zeroizing;
 
 /// A builder that connects to a server and imports its tools.
 ///
@@ -112,19 +113,29 @@ impl McpClient {
         Self::new(ServerAddress::Url(url), name)
     }
 
-    /// Sends a header with each request over HTTP. Its value appears in no error, log or name.
+    /// Allows requests with a key over `http` to other machines. By default they are refused, because anyone on the way can
+    /// read the key.
+    pub fn allow_unencrypted(mut self) -> Self {
+        self.credentials.allow_unencrypted = true;
+        self
+    }
+
+    /// Sends a header with each request over HTTP. Its value appears in no error, log or name, and is wiped from memory. If
+    /// the name is one of a key, such as `X-Api-Key`, the value is masked in results too.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.credentials.headers.push((name.into(), value.into()));
+        self.credentials.headers.push((name.into(), Zeroizing::new(value.into())));
         self
     }
 
     /// Sends a bearer token with each request over HTTP.
     pub fn bearer(self, token: impl Into<String>) -> Self {
-        self.header("authorization", format!("Bearer {}", token.into()))
+        let value = format!("Bearer {}", *Zeroizing::new(token.into()));
+        self.header("authorization", value)
     }
 
     /// Sends the bearer token that a function returns. It is called for each request, so it should keep its token. If the
     /// server refuses a token with 401, the function is called once more, with that token, and has to return another.
+    /// Requests at the same time share one call. The function runs in a task, for at most 30 s, and a panic is an error.
     ///
     /// ```
     /// use tool_adapters::mcp::McpClient;
@@ -143,7 +154,7 @@ impl McpClient {
         T: Future<Output = Result<String, E>> + Send + 'static,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        self.credentials.tokens = Some(Box::new(move |refused| {
+        self.credentials.tokens = Some(Arc::new(move |refused| {
             let provided = provide(refused);
             Box::pin(async move { provided.await.map_err(Into::into) })
         }));
@@ -362,7 +373,10 @@ impl RemoteTool {
             request = request.with_arguments(arguments);
         }
         match self.send(request).await {
-            Ok(ServerResult::CallToolResult(result)) => convert_result(result, self.has_output_schema),
+            Ok(ServerResult::CallToolResult(result)) => match self.remote.options.credentials.redact_answer(result) {
+                Ok(result) => convert_result(result, self.has_output_schema),
+                Err(_) => Err(self.convert_error(ServiceError::UnexpectedResponse)),
+            },
             Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
                 Err(ToolError::permanent("the server asks for user input, which a call cannot give"))
             }
@@ -412,7 +426,8 @@ impl RemoteTool {
         trace::attribute("mcp.method.name", "tools/call");
         trace::attribute("jsonrpc.request.id", id.to_string());
         if let Some(info) = self.remote.peer.peer_info() {
-            trace::attribute("mcp.protocol.version", info.protocol_version.as_str());
+            let version = self.remote.options.credentials.redact(info.protocol_version.as_str());
+            trace::attribute("mcp.protocol.version", version);
         }
         if let Some(transport) = self.remote.transport {
             trace::attribute("network.transport", transport);

@@ -5,7 +5,7 @@ use reqwest::Url;
 use std::process::Command;
 use tool_core::trace::Redaction;
 
-const KEY: &str = "[key]";
+pub(crate) const KEY: &str = "[key]";
 
 /// Returns the words of a command. Values of options that are named for a secret, values of variables, and words that look
 /// random are masked.
@@ -32,16 +32,6 @@ pub(crate) fn of_url(url: &Url) -> String {
     format!("{}{path}{query}", url.origin().ascii_serialization())
 }
 
-/// Returns the parts of a URL that may be keys.
-pub(crate) fn secrets_of_url(url: &Url) -> Vec<String> {
-    let values = url.query_pairs().map(|(_, value)| value.into_owned());
-    let raw = url.query().into_iter().flat_map(|query| query.split('&'));
-    let raw = raw.filter_map(|pair| pair.split_once('=')).map(|(_, value)| value.to_owned());
-    let user = [Some(url.username()), url.password()].into_iter().flatten().map(str::to_owned);
-    let segments = url.path().split('/').filter(|segment| looks_random(segment)).map(str::to_owned);
-    values.chain(raw).chain(user).chain(segments).collect()
-}
-
 fn masked_word(word: &str) -> String {
     if word.contains("://")
         && let Ok(url) = Url::parse(word)
@@ -61,7 +51,7 @@ fn masked_segment(segment: &str) -> &str {
 }
 
 /// Returns true for words of 16 characters and more that have a digit.
-fn looks_random(word: &str) -> bool {
+pub(crate) fn looks_random(word: &str) -> bool {
     word.len() >= 16 && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 

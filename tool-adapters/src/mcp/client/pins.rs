@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -163,7 +163,9 @@ impl Pins {
         Ok(Self(Arc::new(PinStore::File(path.canonicalize().map_err(|source| io_error(path, source))?))))
     }
 
-    /// Creates a file without pins, so that the next imports trust what they find.
+    /// Creates a file without pins, so that the next imports trust what they find. Its lock is a file beside it, with the
+    /// ending `.lock`, and both belong to this user only. A user who may write the folder may replace the pins, so
+    /// give that permission to the program's user alone.
     ///
     /// # Errors
     ///
@@ -260,10 +262,48 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     beside.into()
 }
 
+/// Returns the options for a file that only this user reads and writes.
+fn private_file() -> OpenOptions {
+    let mut options = File::options();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Opens the file of the lock. Refuses a link, which could lead to the file of another program.
+fn open_lock(path: &Path) -> io::Result<File> {
+    // A new file is never behind a link.
+    match private_file().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        opened => return opened,
+    }
+    let named = path.symlink_metadata()?;
+    if named.is_file() {
+        let file = private_file().open(path)?;
+        if is_same(&named, &file.metadata()?) {
+            return Ok(file);
+        }
+    }
+    Err(io::Error::other(format!("expected a file without links at {}, got another; remove it", path.display())))
+}
+
+/// Returns true if both describe the same file, which has this name only.
+#[cfg(unix)]
+fn is_same(named: &Metadata, open: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (named.dev(), named.ino(), named.nlink()) == (open.dev(), open.ino(), 1)
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &Metadata, open: &Metadata) -> bool {
+    open.is_file()
+}
+
 /// Locks the pins until the returned file is dropped. The lock is a file of its own, as the pins are replaced.
 fn lock(path: &Path) -> Result<File, PinError> {
     let failed = |source| io_error(path, source);
-    let file = File::options().create(true).truncate(false).write(true).open(beside(path, ".lock")).map_err(failed)?;
+    let file = open_lock(&beside(path, ".lock")).map_err(failed)?;
     let began = Instant::now();
     loop {
         match file.try_lock() {
@@ -284,9 +324,13 @@ fn write(path: &Path, servers: &ServerPins) -> Result<(), PinError> {
         let mut text = serde_json::to_vec_pretty(&PinFile { version: VERSION, servers: servers.clone() })?;
         text.push(b'\n');
         let temporary = beside(path, ".new");
-        let mut file = File::create(&temporary)?;
+        // What a killed writer has left, or a link that another program has put there. The link is removed, not its target.
+        if temporary.symlink_metadata().is_ok() {
+            std::fs::remove_file(&temporary)?;
+        }
+        let mut file = private_file().create_new(true).open(&temporary)?;
         file.write_all(&text)?;
-        if let Ok(metadata) = path.metadata() {
+        if let Some(metadata) = path.symlink_metadata().ok().filter(Metadata::is_file) {
             file.set_permissions(metadata.permissions())?;
         }
         file.sync_all()?;

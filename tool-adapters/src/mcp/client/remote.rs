@@ -74,7 +74,7 @@ impl RemoteServer {
         self.quarantine.add(&self.options.name, name, is_imported, reason);
     }
 
-    /// Returns all pages of the list.
+    /// Returns all pages of the list, in which keys are masked.
     async fn list(&self) -> Result<Vec<Tool>, ImportError> {
         let listing = async {
             let (mut tools, mut cursor, mut cursors) = (Vec::new(), None, HashSet::new());
@@ -82,7 +82,7 @@ impl RemoteServer {
                 let page = PaginatedRequestParams::default().with_cursor(cursor);
                 let page = self.peer.list_tools(Some(page)).await;
                 let page = page.map_err(|error| self.options.credentials.protocol_error(&error))?;
-                tools.extend(page.tools);
+                tools.extend(self.options.credentials.redact_answer(page.tools)?);
                 let Some(next) = page.next_cursor else { return Ok(tools) };
                 if tools.len() > Self::MAX_TOOLS || !cursors.insert(next.clone()) {
                     return Err(ImportError::EndlessList);

@@ -111,11 +111,12 @@ impl ProviderModel<HttpTransport> {
     async fn send(&mut self, body: &str, declarations: &Declarations, stream: bool) -> Result<ModelStep, ToolError> {
         let deadline = time::after(Instant::now(), self.transport.timeouts.total);
         let (idle, max_bytes) = (self.transport.timeouts.idle, self.transport.max_bytes);
+        let late = |_| ToolError::transient("the callback provided no API key within the total time limit");
         let (mut failed, mut is_renewed) = (0, false);
         loop {
             // The key may have expired between two attempts.
             let endpoint = Endpoint::new(self.provider, &self.access, &self.model, stream);
-            let endpoint = timeout_at(deadline, endpoint).await.map_err(|_| no_key_in_time())??;
+            let endpoint = timeout_at(deadline, endpoint).await.map_err(late)??;
             let client = self.shared_client(is_local(endpoint.url.host_str().unwrap_or_default()))?;
             let exchange = Exchange { endpoint: &endpoint, client: &client, deadline, idle, max_bytes };
             let span = request_span::open(&Method::POST, &endpoint.url, true);
@@ -177,10 +178,6 @@ impl ProviderModel<HttpTransport> {
         let client = builder.build().map_err(|error| RequestFailure::from_transport(&error, None).error)?;
         Ok(self.transport.own_client.insert((is_local, client)).1.clone())
     }
-}
-
-fn no_key_in_time() -> ToolError {
-    ToolError::transient("the callback provided no API key within the total time limit")
 }
 
 impl Model for HttpModel {
