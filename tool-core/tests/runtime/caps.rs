@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tool_core::session::{CapScope, Runtime, Session};
+use tool_core::session::{CapScope, MemoryStore, Runtime, Session};
 use tool_core::trace::{self, Collector, Cost, ModelUsage, Pricing, TokenUsage};
 use tool_core::{ErrorKind, Mode, Policy, RunContext, ToolCall, ToolContext, ToolResponse, toolset};
 
@@ -400,7 +400,7 @@ async fn time_of_nested_calls_counts_once() {
 // R-B6: of two handles in two processes, one after another, exactly the cap passes
 #[tokio::test]
 async fn processes_share_the_amounts_of_a_principal() {
-    let store = Arc::new(tool_core::session::MemoryStore::new());
+    let store = Arc::new(MemoryStore::new());
     let process = || {
         let runtime = Runtime::builder(tools![Shop::default()]).policy(cost(CapScope::Principal, 1_000));
         runtime.store(Arc::clone(&store)).build().expect("a runtime")
@@ -639,4 +639,29 @@ fn window_under_a_second_is_an_error() {
     }
     let second = cost(CapScope::Principal, 1).principal_window(Duration::from_secs(1));
     assert!(Runtime::builder(tools![]).policy(second).build().is_ok());
+}
+
+// R-B6: n processes exceed a cap by n - 1 times what was left, and by the last uses
+#[tokio::test(start_paused = true)]
+async fn processes_exceed_a_cap_by_what_was_left() {
+    let mut variants = 0;
+    for micros in 1..=25 {
+        for (processes, tenth) in (1..=4).flat_map(|processes| (1..=10).map(move |tenth| (processes, tenth))) {
+            let (store, (shop, tools)) = (Arc::new(MemoryStore::new()), opened());
+            let cap = tenth * 5;
+            let runtime = || {
+                let runtime = Runtime::builder(tools.clone()).policy(cost(CapScope::Principal, cap));
+                runtime.store(Arc::clone(&store)).build().expect("a runtime")
+            };
+            let runtimes = (0..processes).map(|_| runtime()).collect::<Vec<_>>();
+            let sessions = join_all(runtimes.iter().map(|runtime| of(runtime, "s", "ada"))).await;
+            join_all(sessions.iter().map(|session| call(session, "keep_paying", json!({"micros": micros})))).await;
+            let spent = u64::from(shop.ran.get()) * micros;
+            assert!((cap..=processes * (cap + micros)).contains(&spent), "{processes} spent {spent} of {cap}");
+            let refused = pay(&sessions[0], 1).await;
+            assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded), "{refused}");
+            variants += 1;
+        }
+    }
+    assert_eq!(variants, 1_000);
 }
