@@ -104,16 +104,13 @@ impl AccessRules {
             Some(hosts) => hosts.iter().any(|allowed| matches(allowed)),
             None => LOOPBACK.into_iter().any(matches),
         };
-        is_allowed && !authority.contains('@')
+        is_allowed && is_plain(host)
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
         let origin = origin.to_ascii_lowercase();
         let Some((scheme, host)) = origin.split_once("://") else { return false };
-        let Ok(host) = host.parse::<Authority>() else { return false };
-        if host.as_str().contains('@') {
-            return false;
-        }
+        let Some(host) = host.parse::<Authority>().ok().filter(is_plain) else { return false };
         let Some(origins) = &self.origins else {
             return matches!(scheme, "http" | "https") && LOOPBACK.contains(&host.host());
         };
@@ -143,6 +140,13 @@ async fn check_request(State(rules): State<Arc<AccessRules>>, request: Request, 
         return (StatusCode::UNAUTHORIZED, scheme, message).into_response();
     }
     next.run(request).await
+}
+
+/// Returns true if an authority is a host with or without a port, and nothing else. `http` takes `[::1]x` for the host `[::1]`.
+fn is_plain(authority: &Authority) -> bool {
+    let is_port =
+        |rest: &str| rest.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+    authority.as_str().strip_prefix(authority.host()).is_some_and(|rest| rest.is_empty() || is_port(rest))
 }
 
 fn port(scheme: &str, host: &Authority) -> Option<u16> {

@@ -100,6 +100,54 @@ async fn serves_known_hosts_and_origins_only_on_every_method() {
     assert_eq!(checked, 19 * 13 * 8);
 }
 
+/// Returns a text with each character replaced, doubled or removed, and with each of the characters before, inside and after.
+fn mutants(text: &str) -> Vec<String> {
+    let mut mutants = Vec::new();
+    for at in 0..=text.len() {
+        let (head, tail) = text.split_at(at);
+        for more in ["a", "0", ".", "-", "@", "x.", "%", "/", "_"] {
+            mutants.push(format!("{head}{more}{tail}"));
+            mutants.push(format!("{head}{more}{}", tail.get(1..).unwrap_or_default()));
+        }
+        mutants.push(format!("{head}{}", tail.get(1..).unwrap_or_default()));
+    }
+    mutants
+}
+
+#[tokio::test]
+async fn refuses_mutants_of_hosts_origins_and_content_types() {
+    let address = serving(&server()).await;
+    let good = ["localhost", "127.0.0.1", "[::1]"];
+    let is_host = |host: &str| good.contains(&host);
+    let hosts = good.iter().flat_map(|good| mutants(good)).filter(|host| !is_host(host));
+    let origins = good
+        .iter()
+        .flat_map(|good| mutants(&format!("http://{good}")))
+        .filter(|origin| !origin.strip_prefix("http://").is_some_and(is_host));
+    let types = mutants("application/json").into_iter().filter(|kind| kind != "application/json");
+    let simple = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""];
+    let types = types.chain(simple.map(str::to_owned));
+    let request = |host: &str, origin: &str, kind: &str| {
+        ["POST /mcp HTTP/1.1", "accept: application/json, text/event-stream"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([format!("host: {host}"), format!("origin: {origin}"), format!("content-type: {kind}")])
+            .collect::<Vec<_>>()
+    };
+    let (origin, kind) = ("http://localhost", "application/json");
+    let heads = (hosts.map(|host| request(&host, origin, kind)))
+        .chain(origins.map(|origin| request("localhost", &origin, kind)))
+        .map(|head| (head, 403))
+        .chain(types.map(|kind| (request("localhost", origin, &kind), 415)))
+        .collect::<Vec<_>>();
+    assert!(heads.len() > 1_000, "{}", heads.len());
+    for (head, expected) in &heads {
+        let status = status(address, head, BEGIN).await;
+        assert!(status == *expected || status == 400, "{status}: {head:?}");
+    }
+    assert_eq!(status(address, &request("localhost", origin, kind), BEGIN).await, 200);
+}
+
 #[tokio::test]
 async fn refuses_repeated_or_conflicting_hosts_and_origins() {
     let address = serving(&server()).await;
