@@ -137,7 +137,7 @@ pub(crate) fn failure(id: &str, tool: &str, kind: &str, message: &str) -> ToolRe
         "ok": false,
         "error": {"type": kind, "message": message, "retryable": false, "partialSideEffects": false},
         "meta": {"tool": tool, "callId": id, "confirmation": {
-            "token": "canary", "summary": "canary", "expiresAt": "2000-01-01T00:00:00Z",
+            "token": "canary", "summary": "canary", "digest": "canary", "expiresAt": "2000-01-01T00:00:00Z",
         }},
     }))
     .expect("a response")

@@ -139,7 +139,8 @@ pub(crate) fn responses(ids: [&str; 5]) -> Vec<ToolResponse> {
     let error = json!({
         "type": "CONFLICT", "message": "the slot is taken", "retryable": false, "partialSideEffects": false,
     });
-    let confirmation = json!({"token": "canary", "summary": "canary", "expiresAt": "2000-01-01T00:00:00Z"});
+    let confirmation =
+        json!({"token": "canary", "summary": "canary", "digest": "canary", "expiresAt": "2000-01-01T00:00:00Z"});
     let envelopes = [
         json!({"ok": true, "data": {"sum": 3}, "intents": [], "meta": {}}),
         json!({"ok": false, "error": error, "meta": {"confirmation": confirmation}}),
