@@ -16,6 +16,8 @@ pub(crate) mod callback;
 pub mod http;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) mod model_access;
+#[cfg(any(feature = "mcp", feature = "metrics"))]
+pub(crate) mod quota;
 #[cfg(any(feature = "http", feature = "reqwest-middleware"))]
 pub(crate) mod request_span;
 #[cfg(any(feature = "http", feature = "oauth2"))]

@@ -1,22 +1,23 @@
 //! A server over HTTP whose clients can neither hold a connection without using it nor hold up its shutdown.
 //!
 //! hyper bounds the time for the head of a request, and closes connections on which no request follows. [`PacedStream`]
-//! closes those whose client does not read.
+//! closes those whose client does not read. Of the connections and of the bytes that wait for slow clients, each address has
+//! a share.
 
+use crate::transport::quota::{QuotaLimits, Share, network};
 use axum::extract::ConnectInfo;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::io::{self, IoSlice, Write};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tool_core::{CancellationToken, time};
@@ -32,13 +33,18 @@ pub(crate) struct HttpLimits {
     pub(crate) bytes_per_second: u32,
     /// The time for open connections after the shutdown has begun.
     pub(crate) grace: Duration,
-    pub(crate) connections: usize,
+    /// The connections of an address and of all.
+    pub(crate) connections: QuotaLimits,
+    /// The bytes of bodies that have not ended, and as many of answers that clients have not taken.
+    pub(crate) buffered: QuotaLimits,
 }
 
 impl Default for HttpLimits {
     fn default() -> Self {
         let (head, body, grace) = (Duration::from_secs(30), Duration::from_secs(20), Duration::from_secs(10));
-        Self { head, body, bytes_per_second: 1024, grace, connections: 10_000 }
+        let connections = QuotaLimits { all: 10_000, each: 2_500 };
+        let buffered = QuotaLimits { all: 256 << 20, each: 64 << 20 };
+        Self { head, body, bytes_per_second: 1024, grace, connections, buffered }
     }
 }
 
@@ -49,6 +55,10 @@ impl HttpLimits {
         Duration::from_millis(bytes.saturating_mul(1_000) / u64::from(self.bytes_per_second.max(1)))
     }
 }
+
+/// The answer to a connection that exceeds a limit.
+const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-type: text/plain\r\n\r\n\
+    too many connections of this address or of all are open; close some, or try again later";
 
 /// A server that is bound to an address, but does not serve yet.
 #[derive(Debug)]
@@ -74,17 +84,23 @@ impl BoundServer {
     /// Serves until the server is shut down, or the future is dropped. After a shutdown, open connections get some seconds
     /// to finish, and are closed then.
     pub async fn serve(self) -> io::Result<()> {
-        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let (open, buffered) = (Arc::default(), Arc::default());
         let mut connections = JoinSet::new();
         let stop = self.shutdown.clone();
         loop {
             let accepted = tokio::select! {
-                accepted = accept(&self.listener, &places) => accepted,
+                accepted = accept(&self.listener) => accepted,
                 Some(_) = connections.join_next() => continue,
                 () = stop.cancelled() => break,
             };
-            let (stream, peer, place) = accepted;
-            connections.spawn(self.connection(stream, peer, place));
+            let (stream, peer) = accepted;
+            let client = network(peer.ip());
+            let bytes = Share::new(&buffered, client, self.limits.buffered);
+            match Share::one(&open, client, self.limits.connections) {
+                Ok(place) => _ = connections.spawn(self.connection(stream, peer, (place, bytes))),
+                // The buffer of a new connection has room for the answer.
+                Err(_) => _ = stream.into_std().and_then(|mut stream| stream.write(REFUSAL)),
+            }
         }
         drop(self.listener);
         let finish = async { while connections.join_next().await.is_some() {} };
@@ -100,10 +116,10 @@ impl BoundServer {
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        place: OwnedSemaphorePermit,
+        (place, buffered): (Share<IpAddr>, Share<IpAddr>),
     ) -> impl Future<Output = ()> + Send + 'static {
         let service = TowerToHyperService::new(self.router.clone().layer(Extension(ConnectInfo(peer))));
-        let stream = PacedStream::new(stream, self.limits.clone());
+        let stream = PacedStream::new(stream, self.limits.clone(), buffered);
         let (head, stop) = (self.limits.head, self.shutdown.clone());
         async move {
             let _place = place;
@@ -124,18 +140,15 @@ impl BoundServer {
     }
 }
 
-/// Accepts a connection when a place is free.
-async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(places).acquire_owned().await else { continue };
         match listener.accept().await {
             Ok((stream, peer)) => {
                 // A head and its body are written one after the other, and the second would wait for the client.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "failed to set TCP_NODELAY");
                 }
-                return (stream, peer, place);
+                return (stream, peer);
             }
             Err(error) => {
                 // Too many open files, for example. Trying again at once would keep a core busy.
@@ -146,7 +159,7 @@ async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, 
     }
 }
 
-/// A stream that fails if the other side takes too few bytes of what is written.
+/// A stream that fails if the other side takes too few bytes of what is written, or if too many bytes wait for its address.
 struct PacedStream<S> {
     stream: S,
     limits: HttpLimits,
@@ -154,6 +167,8 @@ struct PacedStream<S> {
     waited: Duration,
     taken: usize,
     waiting: Option<Waiting>,
+    /// The bytes that wait for the client.
+    buffered: Share<IpAddr>,
 }
 
 struct Waiting {
@@ -162,21 +177,25 @@ struct Waiting {
 }
 
 impl<S> PacedStream<S> {
-    fn new(stream: S, limits: HttpLimits) -> Self {
-        Self { stream, limits, waited: Duration::ZERO, taken: 0, waiting: None }
+    fn new(stream: S, limits: HttpLimits, buffered: Share<IpAddr>) -> Self {
+        Self { stream, limits, waited: Duration::ZERO, taken: 0, waiting: None, buffered }
     }
 
-    /// Notes the outcome of a write. Fails if the client is too slow.
-    fn pace(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    /// Notes the outcome of a write of some bytes. Fails if the client is too slow.
+    fn pace(&mut self, cx: &mut Context<'_>, len: usize, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = written {
             if let Some(waiting) = self.waiting.take() {
                 self.waited += waiting.since.elapsed();
+                _ = self.buffered.resize(0);
             }
             self.taken += written.as_ref().copied().unwrap_or(0);
             if self.limits.time_for(self.taken) >= self.waited {
                 (self.waited, self.taken) = (Duration::ZERO, 0);
             }
             return Poll::Ready(written);
+        }
+        if self.buffered.resize(len).is_err() {
+            return Poll::Ready(Err(io::Error::other("too many bytes wait for the clients of this address")));
         }
         let left = self.limits.body.saturating_sub(self.waited);
         let waiting = self.waiting.get_or_insert_with(|| {
@@ -197,7 +216,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for PacedStream<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.pace(cx, written)
+        self.pace(cx, buf.len(), written)
     }
 
     fn poll_write_vectored(
@@ -206,7 +225,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.pace(cx, written)
+        self.pace(cx, bufs.iter().map(|buf| buf.len()).sum(), written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -228,6 +247,11 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::time::sleep;
 
+    fn paced<S>(stream: S) -> PacedStream<S> {
+        let buffered = Share::new(&Arc::default(), IpAddr::from([127, 0, 0, 1]), HttpLimits::default().buffered);
+        PacedStream::new(stream, HttpLimits::default(), buffered)
+    }
+
     /// Writes 100,000 bytes to a client that takes `rate` bytes a second.
     async fn written(rate: usize) -> io::Result<()> {
         let (ours, mut theirs) = duplex(64);
@@ -238,7 +262,7 @@ mod tests {
             }
             std::future::pending::<()>().await;
         });
-        PacedStream::new(ours, HttpLimits::default()).write_all(&vec![0; 100_000]).await
+        paced(ours).write_all(&vec![0; 100_000]).await
     }
 
     #[tokio::test(start_paused = true)]
@@ -256,10 +280,46 @@ mod tests {
     async fn pauses_without_anything_to_write_do_not_count() {
         let (ours, mut theirs) = duplex(64);
         tokio::spawn(async move { tokio::io::copy(&mut theirs, &mut tokio::io::sink()).await });
-        let mut stream = PacedStream::new(ours, HttpLimits::default());
+        let mut stream = paced(ours);
         for _ in 0..1_000 {
             stream.write_all(&[0; 100]).await.expect("the client reads");
             sleep(Duration::from_hours(1)).await;
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_has_a_share_of_the_waiting_bytes() {
+        let buffered = QuotaLimits { all: 100_000, each: 25_000 };
+        let (quota, limits) = (Arc::default(), HttpLimits::default());
+        let mut streams = Vec::new();
+        let mut waiting = async |address: [u8; 4]| {
+            // tokio lets a task wait that never does.
+            tokio::task::yield_now().await;
+            let (ours, theirs) = duplex(1);
+            let mut stream =
+                PacedStream::new(ours, limits.clone(), Share::new(&quota, IpAddr::from(address), buffered));
+            stream.write_all(b"x").await.expect("the buffer has room");
+            let waits = futures_util::poll!(pin!(stream.write(&[0; 100]))).is_pending();
+            streams.push((stream, theirs));
+            waits
+        };
+        let mut waited = [0, 0];
+        for _ in 0..1_300 {
+            waited[0] += usize::from(waiting([192, 0, 2, 1]).await);
+        }
+        for at in 0..1_000_u32 {
+            let [_, _, high, low] = at.to_be_bytes();
+            waited[1] += usize::from(waiting([10, 0, high, low]).await);
+        }
+        assert_eq!(waited, [250, 750]);
+        for (stream, theirs) in &mut streams {
+            theirs.read_exact(&mut [0]).await.expect("a byte");
+            _ = stream.write(b"x").await;
+            tokio::task::yield_now().await;
+        }
+        let (ours, _theirs) = duplex(1);
+        let mut late = PacedStream::new(ours, limits, Share::new(&quota, IpAddr::from([192, 0, 2, 1]), buffered));
+        late.write_all(b"x").await.expect("the buffer has room");
+        assert!(futures_util::poll!(pin!(late.write(&vec![0; 25_000]))).is_pending(), "the share is free again");
     }
 }

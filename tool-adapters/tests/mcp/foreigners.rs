@@ -85,14 +85,31 @@ async fn guessed_ids_answer_no_question() {
     let (mut events, id) = asked(&client).await;
     assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
     let guesses = answers(&id).into_iter().filter(|answer| answer["id"] != *id).collect::<Vec<_>>();
-    assert!(guesses.len() > 1_000, "{}", guesses.len());
-    for guess in guesses {
-        assert_eq!(client.post(&guess).await.status(), StatusCode::ACCEPTED);
+    let errors = guesses.iter().filter(|guess| guess.get("error").is_some()).count();
+    assert!(errors > 500 && guesses.len() == 2 * errors, "{errors} of {}", guesses.len());
+    for guess in &guesses {
+        assert_eq!(client.post(guess).await.status(), StatusCode::ACCEPTED);
     }
-    let decline = json!({"jsonrpc": "2.0", "id": id, "result": {"action": "decline"}});
-    client.post(&decline).await;
+    // The question is still open, so no guess was taken for the user's answer.
+    let accept = json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept", "content": {}}});
+    assert_eq!(client.post(&accept).await.status(), StatusCode::ACCEPTED);
     let answer = events.next().await.expect("an answer");
-    assert_eq!(answer["result"]["isError"], true, "no guess was taken for the user's answer: {answer}");
+    assert_eq!(answer["result"]["content"][0]["text"], "erased disk", "{answer}");
+    let refusals = [json!({"result": {"action": "decline"}}), json!({"error": {"code": -1, "message": "no"}})];
+    for mut refusal in refusals {
+        let (mut events, id) = asked(&client).await;
+        for guess in guesses.iter().filter(|guess| guess.get("result").is_some()) {
+            assert_eq!(client.post(guess).await.status(), StatusCode::ACCEPTED);
+        }
+        (refusal["jsonrpc"], refusal["id"]) = (json!("2.0"), json!(id));
+        assert_eq!(client.post(&refusal).await.status(), StatusCode::ACCEPTED);
+        let answer = events.next().await.expect("an answer");
+        assert_eq!(answer["result"]["isError"], true, "no guess approved the call: {answer}");
+        assert!(
+            answer["result"]["content"][0]["text"].as_str().is_some_and(|text| text.contains("refused")),
+            "{answer}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -125,19 +142,88 @@ async fn a_request_without_a_principal_is_refused() {
     let url = serve(&by_user(server())).await;
     let nameless = HttpClient::new(&url);
     let alice = nameless.with("x-user", "alice").initialize(&json!({})).await.expect("a session");
-    let mut session = nameless.clone();
-    if let Some(id) = alice.request(Method::GET).build().expect("a request").headers().get("mcp-session-id") {
-        session = session.with("mcp-session-id", id.to_str().expect("a text"));
-    }
-    for client in [&nameless, &session, &nameless.with("authorization", "Bearer x")] {
+    let session = nameless.with("mcp-session-id", &session_id(&alice));
+    let empty = nameless.with("x-user", "");
+    for client in [&nameless, &session, &nameless.with("authorization", "Bearer x"), &empty] {
         for method in [Method::GET, Method::DELETE, Method::POST, Method::PUT, Method::HEAD, Method::OPTIONS] {
             let answer = client.request(method.clone()).body("{").send().await.expect("an answer");
             assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{method}");
             assert_eq!(answer.headers()["www-authenticate"], "Bearer");
         }
     }
-    let open = serve(&by_user(server()).allow_anonymous(true)).await;
-    HttpClient::new(&open).initialize(&json!({})).await.expect("an anonymous session");
+    let open = HttpClient::new(&serve(&by_user(server()).allow_anonymous(true)).await);
+    let anonymous = open.initialize(&json!({})).await.expect("an anonymous session");
+    assert_eq!(anonymous.post(&list()).await.status(), StatusCode::OK);
+    for at in 0..1_000 {
+        let blank = open.with("x-user", &" ".repeat(at % 7)).with("authorization", &format!("Bearer {at}"));
+        let answer = blank.post(&list()).await;
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "an empty principal is not an anonymous client");
+        assert!(answer.text().await.expect("a text").contains("sign in"));
+    }
+}
+
+fn list() -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+}
+
+fn session_id(client: &HttpClient) -> String {
+    let request = client.request(Method::GET).build().expect("a request");
+    request.headers()["mcp-session-id"].to_str().expect("a text").to_owned()
+}
+
+/// Returns the status, the type and the text of an answer.
+async fn told(answer: reqwest::Response) -> (StatusCode, Option<String>, String) {
+    let kind = answer.headers().get("content-type").map(|kind| kind.to_str().expect("a text").to_owned());
+    (answer.status(), kind, answer.text().await.expect("a text"))
+}
+
+#[tokio::test]
+async fn absent_foreign_and_ended_sessions_look_alike() {
+    let url = serve(&by_user(server())).await;
+    let client = HttpClient::new(&url);
+    let alice = client.with("x-user", "alice").initialize(&json!({})).await.expect("a session");
+    let ended = client.with("x-user", "mallory").initialize(&json!({})).await.expect("a session");
+    assert_eq!(ended.request(Method::DELETE).send().await.expect("an answer").status(), StatusCode::ACCEPTED);
+    let absent = ["", "0", "x", "../mcp", "00000000-0000-4000-8000-000000000000"].map(str::to_owned);
+    let ids = [session_id(&alice), session_id(&ended)].into_iter().chain(absent).collect::<Vec<_>>();
+    let bodies = [erase(), list(), json!({"jsonrpc": "2.0", "id": 1, "result": {}}), json!([]), json!({"id": 1})];
+    let (mut answers, mut tried) = (HashSet::new(), 0);
+    for (at, id) in ids.iter().cycle().take(210).enumerate() {
+        let mallory = client.with("x-user", &format!("mallory {at}")).with("mcp-session-id", id);
+        let versions = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "1", "2025-11-26"];
+        let mallory = mallory.with("mcp-protocol-version", versions[at / ids.len() % versions.len()]);
+        for body in &bodies {
+            tried += 1;
+            answers.insert(told(mallory.post(body).await).await);
+        }
+        for method in [Method::GET, Method::DELETE, Method::PUT, Method::PATCH] {
+            tried += 1;
+            answers.insert(told(mallory.request(method).send().await.expect("an answer")).await);
+        }
+    }
+    assert_eq!((answers.len(), tried), (1, 1_890), "{answers:?}");
+    assert!(answers.iter().all(|(status, ..)| *status == StatusCode::NOT_FOUND), "{answers:?}");
+    assert_eq!(alice.post(&list()).await.status(), StatusCode::OK);
+    // In a revision without sessions, no id of a session has a meaning.
+    for id in &ids {
+        let mallory = client.with("x-user", "mallory").with("mcp-session-id", id);
+        let answer = mallory.call_stateless(1, "add", &json!({"a": 1, "b": 2}), json!({})).await;
+        assert_eq!(answer["result"]["content"][0]["text"], "3", "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn no_token_takes_the_session_of_a_principal() {
+    let url = serve(&by_user(server()).allow_anonymous(true)).await;
+    let (client, sum) = (HttpClient::new(&url), json!({"a": 1, "b": 2}));
+    for at in 0..1_000 {
+        let user = format!("user {at}");
+        let token = client.with("authorization", &format!("{} {user}", ["principal", "Bearer", "token"][at % 3]));
+        for client in [token, client.with("x-user", &user)] {
+            let answer = client.call_stateless(1, "add", &sum, json!({})).await;
+            assert_eq!(answer["result"]["content"][0]["text"], "3", "{answer}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -145,14 +231,12 @@ async fn a_session_belongs_to_the_token_that_opened_it() {
     let url = serve(&server()).await;
     let client = HttpClient::new(&url);
     let owner = client.with("authorization", "Bearer one").initialize(&json!({})).await.expect("a session");
-    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let list = list();
     for at in 0..1_000 {
         let foreigner = owner.with("authorization", &format!("Bearer one{at}"));
         assert_eq!(foreigner.post(&list).await.status(), StatusCode::NOT_FOUND);
     }
-    let mut without = client.with("mcp-protocol-version", "2025-11-25");
-    let id = owner.request(Method::GET).build().expect("a request").headers()["mcp-session-id"].clone();
-    without = without.with("mcp-session-id", id.to_str().expect("a text"));
+    let without = client.with("mcp-protocol-version", "2025-11-25").with("mcp-session-id", &session_id(&owner));
     assert_eq!(without.post(&list).await.status(), StatusCode::NOT_FOUND);
     assert_eq!(owner.post(&list).await.status(), StatusCode::OK);
 }
@@ -192,6 +276,51 @@ async fn budgets_of_a_client_hold_over_processes() {
         client.call_stateless(at, "look", &json!({"text": at.to_string()}), json!({})).await;
     }
     assert_eq!(runs.load(Ordering::Relaxed), 5, "the budget of a turn");
+}
+
+#[tokio::test]
+async fn a_process_that_ends_begins_no_turn() {
+    let (store, runs) = (Arc::default(), Arc::new(AtomicUsize::new(0)));
+    let bound = by_user(limited_process(&store, &runs)).bind(([127, 0, 0, 1], 0).into()).await.expect("an address");
+    let first = HttpClient::new(&bound.url().expect("an address"));
+    let serving = tokio::spawn(bound.serve());
+    let second = HttpClient::new(&serve(&by_user(limited_process(&store, &runs))).await);
+    let users = (0..200).map(|at| format!("user {at}")).collect::<Vec<_>>();
+    let spend = async |client: &HttpClient, tag: &str| {
+        for (user, at) in users.iter().flat_map(|user| (0..5).map(move |at| (user, at))) {
+            client
+                .with("x-user", user)
+                .call_stateless(at, "look", &json!({"text": format!("{tag} {at}")}), json!({}))
+                .await;
+        }
+        runs.swap(0, Ordering::Relaxed)
+    };
+    assert_eq!(spend(&first, "first").await, 1_000, "the budget of each user's turn");
+    serving.abort();
+    assert!(serving.await.is_err_and(|error| error.is_cancelled()));
+    assert_eq!(spend(&second, "second").await, 0, "each user is in the same turn");
+}
+
+#[tokio::test]
+async fn changed_tokens_open_no_further_sessions() {
+    let (server, runs) = limited();
+    let client = HttpClient::new(&serve(&server.max_sessions_per_client(10)).await);
+    let mut refused = 0;
+    for at in 0..1_000 {
+        let client = client.with("authorization", &format!("Bearer {at}"));
+        let answer = client.call_stateless(at, "look", &json!({"text": at.to_string()}), json!({})).await;
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        refused += usize::from(message.contains("not signed in at its address, have 10 sessions open"));
+    }
+    assert_eq!((refused, runs.load(Ordering::Relaxed)), (990, 10));
+    let answer = client.with("authorization", "Bearer x").initialize(&json!({})).await.err().expect("a refusal");
+    assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS);
+    for at in 0..1_000 {
+        // Those of another spelling, and those that have a session, belong to the ten.
+        let client = client.with("authorization", &format!("bearer  {}", at % 10));
+        client.call_stateless(at, "look", &json!({"text": (at + 1_000).to_string()}), json!({})).await;
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 50, "the budgets of ten turns");
 }
 
 #[tokio::test]
@@ -244,6 +373,38 @@ async fn foreigners_cannot_use_a_request_state() {
     }
     let answer = alice.call_stateless(2, "erase", &what, accept).await;
     assert_eq!(answer["result"]["content"][0]["text"], "erased disk", "{answer}");
+}
+
+#[tokio::test]
+async fn anonymous_clients_redeem_no_state_of_each_other() {
+    let client = HttpClient::new(&serve(&server()).await);
+    let (what, accept) = (json!({"what": "disk"}), json!({"confirm": {"action": "accept"}}));
+    let ask = async || {
+        let asked = client.call_stateless(1, "erase", &what, json!({})).await;
+        asked["result"]["requestState"].as_str().expect("a state").to_owned()
+    };
+    // The clients share a session. Each has a call that waits.
+    let (mallory, alice) = (ask().await, ask().await);
+    let alias = ..=alice.rfind('-').expect("a digest");
+    let mutants = alice[alias].char_indices().flat_map(|(at, right)| {
+        let others = "0123456789abcdef-.".chars().filter(move |other| *other != right).take(12);
+        others.map(move |other| (at, other))
+    });
+    let mutants = mutants.map(|(at, other)| format!("{}{other}{}", &alice[..at], &alice[at + 1..]));
+    let cuts = (0..alice[alias].len()).map(|at| alice[..at].to_owned());
+    let spliced = (8..alice[alias].len() - 8).map(|at| format!("{}{}", &mallory[..at], &alice[at..]));
+    let guesses = mutants.chain(cuts).chain(spliced).collect::<Vec<_>>();
+    assert!(guesses.len() > 1_000, "{}", guesses.len());
+    for (at, guess) in (0..).zip(&guesses) {
+        let more = json!({"requestState": guess, "inputResponses": accept});
+        let answer = client.call_stateless(at, "erase", &what, more).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    let more = json!({"requestState": alice, "inputResponses": accept});
+    let answer = client.call_stateless(1, "erase", &what, more.clone()).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "erased disk", "{answer}");
+    let again = client.call_stateless(1, "erase", &what, more).await;
+    assert_eq!(again["error"]["code"], -32602, "{again}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,7 @@
 //! Clients that open more than they use, and clients that neither send nor read.
 
 use super::http::{HttpClient, by_user, serve};
-use super::support::{server, stateless};
+use super::support::{server, stateless, until};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use reqwest::Method;
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tower::ServiceExt;
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -105,9 +105,9 @@ fn request(body: &str) -> String {
     format!("{head}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
-/// Sends the beginnings of requests, and returns how many of their connections the server closes. From here on, the clock
-/// moves whenever all tasks wait.
-async fn closed(url: &str, beginnings: impl Iterator<Item = Vec<u8>>) -> usize {
+/// Sends the beginnings of requests, and returns the answers of those whose connections the server closes, with the time
+/// after which it did. The clock moves whenever all tasks wait.
+async fn closed(url: &str, beginnings: impl Iterator<Item = Vec<u8>>) -> Vec<(String, Duration)> {
     let mut streams = Vec::new();
     for beginning in beginnings {
         let mut stream = connect(url).await;
@@ -115,16 +115,17 @@ async fn closed(url: &str, beginnings: impl Iterator<Item = Vec<u8>>) -> usize {
         streams.push(stream);
     }
     tokio::time::pause();
+    let began = Instant::now();
     let mut reading = JoinSet::new();
     for mut stream in streams {
         reading.spawn(async move {
             let mut answer = Vec::new();
-            // A connection that is closed with unread bytes is reset.
-            _ = stream.read_to_end(&mut answer).await;
-            assert!(!answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+            let read = timeout(Duration::from_hours(1), stream.read_to_end(&mut answer)).await.ok()?;
+            read.expect("the connection is not reset, as all bytes were read");
+            Some((String::from_utf8(answer).expect("a text"), began.elapsed()))
         });
     }
-    let closed = reading.join_all().await.len();
+    let closed = reading.join_all().await.into_iter().flatten().collect();
     tokio::time::resume();
     closed
 }
@@ -134,13 +135,51 @@ async fn heads_and_bodies_that_never_end_are_closed() {
     let url = serve(&server()).await;
     let text = format!("[{}]", " ".repeat(2_000));
     let whole = request(&text);
-    let cuts = (0..1_200).map(|at| at * (whole.len() - 1) / 1_200).collect::<Vec<_>>();
-    let mut count = 0;
-    for cuts in cuts.chunks(200) {
-        count += closed(&url, cuts.iter().map(|at| whole.as_bytes()[..*at].to_vec())).await;
+    let body = whole.len() - text.len();
+    let (heads, bodies) = ((0..600).map(|at| at * body / 600), (0..600).map(|at| body + at * (text.len() - 1) / 600));
+    for (cuts, status, limit) in [(heads.collect::<Vec<_>>(), "", 30), (bodies.collect(), "HTTP/1.1 408", 20)] {
+        let (mut closings, limit) = (Vec::new(), Duration::from_secs(limit));
+        for cuts in cuts.chunks(200) {
+            closings.extend(closed(&url, cuts.iter().map(|at| whole.as_bytes()[..*at].to_vec())).await);
+        }
+        assert_eq!(closings.len(), 600, "{status}");
+        for (answer, after) in closings {
+            assert_eq!(answer.get(..12).unwrap_or_default(), status, "{answer}");
+            let longest = limit + Duration::from_secs(3);
+            assert!(after >= limit.saturating_sub(Duration::from_secs(1)) && after <= longest, "{after:?}");
+        }
     }
-    assert_eq!(count, 1_200);
     HttpClient::new(&url).initialize(&json!({})).await.expect("others are served");
+}
+
+#[tokio::test]
+async fn an_address_has_a_share_of_the_connections() {
+    let url = serve(&server().max_connections_per_address(20)).await;
+    let (mut open, mut refused) = (Vec::new(), 0);
+    for _ in 0..1_020 {
+        let mut stream = connect(&url).await;
+        if open.len() < 20 {
+            stream.write_all(request(LIST).as_bytes()).await.expect("the server reads");
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer).await.expect("an answer");
+            assert_eq!(&answer, b"HTTP/1.1 400");
+            open.push(stream);
+            continue;
+        }
+        let mut answer = String::new();
+        let read = timeout(Duration::from_mins(1), stream.read_to_string(&mut answer)).await;
+        read.expect("the connection is closed").expect("an answer");
+        refused += usize::from(answer.starts_with("HTTP/1.1 503") && answer.contains("too many connections"));
+    }
+    assert_eq!((open.len(), refused), (20, 1_000));
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind(([127, 0, 0, 2], 0).into()).expect("another address");
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp").parse().expect("an address");
+    let mut other = socket.connect(address).await.expect("the server listens");
+    other.write_all(request(LIST).as_bytes()).await.expect("the server reads");
+    other.read_exact(&mut [0; 12]).await.expect("another address is served");
+    drop(open);
+    until(async || HttpClient::new(&url).initialize(&json!({})).await.is_ok()).await;
 }
 
 #[tokio::test]
@@ -158,6 +197,7 @@ async fn readers_that_never_read_are_closed() {
         sent += 1;
         assert!(sent < 1_000_000, "the server answers a client that does not read");
     }
+    assert!(sent > 100, "the server closed the connection before its buffers were full: {sent}");
     tokio::time::resume();
     assert_eq!(client.post(&serde_json::from_str(LIST).expect("JSON")).await.status(), StatusCode::OK);
 }

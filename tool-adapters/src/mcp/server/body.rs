@@ -1,5 +1,7 @@
 //! Bodies of requests, which have to arrive at a number of bytes a second.
 
+use crate::mcp::server::client::Identity;
+use crate::transport::quota::Share;
 use crate::transport::serve::HttpLimits;
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
@@ -15,6 +17,8 @@ pub(crate) enum BodyError {
     TooLong(usize),
     #[error("the body did not arrive in time; send it at {0} bytes a second or more")]
     TooSlow(u32),
+    #[error("too many bytes of unanswered requests wait in the server; send this one again later")]
+    Full,
     #[error("the body ended early")]
     Broken,
 }
@@ -24,19 +28,25 @@ impl IntoResponse for BodyError {
         let status = match self {
             Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Full => StatusCode::SERVICE_UNAVAILABLE,
             Self::Broken => StatusCode::BAD_REQUEST,
         };
         (status, [(header::CONNECTION, "close")], self.to_string()).into_response()
     }
 }
 
-/// Reads a body of up to `max` bytes.
-pub(crate) async fn read_body(body: Body, max: usize, limits: &HttpLimits) -> Result<Bytes, BodyError> {
+/// Reads a body of up to `max` bytes, which count as buffered until the share is dropped.
+pub(crate) async fn read_body(
+    body: Body,
+    max: usize,
+    (limits, buffered): (&HttpLimits, &mut Share<Identity>),
+) -> Result<Bytes, BodyError> {
     let (began, mut read, mut chunks) = (Instant::now(), Vec::new(), body.into_data_stream());
     loop {
         let deadline = time::after(began, limits.body.saturating_add(limits.time_for(read.len())));
         match timeout_at(deadline, chunks.next()).await {
             Ok(Some(Ok(chunk))) if read.len() + chunk.len() > max => return Err(BodyError::TooLong(max)),
+            Ok(Some(Ok(chunk))) if buffered.resize(read.len() + chunk.len()).is_err() => return Err(BodyError::Full),
             Ok(Some(Ok(chunk))) => read.extend_from_slice(&chunk),
             Ok(Some(Err(_))) => return Err(BodyError::Broken),
             Ok(None) => return Ok(read.into()),
@@ -48,9 +58,15 @@ pub(crate) async fn read_body(body: Body, max: usize, limits: &HttpLimits) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::quota::QuotaLimits;
     use std::io;
+    use std::sync::Arc;
     use std::time::Duration;
     use tokio::time::sleep;
+
+    fn share() -> Share<Identity> {
+        Share::new(&Arc::default(), Identity::Peer(None), HttpLimits::default().buffered)
+    }
 
     /// Returns a body of this many bytes, of which each second brings `rate`.
     fn dripping(bytes: usize, rate: usize) -> Body {
@@ -68,7 +84,7 @@ mod tests {
     async fn bodies_below_the_lowest_rate_are_refused() {
         let (limits, began, mut refused) = (HttpLimits::default(), Instant::now(), 0);
         for rate in 1..=1_000 {
-            let read = read_body(dripping(1 << 20, rate), 4 << 20, &limits).await;
+            let read = read_body(dripping(1 << 20, rate), 4 << 20, (&limits, &mut share())).await;
             refused += usize::from(read == Err(BodyError::TooSlow(1024)));
         }
         assert_eq!(refused, 1_000);
@@ -80,10 +96,31 @@ mod tests {
     async fn bodies_at_the_lowest_rate_are_read() {
         let limits = HttpLimits::default();
         for rate in [1024, 1100, 4096, 1 << 20] {
-            let read = read_body(dripping(300_000, rate), 300_000, &limits).await.expect("a body");
+            let read = read_body(dripping(300_000, rate), 300_000, (&limits, &mut share())).await.expect("a body");
             assert_eq!(read.len(), 300_000);
         }
-        let endless = read_body(dripping(usize::MAX / 2, 4096), 300_000, &limits).await;
+        let endless = read_body(dripping(usize::MAX / 2, 4096), 300_000, (&limits, &mut share())).await;
         assert_eq!(endless, Err(BodyError::TooLong(300_000)));
+    }
+
+    #[tokio::test]
+    async fn an_address_has_a_share_of_the_bytes_of_bodies() {
+        let buffered = QuotaLimits { all: 100_000, each: 25_000 };
+        let (quota, limits) = (Arc::default(), HttpLimits::default());
+        let (mut kept, mut read) = (Vec::new(), [0, 0]);
+        for at in 0..2_500_u32 {
+            // The first half of the bodies comes from one address.
+            let address = if at < 1_250 { [192, 0, 2, 1] } else { at.to_be_bytes() };
+            let mut share = Share::new(&quota, Identity::Peer(Some(address.into())), buffered);
+            match read_body(Body::from(vec![b'x'; 100]), 1_000, (&limits, &mut share)).await {
+                Ok(_) => read[usize::from(at >= 1_250)] += 1,
+                Err(error) => assert_eq!(error, BodyError::Full),
+            }
+            kept.push(share);
+        }
+        assert_eq!(read, [250, 750]);
+        drop(kept);
+        let mut share = Share::new(&quota, Identity::Peer(Some([192, 0, 2, 1].into())), buffered);
+        assert!(read_body(Body::from(vec![b'x'; 25_000]), 25_000, (&limits, &mut share)).await.is_ok());
     }
 }

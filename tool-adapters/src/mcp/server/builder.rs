@@ -44,8 +44,8 @@ pub struct Server {
 impl Server {
     /// Creates a server of a runtime's tools, under the runtime's policy for text.
     pub fn new(runtime: Runtime) -> Self {
-        let (settings, open) = (Settings::default(), Arc::default());
-        Self { state: ServerState { settings, runtime, open } }
+        let (settings, open, bodies) = (Settings::default(), Arc::default(), Arc::default());
+        Self { state: ServerState { settings, runtime, open, bodies } }
     }
 
     /// Creates a server of these tools, under [`Server::policy`].
@@ -105,10 +105,19 @@ impl Server {
         self.with(|settings| settings.max_sessions.all = sessions)
     }
 
-    /// Sets the maximum number of sessions that one client has open over HTTP at once. A client is a principal, or else a
-    /// bearer token, or else the address of the peer. Defaults to 1,024.
+    /// Sets the maximum number of sessions that one client has open over HTTP at once. A client is a principal, or else the
+    /// server's bearer token, or else the address of the peer: a token that the server has not checked does not count, as the
+    /// client could send another one each time. Behind a proxy, all clients without a principal have the proxy's address.
+    /// Defaults to 1,024.
     pub fn max_sessions_per_client(self, sessions: usize) -> Self {
-        self.with(|settings| settings.max_sessions.per_client = sessions)
+        self.with(|settings| settings.max_sessions.each = sessions)
+    }
+
+    /// Sets the maximum number of connections that one address has open, if [`bind`](Self::bind) accepted them. Further ones
+    /// are answered 503. Behind a proxy, all clients have the proxy's address: set it to 10,000, which is the limit of all.
+    /// Defaults to 2,500.
+    pub fn max_connections_per_address(self, connections: usize) -> Self {
+        self.with(|settings| settings.limits.connections.each = connections)
     }
 
     /// Sets the bytes that a client over HTTP has to send or take each second, after 20 s. A body that arrives too slowly

@@ -1,168 +1,189 @@
-//! The identity of the client of an HTTP request, and the number of sessions that each client has open.
+//! The identity of the client of an HTTP request.
 
+use crate::transport::access::AccessRules;
+use crate::transport::quota::network;
 use axum::extract::ConnectInfo;
 use axum::http::header;
 use axum::http::request::Parts;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tool_core::text::hex;
 
-/// A client as the server knows it. Budgets without a session and caps on sessions are held for each.
+/// A client as the server knows it, and the network of the peer that sent its request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Client {
+    pub(crate) identity: Identity,
+    pub(crate) peer: Option<IpAddr>,
+}
+
+/// The part of a client by which requests belong together. Budgets without a session are held for each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Client {
+pub(crate) enum Identity {
     /// The authenticated principal.
     Principal(Arc<str>),
-    /// The hash of the `Authorization` header.
+    /// The hash of a token that the server has checked.
     Token([u8; 32]),
-    /// The address of the peer. For IPv6 its network, as one machine has all addresses of a network.
-    Address(IpAddr),
-    Unknown,
+    /// The hash of a token that the server has not checked. The client may send another one at any time.
+    Claimed([u8; 32]),
+    /// The network of the peer, of a client that sends no token.
+    Peer(Option<IpAddr>),
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self::Peer(None)
+    }
 }
 
 /// Returns the principal of a request.
 pub(crate) type FindPrincipal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 impl Client {
-    /// Identifies the client of a request. Returns `None` if the request has to be refused, because it has no principal.
-    pub(crate) fn of(parts: &Parts, find_principal: Option<&FindPrincipal>, allow_anonymous: bool) -> Option<Self> {
-        if let Some(find) = find_principal {
-            match find(parts) {
-                Some(principal) => return Some(Self::Principal(principal.into())),
-                None if !allow_anonymous => return None,
-                None => {}
+    /// Identifies the client of a request. Returns `None` if the request has to be refused, because it has no principal or an
+    /// empty one.
+    pub(crate) fn of(parts: &Parts, find_principal: Option<&FindPrincipal>, access: &AccessRules) -> Option<Self> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| network(info.0.ip()));
+        let identity = match find_principal.map(|find| find(parts)) {
+            Some(Some(principal)) if principal.trim().is_empty() => {
+                tracing::warn!("refused a request, as its principal is an empty text");
+                return None;
             }
-        }
-        let token = parts.headers.get(header::AUTHORIZATION).map(|token| Sha256::digest(token).into());
-        let address = || parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| network(info.0.ip()));
-        Some(token.map(Self::Token).or_else(|| address().map(Self::Address)).unwrap_or(Self::Unknown))
+            Some(Some(principal)) => Identity::Principal(principal.into()),
+            Some(None) if !access.allow_anonymous => return None,
+            _ => match parts.headers.get(header::AUTHORIZATION) {
+                Some(token) if access.token.is_some() => Identity::Token(hash_token(token.as_bytes())),
+                Some(token) => Identity::Claimed(hash_token(token.as_bytes())),
+                None => Identity::Peer(peer),
+            },
+        };
+        Some(Self { identity, peer })
     }
 
     pub(crate) fn principal(&self) -> Option<&str> {
-        match self {
-            Self::Principal(principal) => Some(principal),
+        match &self.identity {
+            Identity::Principal(principal) => Some(principal),
             _ => None,
+        }
+    }
+
+    /// Returns the identity whose sessions are counted together with this client's. A token that the server has not checked
+    /// costs nothing to change, so its sessions count as those of the peer.
+    pub(crate) fn counted_as(&self) -> Identity {
+        match &self.identity {
+            Identity::Claimed(_) => Identity::Peer(self.peer),
+            identity => identity.clone(),
         }
     }
 
     /// Returns the id of the session that all requests of the client share, in every process. Returns `None` for a client that
     /// is not identified.
     pub(crate) fn session_id(&self) -> Option<String> {
-        let digest = match self {
-            Self::Principal(principal) => Sha256::digest(format!("principal {principal}")).into(),
-            Self::Token(digest) => *digest,
-            Self::Address(_) | Self::Unknown => return None,
+        // The kind and its terminator keep a principal and a token of one text apart.
+        let (kind, digest) = match &self.identity {
+            Identity::Principal(principal) => ("principal", Sha256::digest(format!("principal\0{principal}")).into()),
+            Identity::Token(digest) | Identity::Claimed(digest) => ("token", *digest),
+            Identity::Peer(_) => return None,
         };
-        Some(format!("mcp-client-{}", hex(&digest)))
+        Some(format!("mcp-{kind}-{}", hex(&digest)))
     }
 
     /// Returns true if a session that `opener` opened belongs to this client. An address proves nothing, as proxies
     /// share and change it, so a session without a principal and a token belongs to every client that has its id and
     /// sends neither.
     pub(crate) fn owns(&self, opener: &Self) -> bool {
-        let is_unproven = |client: &Self| matches!(client, Self::Address(_) | Self::Unknown);
-        self == opener || (is_unproven(self) && is_unproven(opener))
+        let is_unproven = |client: &Self| matches!(client.identity, Identity::Peer(_));
+        self.identity == opener.identity || (is_unproven(self) && is_unproven(opener))
     }
 }
 
-/// Returns an address, or the first half of an IPv6 address.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-        address @ IpAddr::V4(_) => address,
-    }
-}
-
-/// Counts the open sessions of each client and of all.
-#[derive(Debug, Default)]
-pub(crate) struct OpenSessions(Mutex<SessionCounts>);
-
-#[derive(Debug, Default)]
-struct SessionCounts {
-    all: usize,
-    clients: HashMap<Client, usize>,
-}
-
-/// The maximum number of open sessions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MaxSessions {
-    pub(crate) all: usize,
-    pub(crate) per_client: usize,
-}
-
-/// The maximum number that one more session would exceed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SessionLimit {
-    Client(usize),
-    All(usize),
-}
-
-/// Counts a session as open until it is dropped.
-#[derive(Debug)]
-pub(crate) struct SessionSlot {
-    sessions: Arc<OpenSessions>,
-    pub(crate) client: Client,
-}
-
-impl OpenSessions {
-    /// Counts one more session of a client. Refuses it at a limit. Open sessions are never closed to make room.
-    pub(crate) fn acquire(self: &Arc<Self>, client: &Client, max: MaxSessions) -> Result<SessionSlot, SessionLimit> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if counts.all >= max.all {
-            return Err(SessionLimit::All(max.all));
-        }
-        if counts.clients.get(client).copied().unwrap_or(0) >= max.per_client {
-            return Err(SessionLimit::Client(max.per_client));
-        }
-        counts.all += 1;
-        *counts.clients.entry(client.clone()).or_default() += 1;
-        Ok(SessionSlot { sessions: Arc::clone(self), client: client.clone() })
-    }
-}
-
-impl Drop for SessionSlot {
-    fn drop(&mut self) {
-        let mut counts = self.sessions.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.all -= 1;
-        if let Some(open) = counts.clients.get_mut(&self.client) {
-            *open -= 1;
-            if *open == 0 {
-                counts.clients.remove(&self.client);
-            }
-        }
-    }
+/// Returns the hash of the credentials in an `Authorization` header. The case of the scheme and the blanks around the
+/// credentials do not count.
+fn hash_token(header: &[u8]) -> [u8; 32] {
+    let header = header.trim_ascii();
+    let (scheme, token) = header.split_at(header.iter().position(u8::is_ascii_whitespace).unwrap_or(header.len()));
+    let hash = Sha256::new_with_prefix(b"token\0").chain_update(scheme.to_ascii_lowercase()).chain_update(b"\0");
+    hash.chain_update(token.trim_ascii_start()).finalize().into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::Request;
+    use crate::transport::bearer::BearerToken;
+    use axum::http::{HeaderValue, Request};
+    use std::collections::HashSet;
 
-    #[test]
-    fn counts_one_client_for_a_network_of_ipv6() {
-        let client = |address: &str| {
-            let mut parts = Request::new(()).into_parts().0;
-            let peer = SocketAddr::new(address.parse().expect("an address"), 1);
-            parts.extensions.insert(ConnectInfo(peer));
-            Client::of(&parts, None, false).expect("a client")
-        };
-        assert_eq!(client("2001:db8::1"), client("2001:db8::ffff:2"));
-        assert_eq!(client("::ffff:192.0.2.1"), client("192.0.2.1"));
-        assert_ne!(client("2001:db8::1"), client("2001:db8:0:1::1"));
-        assert_ne!(client("192.0.2.1"), client("192.0.2.2"));
+    fn request(authorization: &[u8]) -> Parts {
+        let mut parts = Request::new(()).into_parts().0;
+        parts.headers.insert(header::AUTHORIZATION, HeaderValue::from_bytes(authorization).expect("a header"));
+        parts
+    }
+
+    fn by_token(authorization: &[u8]) -> Client {
+        Client::of(&request(authorization), None, &AccessRules::default()).expect("a client")
+    }
+
+    fn by_principal(principal: &str) -> Client {
+        let (parts, principal) = (Request::new(()).into_parts().0, principal.to_owned());
+        Client::of(&parts, Some(&move |_| Some(principal.clone())), &AccessRules::default()).expect("a client")
     }
 
     #[test]
-    fn frees_the_place_of_a_dropped_session() {
-        let max = MaxSessions { all: 3, per_client: 2 };
-        let (open, one) = (Arc::new(OpenSessions::default()), Client::Principal("one".into()));
-        let first = open.acquire(&one, max).expect("a place");
-        let _second = open.acquire(&one, max).expect("a place");
-        assert_eq!(open.acquire(&one, max).err(), Some(SessionLimit::Client(2)));
-        let _third = open.acquire(&Client::Unknown, max).expect("a place of another client");
-        assert_eq!(open.acquire(&Client::Token([0; 32]), max).err(), Some(SessionLimit::All(3)));
-        drop(first);
-        open.acquire(&one, max).expect("the place is free");
+    fn no_token_has_the_session_of_a_principal() {
+        let (mut ids, mut texts) = (HashSet::new(), HashSet::new());
+        for at in 0..1_000 {
+            let name = format!("alice {at}");
+            let digest = by_principal(&name).session_id().expect("an id");
+            let forms = ["", "Bearer ", "principal ", "token ", "mcp-principal-", "mcp-client-"];
+            texts.extend(forms.map(|form| format!("{form}{name}")));
+            texts.extend([digest.replace("mcp-principal-", ""), digest]);
+        }
+        for text in &texts {
+            assert!(ids.insert(by_principal(text).session_id().expect("an id")), "{text}");
+            assert!(ids.insert(by_token(text.as_bytes()).session_id().expect("an id")), "{text}");
+        }
+        assert_eq!(ids.len(), 16_000);
+    }
+
+    #[test]
+    fn spellings_of_a_token_are_one_client() {
+        let (token, mut tried) = (by_token(b"Bearer x-1"), 0);
+        for case in 0..64 {
+            let letter = |(at, letter): (usize, char)| {
+                if case >> at & 1 == 1 { letter.to_ascii_uppercase() } else { letter }
+            };
+            let scheme = "bearer".chars().enumerate().map(letter).collect::<String>();
+            for (before, between, after) in (0..64).map(|blanks| (blanks & 3, 1 + (blanks >> 2 & 3), blanks >> 4)) {
+                let [before, between, after] = [before, between, after].map(|blanks| " ".repeat(blanks));
+                let spelled = by_token(format!("{before}{scheme}{between}x-1{after}").as_bytes());
+                assert_eq!(spelled.session_id(), token.session_id());
+                assert!(spelled.owns(&token));
+                tried += 1;
+            }
+        }
+        assert_eq!(tried, 4_096);
+        for other in ["Bearer X-1", "Basic x-1", "Bearer x -1", "Bearerx-1", "x-1", "Bearer"] {
+            assert!(!by_token(other.as_bytes()).owns(&token), "{other}");
+        }
+    }
+
+    #[test]
+    fn changed_tokens_count_as_one_client() {
+        let counted = (0..1_000).map(|at| by_token(format!("Bearer {at}").as_bytes()).counted_as());
+        assert_eq!(counted.collect::<HashSet<_>>(), HashSet::from([Identity::Peer(None)]));
+        let access = AccessRules { token: Some(BearerToken::new("0123456789abcdef")), ..AccessRules::default() };
+        let checked = Client::of(&request(b"Bearer 0123456789abcdef"), None, &access).expect("a client");
+        assert!(matches!(checked.counted_as(), Identity::Token(_)), "the server knows the token");
+    }
+
+    #[test]
+    fn an_empty_principal_is_refused() {
+        let parts = request(b"Bearer x");
+        let refused = (0..1_000).filter(|blanks| {
+            let principal = [" ", "\t", "\n", "\u{a0}"][blanks % 4].repeat(blanks / 4);
+            let access = AccessRules { allow_anonymous: blanks % 2 == 0, ..AccessRules::default() };
+            Client::of(&parts, Some(&move |_| Some(principal.clone())), &access).is_none()
+        });
+        assert_eq!(refused.count(), 1_000);
     }
 }

@@ -1,9 +1,8 @@
 //! The handler of one connection.
 
 use crate::mcp::server::session::{
-    ClientSession, McpResult, RunningCall, ServerContext, ServerState, client, http_parts, is_stateless,
+    ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
 };
-use crate::mcp::server::shared::SharedSessions;
 use crate::mcp::server::{confirm, strict, tools};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,

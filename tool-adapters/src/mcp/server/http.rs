@@ -1,12 +1,12 @@
 //! The transport over streamable HTTP: its router, the check of each request, and the sessions of rmcp.
 
 use crate::mcp::server::body::read_body;
-use crate::mcp::server::client::{Client, SessionLimit, SessionSlot};
+use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::request_ids::RandomIds;
-use crate::mcp::server::session::{ServerState, Settings};
-use crate::mcp::server::shared::SharedSessions;
+use crate::mcp::server::session::{ServerState, Settings, SharedSessions, too_many_sessions};
 use crate::mcp::server::strict;
+use crate::transport::quota::{QuotaExceeded, Share};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -15,7 +15,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, LocalSessionWorker, SessionConfig,
@@ -54,11 +54,16 @@ struct Gate {
 async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let settings = &gate.state.settings;
     let (mut parts, body) = request.into_parts();
-    let Some(client) = Client::of(&parts, settings.find_principal.as_deref(), settings.access.allow_anonymous) else {
+    let Some(client) = Client::of(&parts, settings.find_principal.as_deref(), &settings.access) else {
         let scheme = [(header::WWW_AUTHENTICATE, "Bearer")];
-        return (StatusCode::UNAUTHORIZED, scheme, "Unauthorized: sign in and repeat the request").into_response();
+        let message = "Unauthorized: the request has no principal; sign in and repeat it";
+        return (StatusCode::UNAUTHORIZED, scheme, message).into_response();
     };
+    if is_without_sessions(&parts.headers) {
+        parts.headers.remove(SESSION_HEADER);
+    }
     if !gate.sessions.are_open_to(&client, &parts.headers) {
+        // One answer for sessions that do not exist, have ended, or belong to another client.
         let message = "Not Found: this client has no such session; open one with `initialize`";
         return (StatusCode::NOT_FOUND, message).into_response();
     }
@@ -66,7 +71,8 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
     if parts.method != Method::POST {
         return next.run(Request::from_parts(parts, body)).await;
     }
-    let bytes = match read_body(body, settings.max_message, &settings.limits).await {
+    let mut buffered = Share::new(&gate.state.bodies, Identity::Peer(client.peer), settings.limits.buffered);
+    let bytes = match read_body(body, settings.max_message, (&settings.limits, &mut buffered)).await {
         Ok(bytes) => bytes,
         Err(refused) => return refused.into_response(),
     };
@@ -82,14 +88,20 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
     let request = Request::from_parts(parts, Body::from(bytes));
     match initialize_id(&message).filter(|_| is_first) {
         None => next.run(request).await,
-        Some(id) => match gate.state.open.acquire(&client, settings.max_sessions) {
-            Ok(slot) => SLOT.scope(Cell::new(Some(slot)), next.run(request)).await,
-            Err(limit) => too_many_sessions(limit, id),
+        Some(id) => match Share::one(&gate.state.open, client.counted_as(), settings.max_sessions) {
+            Ok(slot) => SLOT.scope(Cell::new(Some((client, slot))), next.run(request)).await,
+            Err(limit) => refuse_session(limit, id),
         },
     }
 }
 
 const SESSION_HEADER: &str = "mcp-session-id";
+
+/// Returns true if the request speaks a revision without sessions, where the header of a session has no meaning.
+fn is_without_sessions(headers: &HeaderMap) -> bool {
+    let version = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+}
 
 fn initialize_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     match message {
@@ -100,42 +112,27 @@ fn initialize_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     }
 }
 
-fn too_many_sessions(limit: SessionLimit, id: RequestId) -> Response {
-    tracing::warn!(?limit, "refused to open an MCP session");
-    let (status, error) = (limit.status(), limit.error());
-    let answer = ServerJsonRpcMessage::error(error, Some(id));
+fn refuse_session(limit: QuotaExceeded, id: RequestId) -> Response {
+    let status = match limit {
+        QuotaExceeded::Each(_) => StatusCode::TOO_MANY_REQUESTS,
+        QuotaExceeded::All(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let answer = ServerJsonRpcMessage::error(too_many_sessions(limit), Some(id));
     (status, axum::Json(answer)).into_response()
 }
 
-impl SessionLimit {
-    fn status(self) -> StatusCode {
-        match self {
-            Self::Client(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::All(_) => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
-
-    /// Returns the answer to the request that would open a session.
-    pub(crate) fn error(self) -> ErrorData {
-        ErrorData::invalid_request(
-            match self {
-                Self::Client(max) => format!("this client has {max} sessions open; end one of them first"),
-                Self::All(max) => format!("the server has {max} sessions open; try again later"),
-            },
-            None,
-        )
-    }
-}
+/// The client that opens a session, and the session's place.
+type Opener = (Client, Share<Identity>);
 
 tokio::task_local! {
-    /// The place of the session that a request opens.
-    static SLOT: Cell<Option<SessionSlot>>;
+    /// The opener of the session that a request opens.
+    static SLOT: Cell<Option<Opener>>;
 }
 
 /// rmcp's sessions, with the client that opened each.
 pub(crate) struct HttpSessions {
     sessions: LocalSessionManager,
-    openers: Mutex<HashMap<SessionId, SessionSlot>>,
+    openers: Mutex<HashMap<SessionId, Opener>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -155,19 +152,18 @@ impl HttpSessions {
         Self { sessions, openers: Mutex::default() }
     }
 
-    fn openers(&self) -> MutexGuard<'_, HashMap<SessionId, SessionSlot>> {
+    fn openers(&self) -> MutexGuard<'_, HashMap<SessionId, Opener>> {
         self.openers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns false if a request names more than one session, or a session that another client opened.
+    /// Returns false if a request names more than one session, or one that its client has not opened.
     fn are_open_to(&self, client: &Client, headers: &HeaderMap) -> bool {
         let mut ids = headers.get_all(SESSION_HEADER).iter();
         match (ids.next(), ids.next()) {
             (None, _) => true,
-            (Some(id), None) => id.to_str().is_ok_and(|id| {
-                // rmcp answers requests for sessions that do not exist.
-                self.openers().get(id).is_none_or(|slot| client.owns(&slot.client))
-            }),
+            (Some(id), None) => {
+                id.to_str().is_ok_and(|id| self.openers().get(id).is_some_and(|(opener, _)| client.owns(opener)))
+            }
             (Some(_), Some(_)) => false,
         }
     }
@@ -199,9 +195,9 @@ impl SessionManager for HttpSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), HttpSessionError> {
-        let closed = self.sessions.close_session(id).await;
-        self.openers().remove(id);
-        Ok(closed?)
+        // No request reaches a session that is being closed. Its place is free once it is closed.
+        let _opener = self.openers().remove(id);
+        Ok(self.sessions.close_session(id).await?)
     }
 
     async fn create_stream(

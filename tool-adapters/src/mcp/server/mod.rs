@@ -2,9 +2,8 @@
 //!
 //! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`; `stdio`: the transport over lines
 //! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
-//! - `client`: the identity of a client, and its number of sessions
-//! - `connection`: the handler of one connection; `session`: the session behind it, and what all connections share;
-//!   `shared`: the sessions of clients that open none
+//! - `client`: the identity of a client
+//! - `connection`: the handler of one connection; `session`: the sessions of clients, and the data that all connections share
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user
 
 mod body;
@@ -15,7 +14,6 @@ mod connection;
 mod http;
 mod request_ids;
 mod session;
-mod shared;
 mod stdio;
 mod strict;
 mod tools;

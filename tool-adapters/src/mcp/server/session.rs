@@ -1,12 +1,14 @@
 //! The sessions of clients, and the settings and data that all connections of a server share.
 
-use crate::mcp::server::client::{Client, FindPrincipal, MaxSessions, OpenSessions};
+use crate::mcp::server::client::{Client, FindPrincipal, Identity};
 use crate::transport::access::AccessRules;
+use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use crate::transport::serve::HttpLimits;
 use axum::http::request::Parts;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -45,7 +47,7 @@ pub(crate) struct Settings {
     pub(crate) confirm_timeout: Duration,
     pub(crate) idle_timeout: Duration,
     pub(crate) max_message: usize,
-    pub(crate) max_sessions: MaxSessions,
+    pub(crate) max_sessions: QuotaLimits,
     pub(crate) limits: HttpLimits,
     pub(crate) path: String,
     pub(crate) trust_baggage: bool,
@@ -65,7 +67,7 @@ impl Default for Settings {
             confirm_timeout: Duration::from_mins(10),
             idle_timeout: Duration::from_mins(30),
             max_message: 4 << 20,
-            max_sessions: MaxSessions { all: 10_000, per_client: 1_024 },
+            max_sessions: QuotaLimits { all: 10_000, each: 1_024 },
             limits: HttpLimits::default(),
             path: "/mcp".to_owned(),
             trust_baggage: false,
@@ -81,7 +83,9 @@ impl Default for Settings {
 pub(crate) struct ServerState {
     pub(crate) settings: Settings,
     pub(crate) runtime: Runtime,
-    pub(crate) open: Arc<OpenSessions>,
+    pub(crate) open: Arc<Quota<Identity>>,
+    /// The bytes of bodies, by peer.
+    pub(crate) bodies: Arc<Quota<Identity>>,
 }
 
 impl ServerState {
@@ -103,7 +107,7 @@ pub(crate) fn http_parts(context: &ServerContext) -> Option<&Parts> {
 
 /// Returns the client that makes a request. Over streams there is one, which is not identified.
 pub(crate) fn client(context: &ServerContext) -> Client {
-    http_parts(context).and_then(|parts| parts.extensions.get::<Client>()).cloned().unwrap_or(Client::Unknown)
+    http_parts(context).and_then(|parts| parts.extensions.get::<Client>()).cloned().unwrap_or_default()
 }
 
 /// Returns true if a request speaks revision 2026-07-28 or later, in which a server cannot send requests to the client.
@@ -216,13 +220,75 @@ impl Drop for RunningCall {
 
 impl Drop for ClientSession {
     fn drop(&mut self) {
+        if self.shared_id.is_some() {
+            // Another process may be in the middle of a turn of the session, which expires in the store.
+            return;
+        }
         if let (Some(session), Ok(runtime)) = (self.opened.take(), tokio::runtime::Handle::try_current()) {
-            if self.shared_id.is_some() {
-                // Another process may use the session, which expires in the store. The client's next call begins a turn.
-                runtime.spawn(async move { session.next_turn().await });
-            } else {
-                runtime.spawn(async move { session.end().await });
-            }
+            runtime.spawn(async move { session.end().await });
         }
     }
+}
+
+/// A session for each client that opens none, until it is idle for [`Server::idle_timeout`](super::Server::idle_timeout).
+///
+/// From revision 2026-07-28 on a request belongs to no session of the protocol. Without a session that outlives the request,
+/// every request would begin with full budgets and an empty history. So all requests of one client share a session.
+#[derive(Default)]
+pub(crate) struct SharedSessions(Mutex<HashMap<Identity, SharedSession>>);
+
+struct SharedSession {
+    session: Arc<ClientSession>,
+    used: Instant,
+    _slot: Share<Identity>,
+}
+
+impl SharedSessions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Identity, SharedSession>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the session of a client. Fails if it has none and no further session may be opened.
+    pub(crate) fn get(&self, client: &Client, state: &Arc<ServerState>) -> McpResult<Arc<ClientSession>> {
+        let (now, mut expired) = (Instant::now(), Vec::new());
+        let mut sessions = self.lock();
+        if let Some(shared) = sessions.get_mut(&client.identity) {
+            if !shared.session.has_ended() {
+                shared.used = now;
+                return Ok(Arc::clone(&shared.session));
+            }
+            expired.extend(sessions.remove(&client.identity));
+        }
+        let idle_timeout = state.settings.idle_timeout;
+        let is_idle = |shared: &SharedSession| {
+            now.duration_since(shared.used) >= idle_timeout && Arc::strong_count(&shared.session) == 1
+        };
+        expired.extend(sessions.extract_if(|_, shared| is_idle(shared)).map(|(_, shared)| shared));
+        // The sessions end and their places are free once they are dropped.
+        drop(expired);
+        let slot = Share::one(&state.open, client.counted_as(), state.settings.max_sessions);
+        let slot = slot.map_err(too_many_sessions)?;
+        let session = Arc::new(ClientSession::new(Arc::clone(state), client.session_id()));
+        let shared = SharedSession { session: Arc::clone(&session), used: now, _slot: slot };
+        sessions.insert(client.identity.clone(), shared);
+        Ok(session)
+    }
+
+    /// Removes the session of a client that has ended, so that the next request opens another.
+    pub(crate) fn remove(&self, client: &Client, ended: &Arc<ClientSession>) {
+        let mut sessions = self.lock();
+        if sessions.get(&client.identity).is_some_and(|shared| Arc::ptr_eq(&shared.session, ended)) {
+            sessions.remove(&client.identity);
+        }
+    }
+}
+
+/// Returns the answer to a request that would open one session too many.
+pub(crate) fn too_many_sessions(limit: QuotaExceeded) -> ErrorData {
+    tracing::warn!(?limit, "refused to open an MCP session");
+    let (who, max) = match limit {
+        QuotaExceeded::All(max) => ("the server has", max),
+        QuotaExceeded::Each(max) => ("this client, or all that have not signed in at its address, have", max),
+    };
+    ErrorData::invalid_request(format!("{who} {max} sessions open; end one of them, or try again later"), None)
 }

@@ -1,0 +1,128 @@
+//! The amounts that clients take of what a server has, such as its connections.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The maximum amounts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuotaLimits {
+    pub(crate) all: usize,
+    /// Of one client.
+    pub(crate) each: usize,
+}
+
+/// The limit that a share would exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QuotaExceeded {
+    All(usize),
+    Each(usize),
+}
+
+/// The amounts that are taken, by client. `None` has the sum of all.
+pub(crate) type Quota<K> = Mutex<HashMap<Option<K>, usize>>;
+
+/// An amount that counts as taken until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share<K: Clone + Eq + Hash> {
+    quota: Arc<Quota<K>>,
+    client: K,
+    max: QuotaLimits,
+    amount: usize,
+}
+
+impl<K: Clone + Eq + Hash> Share<K> {
+    /// Creates a share of nothing.
+    pub(crate) fn new(quota: &Arc<Quota<K>>, client: K, max: QuotaLimits) -> Self {
+        Self { quota: Arc::clone(quota), client, max, amount: 0 }
+    }
+
+    /// Takes one. Refuses it at a limit: the shares of others are never taken away to make room.
+    pub(crate) fn one(quota: &Arc<Quota<K>>, client: K, max: QuotaLimits) -> Result<Self, QuotaExceeded> {
+        let mut share = Self::new(quota, client, max);
+        share.resize(1).map(|()| share)
+    }
+
+    /// Changes the amount. Keeps the old one if a larger one would exceed a limit.
+    pub(crate) fn resize(&mut self, amount: usize) -> Result<(), QuotaExceeded> {
+        let mut taken = self.quota.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = [None, Some(self.client.clone())];
+        let sum = |key| taken.get(key).map_or(0, |taken| taken - self.amount).saturating_add(amount);
+        let sums = [sum(&keys[0]), sum(&keys[1])];
+        if amount > self.amount && sums[0] > self.max.all {
+            return Err(QuotaExceeded::All(self.max.all));
+        }
+        if amount > self.amount && sums[1] > self.max.each {
+            return Err(QuotaExceeded::Each(self.max.each));
+        }
+        taken.extend(keys.into_iter().zip(sums));
+        if sums[1] == 0 {
+            taken.remove(&Some(self.client.clone()));
+        }
+        self.amount = amount;
+        Ok(())
+    }
+}
+
+impl<K: Clone + Eq + Hash> Drop for Share<K> {
+    fn drop(&mut self) {
+        // Less is never refused.
+        _ = self.resize(0);
+    }
+}
+
+/// Returns the part of an address that stands for one client: of IPv6 the first half, as one machine has all addresses of a
+/// network.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_one_client_for_a_network_of_ipv6() {
+        let client = |address: &str| network(address.parse().expect("an address"));
+        assert_eq!(client("2001:db8::1"), client("2001:db8::ffff:2"));
+        assert_eq!(client("::ffff:192.0.2.1"), client("192.0.2.1"));
+        assert_ne!(client("2001:db8::1"), client("2001:db8:0:1::1"));
+        assert_ne!(client("192.0.2.1"), client("192.0.2.2"));
+    }
+
+    #[test]
+    fn frees_what_a_dropped_share_had() {
+        let quota = Arc::default();
+        let one = |client| Share::one(&quota, client, QuotaLimits { all: 3, each: 2 });
+        let first = one("one").expect("a place");
+        let _second = one("one").expect("a place");
+        assert_eq!(one("one").err(), Some(QuotaExceeded::Each(2)));
+        let _third = one("two").expect("a place of another client");
+        assert_eq!(one("three").err(), Some(QuotaExceeded::All(3)));
+        drop(first);
+        one("one").expect("the place is free");
+    }
+
+    #[test]
+    fn no_client_exceeds_its_share() {
+        let (quota, max) = (Arc::default(), QuotaLimits { all: 1_000, each: 300 });
+        let mut shares = (0..8_usize).map(|client| Share::new(&quota, client % 4, max)).collect::<Vec<_>>();
+        let (mut refused, mut at) = (0, 0);
+        for step in 0..8_000 {
+            at = (at * 5 + 3) % shares.len();
+            refused += usize::from(shares[at].resize(step * 37 % 331).is_err());
+            let of =
+                |client: usize| shares.iter().filter(|share| share.client == client).map(|share| share.amount).sum();
+            let each: [usize; 4] = [of(0), of(1), of(2), of(3)];
+            assert!(each.iter().all(|amount| *amount <= 300) && each.iter().sum::<usize>() <= 1_000, "{each:?}");
+            assert_eq!(quota.lock().expect("a lock")[&None], each.iter().sum::<usize>());
+        }
+        assert!(refused > 1_000, "{refused}");
+        drop(shares);
+        assert_eq!(*quota.lock().expect("a lock"), HashMap::from([(None, 0)]), "clients without a share are forgotten");
+    }
+}
