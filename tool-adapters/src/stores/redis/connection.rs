@@ -167,14 +167,8 @@ impl SessionKeys {
         own.map(|(_, call)| from_json(call)).collect()
     }
 
-    /// Returns the key that marks an amount as charged. No other key has its last part.
-    pub(crate) fn amount(&self, id: u128) -> String {
-        let [session, ..] = &self.0;
-        format!("{session}:{id:032x}:charged")
-    }
-
     /// Returns the key that exists as long as the session.
-    fn session(&self) -> &str {
+    pub(crate) fn session(&self) -> &str {
         let [session, ..] = &self.0;
         session
     }

@@ -129,7 +129,8 @@ impl SessionRecord for RedisRecord {
         let of_principal = cost_number(cost).saturating_sub(cost_number(settlement.paid_inside));
         script.arg(cost_number(cost)).arg(time_number(time)).arg(window).arg(of_principal);
         if let Some(id) = settlement.amount_id.filter(|_| caps.is_some()) {
-            script.key(self.keys.amount(id));
+            // No other key has this last part.
+            script.key(format!("{}:{id:032x}:charged", self.keys.session()));
         }
         script.arg(2 * settlement.changes.len());
         for change in settlement.changes {
