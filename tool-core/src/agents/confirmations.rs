@@ -10,6 +10,8 @@ use crate::session::pipeline::confirm::{
     check_settings, denied, no_pending_call, pending_call, response_without_call, too_many,
 };
 use crate::trace;
+use futures_util::future::{Either, select};
+use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::oneshot::{self, Receiver};
 use tokio::task::JoinHandle;
@@ -98,10 +100,9 @@ impl AgentExecutor {
             return Err(ToolError::transient("the action cannot be run at the moment, so nothing was done; try again"));
         }
         let token = self.agents.runtime.signer().sign(&own);
-        let response = tokio::select! {
-            biased;
-            _ = abandoned => Err(ToolError::cancelled("the caller has gone away")),
-            response = session.approve(&token) => Ok(response),
+        let response = match select(abandoned, pin!(session.approve(&token))).await {
+            Either::Left(_) => Err(ToolError::cancelled("the caller has gone away")),
+            Either::Right((response, _)) => Ok(response),
         };
         // If the store does not answer, the call may have run.
         if session.0.record.pending(&own.id).await == Ok(Some(own)) {
