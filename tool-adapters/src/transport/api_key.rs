@@ -142,11 +142,7 @@ impl KeyCallback {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn valid_key(&self) -> Option<ApiKey> {
-        self.cached().as_ref().filter(|(_, until)| Instant::now() < *until).map(|(key, _)| key.clone())
-    }
-
-    /// Runs the callback.
+    /// Runs the callback, and keeps a key that may be used again.
     async fn ask(self: &Arc<Self>) -> Result<ProvidedKey, ToolError> {
         let this = Arc::clone(self);
         let provided = run_callback(async move { (this.ask)().await }).await.map_err(|error| {
@@ -156,12 +152,6 @@ impl KeyCallback {
         if provided.key.expose().is_empty() {
             return Err(ToolError::auth("the callback for the API key provided an empty key"));
         }
-        Ok(provided)
-    }
-
-    /// Runs the callback, and keeps its key.
-    async fn refresh(self: &Arc<Self>) -> Result<ProvidedKey, ToolError> {
-        let provided = self.ask().await?;
         if !provided.valid_for.is_zero() {
             *self.cached() = Some((provided.key.clone(), time::after(Instant::now(), provided.valid_for)));
         }
@@ -184,10 +174,10 @@ impl KeySource {
             Self::Fixed(key) => return Ok(key.clone()),
             Self::Callback(callback) => callback,
         };
-        if let Some(key) = callback.valid_key() {
-            return Ok(key);
+        if let Some((key, _)) = callback.cached().as_ref().filter(|(_, until)| Instant::now() < *until) {
+            return Ok(key.clone());
         }
-        let (provided, is_shared) = callback.flight.run((), || callback.refresh()).await;
+        let (provided, is_shared) = callback.flight.run((), || callback.ask()).await;
         let provided = provided?;
         // A key for one request belongs to the request that asked for it.
         if is_shared && provided.valid_for.is_zero() {

@@ -154,7 +154,7 @@ async fn a_thousand_failures_show_no_key() {
     let _guard = tracing::subscriber::set_default(subscriber.finish());
     let address = url.trim_start_matches("http://");
     let ways = ["challenge", "scope", "plain", "bad", "error", "not json", "type", "redirect", "server", "missing"];
-    let (mut shown, mut tried) = (Vec::new(), 0);
+    let (mut shown, mut tried, mut repeated) = (Vec::new(), 0, 0);
     for at in 0..100 {
         for way in ways {
             let key = |kind: &str| format!("canary-{kind}-{at:09}");
@@ -178,6 +178,7 @@ async fn a_thousand_failures_show_no_key() {
             shown.push(format!("{client:?}"));
             let error = client.timeout(Duration::from_secs(10)).connect().await.expect_err("no server");
             shown.push(format!("{error} {error:?}"));
+            repeated += usize::from(error.to_string().contains("[key]"));
             let mut source = std::error::Error::source(&error);
             while let Some(error) = source {
                 shown.push(format!("{error} {error:?}"));
@@ -198,7 +199,8 @@ async fn a_thousand_failures_show_no_key() {
         let found = lines.clone().find(|line| keys.iter().any(|key| line.contains(key)));
         assert_eq!(found, None, "{sink}");
     }
-    assert!(shown.contains("[key]"), "{shown}");
+    // What the server repeats reaches the errors, so that there was something to mask.
+    assert!(repeated >= 400, "{repeated}");
 }
 
 // B8

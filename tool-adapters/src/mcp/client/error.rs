@@ -18,9 +18,7 @@ pub enum ImportError {
     Url(&'static str),
     /// A key would be sent unencrypted to another machine.
     #[error(
-        "expected an encrypted connection to `{}`, because the requests have a key; use https, or call `allow_unencrypted` \
-         if the network between is trusted",
-        .host.escape_debug()
+        "expected https, as requests to `{host}` have a key; use it, or call `allow_unencrypted` on a trusted network"
     )]
     Unencrypted {
         /// The host of the URL.

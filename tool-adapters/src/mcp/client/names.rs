@@ -99,7 +99,10 @@ mod tests {
                 of_url(&Url::parse(&format!("https://{key}:{key}@host/mcp?key={key}#{key}")).expect("a URL")),
                 of_url(&Url::parse(&format!("https://host/s/{key}/mcp")).expect("a URL")),
             ];
-            masked += shown.iter().filter(|name| !name.contains(&key) && !name.contains("short")).count();
+            masked += shown
+                .iter()
+                .filter(|name| name.contains(KEY) && !name.contains(&key) && !name.contains("short"))
+                .count();
         }
         assert_eq!(masked, 10_000);
     }

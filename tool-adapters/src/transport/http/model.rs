@@ -167,10 +167,8 @@ impl ProviderModel<HttpTransport> {
     /// Returns the client of the program, or one for servers on this machine, or one for all others. A proxy of the
     /// environment is not used for this machine, as the proxy could read the key.
     fn shared_client(&mut self, is_local: bool) -> Result<Client, ToolError> {
-        if let Some(client) = &self.transport.client {
-            return Ok(client.clone());
-        }
-        if let Some((_, client)) = self.transport.own_client.as_ref().filter(|(local, _)| *local == is_local) {
+        let own = self.transport.own_client.as_ref().filter(|(local, _)| *local == is_local);
+        if let Some(client) = self.transport.client.as_ref().or(own.map(|(_, client)| client)) {
             return Ok(client.clone());
         }
         let builder = client_builder().connect_timeout(self.transport.timeouts.connect);
