@@ -4,11 +4,7 @@ use std::fs;
 
 /// Returns the parts in backquotes of the form `folder/file.rs::name`.
 fn named(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.split('`')
-        .skip(1)
-        .step_by(2)
-        .filter_map(|code| code.split_once("::"))
-        .filter(|(path, _)| path.ends_with(".rs"))
+    text.split('`').skip(1).step_by(2).filter(|code| code.contains(".rs::")).filter_map(|code| code.split_once("::"))
 }
 
 #[test]

@@ -53,8 +53,11 @@ pub struct Authorization {
     pub state: Secret,
     /// The time until which the callback is accepted.
     pub expires_at: Timestamp,
-    /// JSON pointers of the settings that decide where the tokens go and have changed since the present tokens were stored.
-    /// If there are any, show them to the person before the browser goes to the URL.
+    /// JSON pointers of the settings that decide where the tokens go. Show their values to the person before the browser goes
+    /// to the URL.
+    pub destination: Vec<String>,
+    /// JSON pointers of those that have changed since the present tokens were stored. An attacker who writes to the database
+    /// can hide a change from this list.
     pub changed_destination: Vec<String>,
 }
 
@@ -84,11 +87,11 @@ impl OAuth2Clients {
         let grant = grant_of(agents, tool)?;
         let client = self.client_for(&grant)?;
         // Checked first, so that no person agrees in vain.
-        let GrantDestination { digest, changed, .. } = agents.grant_destination(agent, tool).await?;
+        let GrantDestination { digest, settings, changed, .. } = agents.grant_destination(agent, tool).await?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let (state, expires_at) = seal_state(agents, agent, tool, verifier.secret(), &digest)?;
         let url = client.authorization_url(&grant, challenge, &state)?;
-        Ok(Authorization { url, state, expires_at, changed_destination: changed })
+        Ok(Authorization { url, state, expires_at, destination: settings, changed_destination: changed })
     }
 
     /// Completes the grant of a callback, and puts its tokens among the record's secrets.

@@ -254,7 +254,10 @@ async fn begin_names_a_destination_that_changed() {
     record.secrets(json!({"access_token": "a"})).save().await.expect("added");
     change(&agents, json!({"base_url": "https://new.example"})).await;
     let begun = clients.begin(&agents, "alice", "movable").await.expect("begun");
-    assert_eq!(begun.changed_destination, ["/base_url"]);
+    assert_eq!(
+        (&*begun.destination, &*begun.changed_destination),
+        (&["/base_url".into()][..], &["/base_url".into()][..])
+    );
     let connected = clients.complete(&agents, "alice", callback("good", &begun)).await.expect("connected");
     assert!(agents.changed_destination(&connected).is_empty());
 }

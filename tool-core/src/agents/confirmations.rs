@@ -33,7 +33,8 @@ impl AgentExecutor {
         let id = Signer::id_of(token).ok_or_else(no_pending_call)?;
         let call = ask_store(self.agents.store.action(&self.agent, id)).await;
         let call = call.map_err(|error| self.store_down(&error))?.ok_or_else(no_pending_call)?;
-        let is_own = *call.agent == *self.agent && self.agents.runtime.signer().verify(token, &call);
+        let is_own =
+            *call.agent == *self.agent && self.agents.runtime.signer().verify(token, &call) && !call.is_stale();
         if is_own { Ok(call) } else { Err(no_pending_call()) }
     }
 

@@ -189,8 +189,9 @@ impl Agents {
         if let Some(sealed) = &record.secrets {
             self.kept_secrets(&record, sealed).map_err(AgentError::about(agent, tool))?;
         }
-        let digest = self.bound_settings(tool, &record.config).digest();
-        Ok(GrantDestination { digest, changed: self.changed_destination(&record) })
+        let bound = self.bound_settings(tool, &record.config);
+        let (digest, settings) = (bound.digest(), bound.changed(&BoundSettings::none()));
+        Ok(GrantDestination { digest, settings, changed: self.changed_destination(&record) })
     }
 
     async fn put_tokens(
@@ -347,6 +348,9 @@ impl Agents {
 pub struct GrantDestination {
     /// A digest of the settings that decide it, for [`Agents::connect_for`].
     pub digest: String,
+    /// JSON pointers of these settings, without those that have their default. Show their values to the person who is to
+    /// agree, as every writer of the record may have chosen them.
+    pub settings: Vec<String>,
     /// JSON pointers of those settings that have changed since the present tokens were stored:
     /// [`Agents::changed_destination`].
     pub changed: Vec<String>,

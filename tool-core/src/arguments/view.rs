@@ -7,8 +7,8 @@ use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 use std::cell::OnceCell;
 
-/// The number of schemas that a view holds. The view only guides corrections and messages, so it may miss the others.
-const MAX_PARTS: usize = 64;
+/// The number of schemas that a view holds. The others are missing: a user of the view that must not miss any checks this.
+pub(crate) const MAX_PARTS: usize = 64;
 
 /// The schemas that a value has to satisfy.
 pub(crate) struct SchemaView<'a> {

@@ -82,7 +82,7 @@ pub struct Confirmation {
     pub token: String,
     /// A description of the call that waits for approval.
     pub summary: String,
-    /// `sha256:` and the digest of all arguments, which a summary may show in part.
+    /// `sha256:` and the digest of the tool and all arguments, which a summary may show in part.
     pub digest: String,
     /// The time at which the approval expires, RFC 3339.
     pub expires_at: String,

@@ -37,18 +37,21 @@ pub struct PendingCall {
     pub tool: String,
     /// The arguments in canonical form.
     pub arguments: String,
-    /// The expiry in milliseconds since 1970, by the clock of the process that requested approval. It is shown to people;
-    /// the store expires the call by its own clock.
+    /// The expiry in milliseconds since 1970, by the clock of the process that requested approval. The store expires the call
+    /// by its own clock; two hours later no process runs it.
     pub expires_at: u64,
 }
 
+/// The time after its expiry from which a call is not run even if the store still has it, such as a row that was restored.
+/// Clocks of processes differ by less.
+const CLOCK_DIFFERENCE: Duration = Duration::from_hours(2);
 /// The arguments that a summary shows, so that many do not make it unreadable.
 const MAX_ARGUMENTS: usize = 32;
 /// The most characters of one argument in a summary, so that a long argument hides no other.
 const MAX_ARGUMENT: usize = 200;
 
 impl PendingCall {
-    /// Describes the call to a person: every argument, shortened where it is long. Characters that a person does not see, or
+    /// Describes the call to a person: the first arguments, shortened where they are long, and how much is missing. Characters that a person does not see, or
     /// that change the order of others, are escaped. [`payload`](Self::payload) shows the rest of what was shortened, and
     /// [`digest`](Self::digest) identifies it.
     pub fn summary(&self) -> String {
@@ -56,8 +59,8 @@ impl PendingCall {
         let arguments = match serde_json::from_str::<BTreeMap<String, &RawValue>>(&self.arguments) {
             Ok(members) => {
                 let shown = members.iter().take(MAX_ARGUMENTS);
-                let mut shown =
-                    shown.map(|(name, value)| format!("{name}: {}", shorten(value.get()))).collect::<Vec<_>>();
+                let shown = shown.map(|(name, value)| format!("{}: {}", quoted(name), shorten(value.get())));
+                let mut shown = shown.collect::<Vec<_>>();
                 let rest = members.len() - shown.len();
                 shown.extend((rest > 0).then(|| format!("and {rest} more")));
                 shown.join(", ")
@@ -73,10 +76,16 @@ impl PendingCall {
         escape_invisible(&format!("{}({})", self.tool, self.arguments))
     }
 
-    /// Returns `sha256:` and the hexadecimal SHA-256 of the arguments in canonical form. Equal digests mean equal arguments,
-    /// so that a person who has read a payload recognises it.
+    /// Returns `sha256:` and the hexadecimal SHA-256 of the tool's name, a NUL and the arguments in canonical form. Equal
+    /// digests mean equal calls, so that a person who has read a payload recognises it.
     pub fn digest(&self) -> String {
-        format!("sha256:{}", hex(&Sha256::digest(&self.arguments)))
+        format!("sha256:{}", hex(&Sha256::digest(format!("{}\0{}", self.tool, self.arguments))))
+    }
+
+    /// Returns true if the call expired long ago by this process's clock.
+    pub(crate) fn is_stale(&self) -> bool {
+        let earliest = (jiff::Timestamp::now() - CLOCK_DIFFERENCE).as_millisecond();
+        u64::try_from(earliest).is_ok_and(|earliest| self.expires_at < earliest)
     }
 
     /// Returns the bytes that the call takes in a store.
@@ -85,6 +94,12 @@ impl PendingCall {
         let texts = [id, principal, agent, session, version, settings, call_id, tool, arguments];
         texts.iter().map(|text| text.len()).sum()
     }
+}
+
+/// Quotes the name of an argument that could be read as another argument.
+fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    if !name.is_empty() && name.chars().all(is_plain) { shorten(name) } else { shorten(&format!("{name:?}")) }
 }
 
 fn shorten(text: &str) -> String {

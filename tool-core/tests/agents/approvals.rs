@@ -1,6 +1,7 @@
 //! Actions that a person has to agree to. R-C1, R-C2
 
 use crate::support::{Probe, agents, builder, give, kind, settle, touch};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -195,6 +196,30 @@ async fn approval_ends_when_the_settings_change() {
     assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::Conflict));
     assert_eq!((mail.called.get(), open(&agents).await), (0, 0));
     assert!(agents.executor("alice").approve(&asked(&agents).await.1).await.is_ok());
+}
+
+// The version of the record is the same, as after a change by hand in the database.
+#[tokio::test]
+async fn approval_is_for_the_settings_it_was_asked_with() {
+    let (mail, hour) = (careful(), Duration::from_hours(1));
+    let configured = async |note: &str| {
+        let store = Arc::new(MemoryAgentToolStore::new());
+        let agents = process(&store, &mail, 1, "ada");
+        agents.add("alice", "mail").config(json!({"note": note})).save().await.expect("written");
+        (store, agents)
+    };
+    let (_, first) = configured("as asked").await;
+    let (_, token) = asked(&first).await;
+    let waiting = first.executor("alice").pending_action(&token).await.expect("it waits");
+    for number in 0..1_000 {
+        let (store, other) = configured(&number.to_string()).await;
+        store.keep_action("alice", &waiting, hour, ApprovalLimits::default()).await.expect("it keeps");
+        assert_eq!(kind(&other.executor("alice").approve(&token).await), Some(ErrorKind::Conflict));
+    }
+    assert_eq!(mail.called.get(), 0);
+    let (store, same) = configured("as asked").await;
+    store.keep_action("alice", &waiting, hour, ApprovalLimits::default()).await.expect("it keeps");
+    assert!(same.executor("alice").approve(&token).await.is_ok());
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
 //! Sessions of agents.
 
-use crate::support::{Probe, agents, builder, give, touch};
+use crate::support::{Probe, agents, builder, give, kind, touch};
 use std::sync::Arc;
 use tool_core::agents::MemoryAgentToolStore;
 use tool_core::session::{MemoryStore, OpenError};
+use tool_core::tool::Confirm;
 use tool_core::{ErrorKind, Mode, RunContext, Runtime, Secret, ToolCall, ToolContext, tool};
 
 /// The principal of the session.
@@ -76,6 +77,8 @@ async fn no_agent_redeems_the_approval_of_another() {
     let open = async |agent: &str| agents.executor(agent).session("s", Mode::Text).await.expect("loaded").await;
     for other in (0..1_000).map(|number| format!("alice{number}")) {
         assert_eq!(open(&other).await.expect_err("alice's session"), OpenError::OtherAgent { id: "s".into() });
+        let own = agents.executor(&other).session(&*other, Mode::Text).await.expect("loaded").await.expect("open");
+        assert_eq!(kind(&own.approve(&token).await), Some(ErrorKind::NotFound));
     }
     let outside = agents.runtime().session("s", Mode::Text).await;
     assert_eq!(outside.expect_err("alice's session"), OpenError::OtherAgent { id: "s".into() });
@@ -86,6 +89,34 @@ async fn no_agent_redeems_the_approval_of_another() {
     alice.end().await;
     let refused = open("bob").await.expect("the id is free").approve(&token).await;
     assert_eq!(refused.error().map(|error| error.kind), Some(ErrorKind::NotFound));
+}
+
+// Another process joins the session with newer settings.
+#[tokio::test]
+async fn session_approves_no_call_of_other_settings() {
+    let (sessions, records) = (Arc::new(MemoryStore::new()), Arc::new(MemoryAgentToolStore::new()));
+    let mail = Probe::new("mail", ["send"]).options(|tool| tool.confirm(Confirm::Always));
+    let open = async || {
+        let nothing = ToolContext::builder().build().expect("nothing");
+        let runtime = Runtime::builder(nothing).store(Arc::clone(&sessions)).signing_key([7; 32]);
+        let agents = builder(Arc::clone(&records), [&mail]).runtime(runtime.build().expect("sound"));
+        let agents = agents.build().expect("sound");
+        if agents.record("alice", "mail").await.is_err() {
+            give(&agents, "alice", "mail").await;
+        }
+        let session = agents.executor("alice").session("s", Mode::Text).await.expect("loaded").await.expect("open");
+        (agents, session)
+    };
+    let (agents, session) = open().await;
+    let asked = session.call(ToolCall::new("c", "send", "{}")).await;
+    let token = asked.meta().confirmation().expect("a person is asked").token.clone();
+    for _ in 0..1_000 {
+        touch(&agents, "alice", "mail").await;
+        let refused = open().await.1.approve(&token).await;
+        assert_eq!(refused.error().map(|error| error.kind), Some(ErrorKind::Conflict), "{refused}");
+    }
+    assert_eq!(mail.called.get(), 0);
+    assert!(session.approve(&token).await.is_ok(), "with the settings that the person has seen");
 }
 
 #[tokio::test]

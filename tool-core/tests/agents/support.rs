@@ -251,7 +251,6 @@ pub(crate) fn builder<const N: usize>(
     probes.into_iter().fold(builder, |builder, probe| builder.factory(probe.clone()))
 }
 
-/// Gives an agent a toolset.
 /// Two toolsets, of which the first behaves as planned. Alice has both.
 pub(crate) async fn mail_and_chat(plan: Plan) -> (Probe, Probe, Agents) {
     let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
@@ -262,6 +261,7 @@ pub(crate) async fn mail_and_chat(plan: Plan) -> (Probe, Probe, Agents) {
     (mail, chat, agents)
 }
 
+/// Gives an agent a toolset.
 pub(crate) async fn give(agents: &Agents, agent: &str, tool: &str) {
     agents.add(agent, tool).save().await.expect("written");
 }

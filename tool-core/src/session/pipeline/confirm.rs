@@ -53,6 +53,7 @@ pub(crate) async fn pending_call(session: &SessionInner, token: &str) -> Result<
             && pending.mode == session.mode
             && *pending.version == *session.tools.version
             && session.runtime.signer.verify(token, pending)
+            && !pending.is_stale()
     };
     found.filter(is_own).ok_or_else(no_pending_call)
 }

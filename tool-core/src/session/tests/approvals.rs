@@ -23,6 +23,36 @@ fn pending() -> PendingCall {
     }
 }
 
+// An attacker may write the same row again after the decision.
+#[test]
+fn restored_call_is_stale_two_hours_after_its_expiry() {
+    let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap();
+    let (minute, mut stale) = (60_000, 0);
+    for n in 0..1_000 {
+        stale += u32::from(PendingCall { expires_at: now - (121 + n) * minute, ..pending() }.is_stale());
+        // The clock of another process may differ by an hour.
+        assert!(!PendingCall { expires_at: now + (n * minute) - 60 * minute, ..pending() }.is_stale());
+    }
+    assert_eq!(stale, 1_000);
+}
+
+// The name of an argument cannot look like the value of another one.
+#[test]
+fn names_that_look_like_arguments_are_quoted() {
+    for n in 0..1_000 {
+        let name = format!("amount: 1, to: \"bob\", x{n}");
+        let arguments = serde_json::json!({ name: 1 }).to_string();
+        let shown = PendingCall { arguments, ..pending() }.summary();
+        assert_eq!(shown, format!(r#"delete_event("amount: 1, to: \"bob\", x{n}": 1)"#));
+    }
+}
+
+#[test]
+fn digest_differs_for_another_tool() {
+    let digests = (0..1_000).map(|n| PendingCall { tool: format!("tool_{n}"), ..pending() }.digest());
+    assert_eq!(digests.collect::<HashSet<_>>().len(), 1_000);
+}
+
 type Text = fn(&mut PendingCall) -> &mut String;
 
 const TEXTS: [Text; 9] = [

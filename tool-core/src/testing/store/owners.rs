@@ -136,11 +136,12 @@ fn one_call() -> Ask {
 /// Anybody may open the id of an ended session anew.
 pub async fn next_owner_gets_nothing_of_an_ended_session(store: &impl StoreUnderTest) {
     let handle = store.handle().await;
-    for principal in ["bob", "", "ada"] {
+    for number in 0..1_000 {
+        let principal = ["bob", "", "ada", &format!("bob-{number}")][number % 4].to_owned();
         let ada = open(&handle, &owned("ada", "clerk")).await.expect("the session opens");
         fill(&ada, &one_call()).await;
         ada.end().await;
-        let next = open(&handle, &owned(principal, "")).await.expect("the id is free");
+        let next = open(&handle, &owned(&principal, "")).await.expect("the id is free");
         assert_fresh(&handle, &next, &one_call()).await;
         ada.assert_over().await;
         next.end().await;

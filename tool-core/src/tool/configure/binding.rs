@@ -1,6 +1,6 @@
 //! The settings that decide where a toolset's secrets go. Sealed secrets are bound to their values.
 
-use crate::arguments::view::SchemaView;
+use crate::arguments::view::{MAX_PARTS, SchemaView};
 use crate::schema::normalize::BINDS_SECRET;
 use crate::schema::nullable::is_null_only;
 use crate::schema::walk::{branches, for_each_child_mut, join_pointer};
@@ -19,7 +19,8 @@ const FORMATS: [&str; 10] =
 const WORDS: &str = "ip ipv port ca cacert cert clientcert dns dsn node site website base instance peer upstream destination \
     redirect callback resolver remote backend cluster mirror tunnel bastion bootstrap href link scheme protocol https \
     ftp sftp ssh ldap pop mqtt amqp kafka redis command cmd program executable arg argv argument secure insecure security verify \
-    trust trusted fingerprint encryption starttls plaintext";
+    trust trusted fingerprint encryption starttls plaintext target via connect connection database db shop workspace tenant region \
+    hub registry idp realm path suffix";
 
 /// Words that may also be the beginning or the end of a longer one: `mailhost`, `serverlist`.
 const PARTS: [&str; 21] = [
@@ -63,8 +64,8 @@ const BRANCH_DEPTH: usize = 8;
 /// - Its format is that of a URL, a host or an IP address.
 /// - Its name has a word such as `url`, `host`, `server`, `port`, `proxy`, `certificate`, `tls`, `verify` or `command`, also in
 ///   the plural, in capitals, or as a part of a longer word.
-/// - Its value is a URL, an IP address, or a host with a port. A name in a map belongs to them for the same reasons, or if
-///   it is a host.
+/// - Its value is a URL, an IP address, or a host, such as `mail.example.com` or `mail:25`. A name in a map belongs to them for
+///   the same reasons.
 /// - It selects a variant of an enum: by a constant, or by a name if one of the variants has such a setting.
 ///
 /// `#[setting(binds_secret = false)]` takes a setting out, with all that it contains. A value that is its default counts
@@ -143,6 +144,11 @@ impl BoundSettings {
 
     fn add(&mut self, value: &Value, schemas: &[&Value], root: &Value, at: &str) {
         let view = with_branches(schemas, root);
+        if view.parts.len() >= MAX_PARTS {
+            // The view may miss a mark.
+            self.0.insert(at.to_owned(), digest(value));
+            return;
+        }
         for branches in view.choices() {
             self.add_choice(value, branches, root, at);
         }
@@ -155,7 +161,7 @@ impl BoundSettings {
                     let (known, at) = (view.property(name), join_pointer(at, name));
                     let mark = mark_of(name, &known, root);
                     let is_key = view.declared(name).is_empty();
-                    let is_place = || is_address(name) || is_host(name) || mark_of("", &named, root) == Some(true);
+                    let is_place = || is_address(name) || mark_of("", &named, root) == Some(true);
                     if is_key && mark != Some(false) && (is_declaring || mark == Some(true) || is_place()) {
                         // Also with the value `null`, because the name itself counts.
                         self.0.insert(at, digest(member));
@@ -350,7 +356,7 @@ fn is_address_word(word: &str) -> bool {
     is_address(word) || singulars.into_iter().flatten().any(is_address)
 }
 
-/// Returns true for a URL, an IP address, and a host with a port.
+/// Returns true for a URL, an IP address, and a host such as `mail.example.com` or `mail:25`, but not for an e-mail address.
 fn is_address(text: &str) -> bool {
     // Parsers of URLs skip these, too.
     let text = text.replace(|letter: char| letter.is_control(), "");
@@ -360,24 +366,29 @@ fn is_address(text: &str) -> bool {
     };
     let has_known_scheme =
         text.split_once(':').is_some_and(|(scheme, _)| SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known)));
-    let place = text.split('/').next().unwrap_or_default();
-    let is_number = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-    let has_port = place.rsplit_once(':').is_some_and(|(host, port)| {
+    let place = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let without_user = place.rsplit('@').next().unwrap_or_default();
+    let is_number = |text: &str| {
+        let address = text.trim_matches(['[', ']']);
+        address.split('%').next().unwrap_or_default().parse::<IpAddr>().is_ok()
+    };
+    let has_port = without_user.rsplit_once(':').is_some_and(|(host, port)| {
         let is_host = host.contains(char::is_alphabetic)
-            && host.chars().all(|letter| letter.is_alphanumeric() || "-.".contains(letter));
+            && host.chars().all(|letter| letter.is_alphanumeric() || "-._".contains(letter));
         port.parse::<u16>().is_ok() && (is_host || is_number(host))
     });
     has_known_scheme
         || text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
         || text.starts_with("//")
         || text.starts_with("\\\\")
+        || text.starts_with('@')
         || is_number(place)
+        || is_host(place)
         || has_port
 }
 
 /// Returns true for a name such as `mail.example.com`.
-fn is_host(text: &str) -> bool {
-    let place = text.split('/').next().unwrap_or_default();
+fn is_host(place: &str) -> bool {
     let labels = place.trim_end_matches('.').split('.').collect::<Vec<_>>();
     let is_label = |label: &&str| {
         !label.is_empty() && label.chars().all(|letter| letter.is_alphanumeric() || "-_".contains(letter))
@@ -467,6 +478,11 @@ mod tests {
             "skipVerify",
             "end_point",
             "web_hooks",
+            "target",
+            "connection",
+            "db",
+            "path",
+            "workspace",
         ] {
             assert!(has_address_name(name), "{name}");
         }
@@ -513,12 +529,18 @@ mod tests {
             "[2001:db8::1]:443",
             "evil.example:443",
             "evil:8080/x",
+            "imap.evil.example",
+            "evil.example/v1",
+            "localhost",
+            "@evil.example/",
+            "user@evil.example:25",
+            "evil_host:443",
+            "evil.example:443?x",
+            "[fe80::1%eth0]:80",
         ] {
             assert_eq!(names(&schema, &json!({"place": text, "free": text})), ["/place"], "{text}");
         }
-        for text in
-            ["", "Hello", "INBOX.Sent", "09:30", "a: b", "me@a.example", "1.5", "see https://a.example", "and/or"]
-        {
+        for text in ["", "Hello", "INBOX", "09:30", "a: b", "me@a.example", "1.5", "see https://a.example", "and/or"] {
             assert!(names(&schema, &json!({"place": text})).is_empty(), "{text}");
         }
     }
