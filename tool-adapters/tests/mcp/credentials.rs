@@ -95,7 +95,7 @@ async fn a_token_that_stays_wrong_is_sent_twice() {
 }
 
 #[derive(Clone, Default)]
-struct Logs(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Logs(pub(crate) Arc<Mutex<Vec<u8>>>);
 
 impl Write for Logs {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -1,5 +1,6 @@
-//! Servers that notify all the time.
+//! Servers that send too much.
 
+use super::credentials::Logs;
 use super::import::{declared, session};
 use super::support::run_alone;
 use serde_json::{Value, json};
@@ -8,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, split};
 use tokio::sync::Notify;
-use tool_adapters::mcp::McpClient;
-use tool_core::{ToolCall, ToolContext};
+use tool_adapters::mcp::{ImportError, McpClient};
+use tool_core::{ToolCall, ToolContext, Toolset};
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
@@ -130,4 +131,221 @@ async fn a_server_that_keeps_changing_is_asked_less_often() {
     let late = server.lists.load(Ordering::Relaxed) - early;
     assert!(late <= 3, "{late}");
     drop(tools);
+}
+
+/// Serves a list and a call. `answer` returns the rest of the answer to each list, and the lines that follow it. Returns what
+/// the client answers to requests, when it calls a tool or goes away.
+async fn serve_lists(stream: DuplexStream, mut answer: impl FnMut(usize) -> (Value, String)) -> Vec<Value> {
+    let (from, mut to) = split(stream);
+    let (mut lines, mut lists, mut answers) = (BufReader::new(from).lines(), 0, Vec::new());
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message = serde_json::from_str::<Value>(&line).expect("a message");
+        let (mut answer, more) = match message["method"].as_str() {
+            Some("initialize") => {
+                let info = json!({"name": "lists", "version": "1"});
+                let can = json!({"tools": {"listChanged": true}});
+                let result = json!({"protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": info});
+                (json!({"result": result}), String::new())
+            }
+            Some("tools/list") => {
+                lists += 1;
+                answer(lists)
+            }
+            Some("tools/call") => (json!({"result": {"content": []}}), String::new()),
+            Some(_) => continue,
+            None => {
+                answers.push(message);
+                continue;
+            }
+        };
+        answer["jsonrpc"] = json!("2.0");
+        answer["id"] = message["id"].clone();
+        if to.write_all(format!("{answer}\n{more}").as_bytes()).await.is_err() || message["method"] == "tools/call" {
+            break;
+        }
+    }
+    answers
+}
+
+fn one_tool() -> Value {
+    json!({"result": {"tools": [declared("tool")]}})
+}
+
+/// Imports from a server that sends lines after its list, and calls a tool. Returns what the client answered.
+async fn answers_to(lines: String) -> Vec<Value> {
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    let server = tokio::spawn(serve_lists(theirs, move |_| (one_tool(), lines.clone())));
+    let (from, to) = split(ours);
+    let session = session(McpClient::streams("lists", from, to).connect().await.expect("an import")).await;
+    assert!(session.call(ToolCall::new("1", "tool", "{}")).await.is_ok());
+    server.await.expect("no panic")
+}
+
+/// Returns requests of each kind with this id.
+fn requests(id: &Value) -> String {
+    let ask = json!({"messages": [], "maxTokens": 1});
+    let form = json!({"message": "x", "requestedSchema": {"type": "object", "properties": {}}});
+    let requests = [
+        json!({"jsonrpc": "2.0", "id": id, "method": "ping"}),
+        json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}),
+        json!({"jsonrpc": "2.0", "id": id, "method": "sampling/createMessage", "params": ask}),
+        json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": form}),
+        json!({"jsonrpc": "2.0", "id": id, "method": "other/request", "params": {}}),
+    ];
+    requests.map(|request| format!("{request}\n")).concat()
+}
+
+/// Returns a text with a forged line of a log after each kind of control, in `at` variants.
+fn forged(at: usize) -> String {
+    let controls = ["\n", "\r\n", "\u{1b}[2K\r\n", "\u{85}\n", "\n\u{202e}\n"];
+    format!("x{}2026-11-23 ERROR login: forged {at}", controls[at % controls.len()])
+}
+
+/// Returns a subscriber for all logs, and the lines that it writes.
+fn recorded(level: tracing::Level) -> (Logs, tracing::subscriber::DefaultGuard) {
+    let logs = Logs::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(logs.clone()).with_max_level(level).with_ansi(false);
+    (logs, tracing::subscriber::set_default(subscriber.finish()))
+}
+
+fn lines_of(logs: &Logs) -> Vec<String> {
+    String::from_utf8_lossy(&logs.0.lock().expect("no panic")).lines().map(str::to_owned).collect()
+}
+
+fn forged_lines(lines: &[String]) -> usize {
+    lines.iter().filter(|line| line.trim_start().starts_with("2026-11-23 ERROR")).count()
+}
+
+#[tokio::test]
+async fn answers_pings_and_refuses_other_requests() {
+    let answers = answers_to(requests(&json!(7)) + &requests(&json!("seven"))).await;
+    assert_eq!(answers.len(), 10);
+    assert_eq!(answers.iter().filter(|answer| answer["result"] == json!({})).count(), 2);
+    assert_eq!(answers.iter().filter(|answer| answer["error"]["code"] == -32601).count(), 8);
+    assert!(answers.iter().all(|answer| answer["id"] == 7 || answer["id"] == "seven"), "{answers:?}");
+}
+
+#[test]
+fn requests_of_a_server_are_bounded() {
+    run_alone("floods::a_hundred_thousand_requests_are_bounded");
+    run_alone("floods::a_thousand_ids_forge_no_line_of_a_log");
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "the other test runs it in a process of its own"]
+async fn a_hundred_thousand_requests_are_bounded() {
+    let (logs, _guard) = recorded(tracing::Level::INFO);
+    let answers = answers_to((0..20_000).map(|at| requests(&json!(at))).collect()).await;
+    assert_eq!(answers.len(), 100, "of 100,000");
+    let lines = lines_of(&logs);
+    assert!(lines.len() < 20, "{lines:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "the other test runs it in a process of its own"]
+async fn a_thousand_ids_forge_no_line_of_a_log() {
+    let (logs, _guard) = recorded(tracing::Level::TRACE);
+    let mut answers = 0;
+    for at in (0..1_000).step_by(10) {
+        let ids = (at..at + 10).map(|at| json!(if at % 10 == 9 { "x".repeat(1_000) } else { forged(at) }));
+        answers += answers_to(ids.map(|id| requests(&id)).collect()).await.len();
+    }
+    let lines = lines_of(&logs);
+    assert!(lines.len() > 1_000);
+    assert_eq!((forged_lines(&lines), answers), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_reads_no_answers_can_be_closed() {
+    let (ours, theirs) = tokio::io::duplex(1 << 10);
+    let (from, to) = split(ours);
+    let server = tokio::spawn(async move {
+        let (read, mut write) = split(theirs);
+        let mut lines = BufReader::new(read).lines();
+        for answer in ["initialize", "", "tools/list"] {
+            let line = lines.next_line().await.expect("the client writes").expect("a line");
+            let result = match answer {
+                "initialize" => {
+                    json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}})
+                }
+                "tools/list" => json!({"tools": [declared("tool")]}),
+                _ => continue,
+            };
+            let id = serde_json::from_str::<Value>(&line).expect("a message")["id"].clone();
+            let line = format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "result": result}));
+            write.write_all(line.as_bytes()).await.expect("the client reads");
+        }
+        for at in 0..1_000 {
+            write.write_all(requests(&json!(at)).as_bytes()).await.expect("the client reads");
+        }
+        (lines, write)
+    });
+    let imported = McpClient::streams("deaf", from, to).connect().await.expect("an import");
+    let streams = server.await.expect("all requests are read");
+    imported.close().await.expect("closed");
+    drop(streams);
+}
+
+#[test]
+fn errors_of_a_list_forge_no_line_of_a_log() {
+    run_alone("floods::a_thousand_errors_of_a_list_stay_on_one_line");
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "the other test runs it in a process of its own"]
+async fn a_thousand_errors_of_a_list_stay_on_one_line() {
+    let (logs, _guard) = recorded(tracing::Level::WARN);
+    let error = |at| {
+        let long = if at % 100 == 0 { "y".repeat(1 << 20) } else { String::new() };
+        json!({"error": {"code": -32603, "message": forged(at) + &long}})
+    };
+    for at in 0..1_000 {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        tokio::spawn(serve_lists(theirs, move |_| (error(at), String::new())));
+        let (from, to) = split(ours);
+        let shown = McpClient::streams("lists", from, to).connect().await.expect_err("no list").to_string();
+        assert!(shown.contains("forged") && shown.len() < 1_000, "{} bytes", shown.len());
+        assert!(!shown.contains(|c: char| c.is_control() || c == '\u{202e}'), "{shown}");
+    }
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    let lists = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&lists);
+    tokio::spawn(serve_lists(theirs, move |at| {
+        count.store(at, Ordering::Relaxed);
+        let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        (if at == 1 { one_tool() } else { error(at) }, format!("{changed}\n"))
+    }));
+    let (from, to) = split(ours);
+    let imported = McpClient::streams("lists", from, to).connect().await.expect("an import");
+    while lists.load(Ordering::Relaxed) < 1_001 {
+        tokio::time::sleep(Duration::from_mins(1)).await;
+    }
+    drop(imported);
+    let lines = lines_of(&logs);
+    assert_eq!(forged_lines(&lines), 0);
+    assert!(lines.len() >= 1_000 && lines.iter().all(|line| line.len() < 1_000), "{}", lines.len());
+}
+
+#[tokio::test]
+async fn a_page_has_at_most_100_000_tools() {
+    let tools = |count| (0..count).map(|at| json!({"name": format!("t{at}"), "inputSchema": {"type": "object"}}));
+    let page = json!({"result": {"tools": tools(100_001).collect::<Vec<_>>()}});
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    tokio::spawn(serve_lists(theirs, move |_| (page.clone(), String::new())));
+    let (from, to) = split(ours);
+    let endless = McpClient::streams("lists", from, to).connect().await;
+    assert!(matches!(endless, Err(ImportError::EndlessList)), "{endless:?}");
+}
+
+#[tokio::test]
+async fn of_tools_that_cannot_be_registered_1_000_are_kept() {
+    let tools = (0..3_000).map(|at| declared(&format!("bad name {at}"))).collect::<Vec<_>>();
+    let page = json!({"result": {"tools": tools}});
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    tokio::spawn(serve_lists(theirs, move |_| (page.clone(), String::new())));
+    let (from, to) = split(ours);
+    let imported = McpClient::streams("lists", from, to).connect().await.expect("an import");
+    assert_eq!(imported.quarantined().len(), 1_000);
+    imported.refresh().await.expect("a list");
+    assert_eq!(imported.quarantined().len(), 1_000);
 }

@@ -151,6 +151,31 @@ fn reordered(value: &Value, number: &mut usize) -> Value {
 }
 
 #[tokio::test]
+async fn quarantines_a_change_of_metadata_or_icons() {
+    let (fake, pins) = (FakeServer::default(), Pins::memory());
+    let with = |meta: &str, icon: &str| {
+        let mut tool = declaration();
+        tool["_meta"] = json!({"ui": {"resource": meta}});
+        tool["icons"] = json!([{"src": icon}]);
+        vec![tool]
+    };
+    *fake.listed.lock().expect("no panic") = with("ui://form", "https://host/icon.png");
+    assert!(import(&fake, &pins).await.quarantined().is_empty(), "the first use is trusted");
+    assert!(import(&fake, &pins).await.quarantined().is_empty(), "an equal declaration is trusted");
+    let mut caught = 0;
+    for at in 0..500 {
+        let (meta, icon) = (format!("ui://form/{at}"), format!("https://host/icon.png?{at}"));
+        for changed in [with(&meta, "https://host/icon.png"), with("ui://form", &icon)] {
+            *fake.listed.lock().expect("no panic") = changed;
+            let imported = import(&fake, &pins).await;
+            let reason = imported.quarantined().first().map(|tool| tool.reason.clone());
+            caught += usize::from(reason == Some(QuarantineReason::Changed(vec!["other members"])));
+        }
+    }
+    assert_eq!(caught, 1_000);
+}
+
+#[tokio::test]
 async fn ignores_the_order_of_members() {
     let (fake, pins) = (FakeServer::default(), Pins::memory());
     *fake.listed.lock().expect("no panic") = vec![declaration()];

@@ -17,6 +17,7 @@ use sse_stream::{Error as SseError, Sse};
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tool_core::text::{escape_invisible, truncate};
 use tool_core::trace::Redaction;
 use zeroize::Zeroizing;
 
@@ -50,6 +51,9 @@ const MIN_SECRET: usize = 4;
 /// The characters below which a key is not masked in answers, where it may be an ordinary word.
 const MIN_KEY: usize = 8;
 
+/// Maximum number of characters of a server's text in a log or an error.
+const MAX_LINE: usize = 800;
+
 impl Credentials {
     /// Returns a text with the known secrets masked.
     pub(crate) fn redact(&self, text: &str) -> String {
@@ -72,9 +76,14 @@ impl Credentials {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the error of a connection, with the secrets that the server repeats masked.
+    /// Returns a text of the server for a person or a log: on one line, cut, and with secrets masked.
+    pub(crate) fn display(&self, text: &str) -> String {
+        truncate(&escape_invisible(&truncate(&self.redact(text), MAX_LINE)), MAX_LINE)
+    }
+
+    /// Returns the error of a connection.
     pub(crate) fn protocol_error(&self, error: &dyn std::error::Error) -> ImportError {
-        ImportError::Protocol(self.redact(&error.to_string()).into())
+        ImportError::Protocol(self.display(&error.to_string()).into())
     }
 
     fn add_secret(&self, text: &str, is_key: bool) {
@@ -232,17 +241,17 @@ impl AuthorizedClient {
         match error {
             StreamableHttpError::Client(error) => StreamableHttpError::Client(error.without_url()),
             StreamableHttpError::UnexpectedServerResponse(text) => {
-                StreamableHttpError::UnexpectedServerResponse(self.credentials.redact(&text).into())
+                StreamableHttpError::UnexpectedServerResponse(self.credentials.display(&text).into())
             }
             StreamableHttpError::UnexpectedContentType(Some(text)) => {
-                StreamableHttpError::UnexpectedContentType(Some(self.credentials.redact(&text)))
+                StreamableHttpError::UnexpectedContentType(Some(self.credentials.display(&text)))
             }
             StreamableHttpError::AuthRequired(mut challenge) => {
-                challenge.www_authenticate_header = self.credentials.redact(&challenge.www_authenticate_header);
+                challenge.www_authenticate_header = self.credentials.display(&challenge.www_authenticate_header);
                 StreamableHttpError::AuthRequired(challenge)
             }
             StreamableHttpError::InsufficientScope(mut challenge) => {
-                challenge.www_authenticate_header = self.credentials.redact(&challenge.www_authenticate_header);
+                challenge.www_authenticate_header = self.credentials.display(&challenge.www_authenticate_header);
                 StreamableHttpError::InsufficientScope(challenge)
             }
             error => error,

@@ -5,7 +5,7 @@ use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::ImportError;
 use crate::mcp::client::names;
 use crate::mcp::client::pins::Pins;
-use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
+use crate::mcp::client::quarantine::QuarantinedTool;
 use crate::mcp::client::remote::{RemoteOptions, RemoteServer};
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -244,7 +244,7 @@ impl McpClient {
                     Some(map) => map(tool),
                     None => tool,
                 })),
-                Err(errors) => remote.quarantine(&declared.name, QuarantineReason::Invalid(errors)),
+                Err(errors) => remote.quarantine_invalid(&declared.name, errors),
             }
         }
         remote.quarantine.end_check(&remote.options.name);
@@ -396,7 +396,7 @@ impl RemoteTool {
             }
             ServiceError::Timeout { .. } => ToolError::transient("the tool's server did not answer in time"),
             error => {
-                let error = self.remote.options.credentials.redact(&error.to_string());
+                let error = self.remote.options.credentials.display(&error.to_string());
                 tracing::warn!(tool = %self.name.escape_debug(), %error, "failed to read the answer of a server");
                 ToolError::permanent("the answer of the tool's server cannot be read")
             }

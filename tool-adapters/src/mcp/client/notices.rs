@@ -1,13 +1,17 @@
-//! Notifications of a server. A server may send any number of them, so their number, the requests that they cause, and the
-//! lines that they log are bounded.
+//! Notifications and requests of a server. A server may send any number of them, so their number, the requests that they
+//! cause, and the lines that they log are bounded.
 
-use rmcp::model::{ClientConfig, Implementation, JsonRpcMessage, ServerNotification};
+use rmcp::model::{
+    ClientConfig, ClientResult, ErrorCode, ErrorData, Implementation, JsonRpcMessage, RequestId, ServerNotification,
+    ServerRequest,
+};
 use rmcp::service::{NotificationContext, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{ClientHandler, RoleClient};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tool_core::time;
 
@@ -33,34 +37,60 @@ impl Drop for ListChanges {
     }
 }
 
-/// The notifications that are passed on in a [`WINDOW`].
+/// The notifications and requests that are handled in a [`WINDOW`], and the answers that may wait for a server to read them.
 const MAX_NOTICES: u32 = 100;
+
+const MAX_ID: usize = 100;
 
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// A transport that drops notifications beyond [`MAX_NOTICES`], as rmcp logs each of them and starts a task for it.
+/// A transport that drops notifications beyond [`MAX_NOTICES`], as rmcp logs each of them and starts a task for it. It answers
+/// requests itself, because rmcp logs their ids as the server writes them.
 pub(crate) struct LimitedNotices<T> {
     transport: T,
     changed: Arc<Notify>,
     window: Instant,
     passed: u32,
+    answers: JoinSet<()>,
 }
 
 impl<T> LimitedNotices<T> {
     pub(crate) fn new(transport: T, changes: &ListChanges) -> Self {
-        Self { transport, changed: Arc::clone(&changes.0), window: Instant::now(), passed: 0 }
+        Self { transport, changed: Arc::clone(&changes.0), window: Instant::now(), passed: 0, answers: JoinSet::new() }
     }
 
-    /// Counts a notification. Returns false if it is dropped.
+    /// Counts a message. Returns false if it is dropped.
     fn admits(&mut self) -> bool {
         if self.window.elapsed() >= WINDOW {
             (self.window, self.passed) = (Instant::now(), 0);
         }
         self.passed = self.passed.saturating_add(1);
         if self.passed == MAX_NOTICES + 1 {
-            tracing::warn!("dropped notifications of a server that sends too many");
+            tracing::warn!("dropped messages of a server that sends too many");
         }
         self.passed <= MAX_NOTICES
+    }
+}
+
+impl<T: Transport<RoleClient>> LimitedNotices<T> {
+    /// Answers a ping, and refuses other requests. Drops those beyond the limit, and those with an id that is not usual.
+    fn answer(&mut self, request: &ServerRequest, id: &RequestId) {
+        while self.answers.try_join_next().is_some() {}
+        let is_usual = match id {
+            RequestId::Number(_) => true,
+            RequestId::String(id) => id.len() <= MAX_ID && !id.contains(char::is_control),
+        };
+        if !self.admits() || !is_usual || self.answers.len() >= MAX_NOTICES as usize {
+            return;
+        }
+        let answer = if let ServerRequest::PingRequest(_) = request {
+            JsonRpcMessage::response(ClientResult::empty(()), id.clone())
+        } else {
+            let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "the client answers pings only", None);
+            JsonRpcMessage::error(error, Some(id.clone()))
+        };
+        let sending = self.transport.send(answer);
+        self.answers.spawn(async move { _ = sending.await });
     }
 }
 
@@ -77,8 +107,16 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let message = self.transport.receive().await?;
-            let JsonRpcMessage::Notification(notification) = &message else { return Some(message) };
-            let is_change = matches!(notification.notification, ServerNotification::ToolListChangedNotification(_));
+            let is_change = match &message {
+                JsonRpcMessage::Request(request) => {
+                    self.answer(&request.request, &request.id);
+                    continue;
+                }
+                JsonRpcMessage::Notification(sent) => {
+                    matches!(sent.notification, ServerNotification::ToolListChangedNotification(_))
+                }
+                _ => return Some(message),
+            };
             if self.admits() {
                 return Some(message);
             }
@@ -89,6 +127,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
+        // A server that does not read its answers would keep the connection open.
+        self.answers.abort_all();
         self.transport.close()
     }
 }

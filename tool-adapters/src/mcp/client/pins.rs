@@ -5,7 +5,6 @@
 
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -15,8 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tool_core::text::hex;
 
-/// The members that are pinned: all that a model reads or the host acts on.
-const MEMBERS: [&str; 6] = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+/// The members that are pinned one by one, and the rest of the declaration, such as its `_meta` and its icons.
+const MEMBERS: [&str; 7] = ["name", "title", "description", "inputSchema", "outputSchema", "annotations", REST];
+
+const REST: &str = "other members";
 
 /// A hash of each member of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +29,12 @@ impl Fingerprint {
         let mut declared = serde_json::to_value(tool).unwrap_or_default();
         // Equal members have the same text, whatever the order of their keys.
         declared.sort_all_objects();
-        let hash = |member: &&str| {
-            let text = declared.get(*member).unwrap_or(&Value::Null).to_string();
-            hex(&Sha256::digest(text))
+        let mut hash = |member: &str| {
+            let taken = match declared.as_object_mut() {
+                Some(members) if member != REST => members.remove(member).unwrap_or_default(),
+                _ => declared.take(),
+            };
+            hex(&Sha256::digest(taken.to_string()))
         };
         Self(MEMBERS.iter().map(|member| ((*member).to_owned(), hash(member))).collect())
     }

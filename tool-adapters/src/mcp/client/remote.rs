@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::timeout;
+use tool_core::RegistryErrors;
 
 pub(crate) struct RemoteOptions {
     pub(crate) name: String,
@@ -74,30 +75,40 @@ impl RemoteServer {
         self.quarantine.add(&self.options.name, name, is_imported, reason);
     }
 
-    /// Returns all pages of the list, in which keys are masked.
-    async fn list(&self) -> Result<Vec<Tool>, ImportError> {
+    /// Quarantines a tool that cannot be registered, and was therefore never offered.
+    pub(crate) fn quarantine_invalid(&self, name: &str, errors: RegistryErrors) {
+        lock(&self.imported).remove(name);
+        self.quarantine(name, QuarantineReason::Invalid(errors));
+    }
+
+    /// Returns all pages of the list, in which keys are masked, with the fingerprints of what the server sent.
+    async fn list(&self) -> Result<Vec<(Tool, Fingerprint)>, ImportError> {
         let listing = async {
             let (mut tools, mut cursor, mut cursors) = (Vec::new(), None, HashSet::new());
             loop {
                 let page = PaginatedRequestParams::default().with_cursor(cursor);
                 let page = self.peer.list_tools(Some(page)).await;
                 let page = page.map_err(|error| self.options.credentials.protocol_error(&error))?;
-                tools.extend(self.options.credentials.redact_answer(page.tools)?);
-                let Some(next) = page.next_cursor else { return Ok(tools) };
-                if tools.len() > Self::MAX_TOOLS || !cursors.insert(next.clone()) {
+                let fingerprints = page.tools.iter().map(Fingerprint::new).collect::<Vec<_>>();
+                let masked = self.options.credentials.redact_answer(page.tools)?;
+                tools.extend(masked.into_iter().zip(fingerprints));
+                if tools.len() > Self::MAX_TOOLS || !cursors.insert(page.next_cursor.clone()) {
                     return Err(ImportError::EndlessList);
                 }
-                cursor = Some(next);
+                if page.next_cursor.is_none() {
+                    return Ok(tools);
+                }
+                cursor = page.next_cursor;
             }
         };
         timeout(self.options.timeout, listing).await.map_err(|_| ImportError::Timeout)?
     }
 
     /// Pins new tools, quarantines those that differ from their pins, and returns the rest.
-    async fn check(&self, listed: Vec<Tool>) -> Result<Vec<Tool>, ImportError> {
+    async fn check(&self, listed: Vec<(Tool, Fingerprint)>) -> Result<Vec<Tool>, ImportError> {
         let (mut fingerprints, mut duplicates) = (ToolPins::new(), HashSet::new());
-        for tool in &listed {
-            if fingerprints.insert(tool.name.to_string(), Fingerprint::new(tool)).is_some() {
+        for (tool, fingerprint) in &listed {
+            if fingerprints.insert(tool.name.to_string(), fingerprint.clone()).is_some() {
                 duplicates.insert(tool.name.to_string());
             }
         }
@@ -118,7 +129,8 @@ impl RemoteServer {
             }
             _ => true,
         });
-        let tools = listed.into_iter().filter(|tool| fingerprints.contains_key(&*tool.name)).collect();
+        let tools = listed.into_iter().map(|(tool, _)| tool);
+        let tools = tools.filter(|tool| fingerprints.contains_key(&*tool.name)).collect();
         *lock(&self.imported) = fingerprints;
         Ok(tools)
     }
@@ -127,8 +139,7 @@ impl RemoteServer {
     pub(crate) async fn refresh(&self) -> Result<(), ImportError> {
         let listed = self.list().await?;
         let imported = lock(&self.imported).clone();
-        for tool in listed {
-            let fingerprint = Fingerprint::new(&tool);
+        for (tool, fingerprint) in listed {
             match imported.get(&*tool.name) {
                 Some(known) if *known == fingerprint => {}
                 Some(known) => {
