@@ -9,12 +9,14 @@ use crate::session::handle::Session;
 use crate::session::pipeline::confirm::{
     check_settings, denied, no_pending_call, pending_call, response_without_call, too_many,
 };
+use crate::time;
 use crate::trace;
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::oneshot::{self, Receiver};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 /// The time for which an approved action waits in its own session, which runs it at once.
@@ -28,21 +30,23 @@ impl AgentExecutor {
     ///
     /// # Errors
     ///
-    /// `NOT_FOUND` if no action of the agent waits under the token, and a transient error if the store failed.
+    /// `NOT_FOUND` if no action of the agent and of this principal waits under the token, and a transient error if the store failed.
     pub async fn pending_action(&self, token: &str) -> Result<PendingCall, ToolError> {
         let id = Signer::id_of(token).ok_or_else(no_pending_call)?;
         let call = ask_store(self.agents.store.action(&self.agent, id)).await;
         let call = call.map_err(|error| self.store_down(&error))?.ok_or_else(no_pending_call)?;
-        let is_own =
-            *call.agent == *self.agent && self.agents.runtime.signer().verify(token, &call) && !call.is_stale();
+        let is_own = *call.agent == *self.agent
+            && *call.principal == *self.open_action(call.mode, None).principal
+            && self.agents.runtime.signer().verify(token, &call)
+            && !call.is_stale();
         if is_own { Ok(call) } else { Err(no_pending_call()) }
     }
 
     /// Approves the action of a token and runs it, in any process that shares the store and the
     /// [`signing_key`](crate::session::RuntimeBuilder::signing_key). Dropping the future cancels the action.
     ///
-    /// The response is `NOT_FOUND` if no action waits under the token: it was used, has expired, belongs to another agent, or
-    /// was requested with other tools. It is `CONFLICT` if the settings of the agent's toolsets have changed since the
+    /// The response is `NOT_FOUND` if no action waits under the token: it was used, has expired, belongs to another agent or
+    /// principal, or was requested with other tools. It is `CONFLICT` if the settings of the agent's toolsets have changed since the
     /// request, as the person has not approved these.
     pub async fn approve(&self, token: &str) -> ToolResponse {
         let (_waiting, abandoned) = oneshot::channel::<()>();
@@ -75,8 +79,8 @@ impl AgentExecutor {
     /// Opens a session with the tools and the settings with which an action was requested.
     async fn session_of(&self, call: &PendingCall) -> Result<Session, ToolError> {
         let loaded = self.load().await.map_err(|error| self.not_loaded(&error))?;
-        let session = self.open_action(call.mode, &loaded).await.map_err(|error| self.not_loaded(&error))?;
-        let is_same = *call.principal == *session.0.principal && *call.version == *session.0.tools.version;
+        let session = self.open_action(call.mode, Some(&loaded)).await.map_err(|error| self.not_loaded(&error))?;
+        let is_same = *call.version == *session.0.tools.version;
         let checked = check_settings(&session.0, call).and(if is_same { Ok(()) } else { Err(no_pending_call()) });
         if checked.is_err() {
             session.end().await;
@@ -93,11 +97,11 @@ impl AgentExecutor {
         abandoned: Receiver<()>,
     ) -> Result<ToolResponse, ToolError> {
         // The store's clock decides whether the action has expired; this process has no say in it.
-        let left = self.take(&call.id).await?;
+        let deadline = time::after(Instant::now(), self.take(&call.id).await?);
         let own = PendingCall { id: fresh_id(), session: session.id().to_string(), ..call.clone() };
         let request = ApprovalRequest::new(&own, HANDOVER).limits(NO_LIMITS);
         if session.0.record.mint(&request).await != Ok(ApprovalVerdict::Waits) {
-            self.put_back(&call, left).await;
+            self.put_back(&call, deadline).await;
             return Err(ToolError::transient("the action cannot be run at the moment, so nothing was done; try again"));
         }
         let token = self.agents.runtime.signer().sign(&own);
@@ -107,12 +111,16 @@ impl AgentExecutor {
         };
         // If the store does not answer, the call may have run.
         if session.0.record.pending(&own.id).await == Ok(Some(own)) {
-            self.put_back(&call, left).await;
+            self.put_back(&call, deadline).await;
         }
         Ok(self.keep_waiting(session, response?).await)
     }
 
-    async fn put_back(&self, call: &PendingCall, left: Duration) {
+    async fn put_back(&self, call: &PendingCall, deadline: Instant) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
         if let Err(error) = self.keep(call, left, NO_LIMITS).await {
             tracing::error!(agent = %self.agent.escape_debug(), %error, "failed to keep an action that did not run");
         }

@@ -53,17 +53,20 @@ impl AgentExecutor {
     pub async fn session(&self, id: impl Into<SessionId>, mode: Mode) -> Result<SessionBuilder, AgentError> {
         let id = id.into();
         let loaded = self.load().await?;
-        Ok(self.open_session(id, "", mode, &loaded))
+        Ok(self.open_session(id, "", mode, Some(&loaded)))
     }
 
     /// Creates the session of one action. Unless the host sets another, its principal is the agent's own, so that actions
-    /// share the caps of a principal.
-    pub(crate) fn open_action(&self, mode: Mode, loaded: &LoadedAgent) -> SessionBuilder {
+    /// share the caps of a principal. Without loaded tools it only shows the principal.
+    pub(crate) fn open_action(&self, mode: Mode, loaded: Option<&LoadedAgent>) -> SessionBuilder {
         self.open_session(format!("action-{}", fresh_id()).into(), &format!("agent:{}", self.agent), mode, loaded)
     }
 
-    fn open_session(&self, id: SessionId, principal: &str, mode: Mode, loaded: &LoadedAgent) -> SessionBuilder {
-        let session = self.agents.runtime.session(id, mode).tools(loaded.tools().clone()).principal(principal);
+    fn open_session(&self, id: SessionId, principal: &str, mode: Mode, loaded: Option<&LoadedAgent>) -> SessionBuilder {
+        let mut session = self.agents.runtime.session(id, mode).principal(principal);
+        if let Some(loaded) = loaded {
+            session = session.tools(loaded.tools().clone());
+        }
         let session = session.user_data(AgentId::new(Arc::clone(&self.agent)));
         match &self.agents.each_session {
             Some(change) => change(session),
@@ -89,7 +92,7 @@ impl AgentExecutor {
         let call = ToolCall::new(fresh_id(), action, arguments);
         let loaded = self.load().await?;
         let mode = mode_of(&loaded, tool, call.name()).map_err(AgentError::about(&self.agent, tool))?;
-        let session = self.open_action(mode, &loaded).await;
+        let session = self.open_action(mode, Some(&loaded)).await;
         let session = session.map_err(|error| AgentError::new(&*self.agent, tool, AgentErrorKind::NoSession(error)))?;
         let ended = session.clone();
         let (running, ending) = run_after_drop(async move { ended.end().await });

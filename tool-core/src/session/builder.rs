@@ -42,7 +42,7 @@ use tokio_util::task::TaskTracker;
 pub struct SessionBuilder {
     runtime: Arc<RuntimeInner>,
     id: SessionId,
-    principal: Arc<str>,
+    pub(crate) principal: Arc<str>,
     /// The part of the calls' contexts that is known before the session is open.
     context: SessionContext,
     update_sink: Option<Arc<UpdateSink>>,

@@ -5,10 +5,11 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tool_core::agents::{AgentToolStore, Agents, MemoryAgentToolStore};
-use tool_core::session::{ApprovalLimits, PendingCall};
+use tool_core::session::{ApprovalLimits, Hook, HookFuture, HookedCall, PendingCall};
 use tool_core::tool::Confirm;
-use tool_core::{ErrorKind, Policy, Runtime, ToolContext, ToolResponse};
+use tool_core::{ErrorKind, Policy, Runtime, ToolContext, ToolError, ToolResponse};
 
 fn careful() -> Probe {
     Probe::new("mail", ["send"]).options(|tool| tool.confirm(Confirm::Always))
@@ -198,6 +199,34 @@ async fn approval_ends_when_the_settings_change() {
     assert!(agents.executor("alice").approve(&asked(&agents).await.1).await.is_ok());
 }
 
+/// A hook that refuses each approved call after a while.
+struct Busy;
+
+impl Hook for Busy {
+    fn before<'a>(&'a self, call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
+        _ = call;
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(900)).await;
+            Err(ToolError::transient("busy"))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_to_approve_do_not_prolong_a_wait() {
+    let mail = careful();
+    let nothing = ToolContext::builder().build().expect("nothing");
+    let policy = Policy::text().confirmation_lifetime(Duration::from_mins(1));
+    let runtime = Runtime::builder(nothing).policy(policy).hook(Busy).build().expect("sound");
+    let agents = builder(MemoryAgentToolStore::new(), [&mail]).runtime(runtime).build().expect("sound");
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked(&agents).await;
+    let began = Instant::now();
+    while kind(&agents.executor("alice").approve(&token).await) == Some(ErrorKind::Transient) {}
+    assert!((59..=61).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    assert_eq!(mail.called.get(), 0);
+}
+
 // The version of the record is the same, as after a change by hand in the database.
 #[tokio::test]
 async fn approval_is_for_the_settings_it_was_asked_with() {
@@ -240,11 +269,12 @@ async fn action_that_waits_outlives_close() {
 }
 
 /// Agents of another process, over the same store and with the same key.
-fn process(store: &Arc<MemoryAgentToolStore>, mail: &Probe, key: u8, principal: &'static str) -> Agents {
+fn process(store: &Arc<MemoryAgentToolStore>, mail: &Probe, key: u8, principal: impl Into<String>) -> Agents {
+    let principal = principal.into();
     let nothing = ToolContext::builder().build().expect("nothing");
     let runtime = Runtime::builder(nothing).signing_key([key; 32]).build().expect("sound");
     let agents = builder(Arc::clone(store), [mail]).runtime(runtime);
-    agents.each_session(move |session| session.principal(principal)).build().expect("sound")
+    agents.each_session(move |session| session.principal(&*principal)).build().expect("sound")
 }
 
 // R-C3
@@ -257,8 +287,13 @@ async fn any_process_carries_out_the_decision_after_a_restart() {
     drop(first);
     let wrong_key = process(&store, &mail, 2, "ada").executor("alice").approve(&token).await;
     assert_eq!(kind(&wrong_key), Some(ErrorKind::NotFound));
-    let foreigner = process(&store, &mail, 1, "eve").executor("alice").approve(&token).await;
-    assert_eq!(kind(&foreigner), Some(ErrorKind::NotFound));
+    for foreigner in (0..1_000).map(|number| format!("ada{number}")) {
+        let foreigner = process(&store, &mail, 1, foreigner).executor("alice");
+        for refused in [foreigner.approve(&token).await, foreigner.deny(&token).await] {
+            assert_eq!(kind(&refused), Some(ErrorKind::NotFound));
+        }
+        assert_eq!(foreigner.pending_action(&token).await.map_err(|error| error.kind()), Err(ErrorKind::NotFound));
+    }
     let (one, other) = (process(&store, &mail, 1, "ada"), process(&store, &mail, 1, "ada"));
     let decisions = (0..64).map(|number| {
         let (alice, token) = (if number % 2 == 0 { &one } else { &other }.executor("alice"), token.clone());
