@@ -194,9 +194,7 @@ async fn a_thousand_failures_show_no_key() {
     // The beginning of `canary-user-` in base64, as the user of a URL becomes a header.
     let keys = ["canary", "Y2FuYXJ5LXVzZXIt"];
     for (sink, text) in [("errors", &shown), ("logs", &logs)] {
-        // rmcp logs the type of a body as the server sends it, before this crate sees it.
-        let lines = text.lines().filter(|line| !line.contains("unexpected content type"));
-        let found = lines.clone().find(|line| keys.iter().any(|key| line.contains(key)));
+        let found = text.lines().find(|line| keys.iter().any(|key| line.contains(key)));
         assert_eq!(found, None, "{sink}");
     }
     // What the server repeats reaches the errors, so that there was something to mask.
@@ -387,19 +385,59 @@ async fn a_bomb_is_not_decompressed() {
 }
 
 #[tokio::test]
+async fn pins_need_a_name_that_has_no_mask() {
+    let url = serve(&server()).await;
+    let mut refused = 0;
+    for at in 0..250 {
+        let key = format!("canary{at}x");
+        let mut command = std::process::Command::new("/nowhere/server");
+        command.args(["-p", &key]);
+        let clients = [
+            McpClient::url(format!("{url}?key={key}")),
+            McpClient::url(format!("{url}/{key}")),
+            McpClient::url(url.replace("http://", &format!("http://{key}@"))),
+            McpClient::command(command),
+        ];
+        for client in clients {
+            let error = client.pins(Pins::memory()).connect().await.expect_err("no name").to_string();
+            refused += usize::from(error.contains("McpClient::name") && !error.contains("canary"));
+        }
+    }
+    assert_eq!(refused, 1_000);
+}
+
+#[tokio::test]
+async fn pins_do_not_depend_on_the_keys_of_the_client() {
+    let url = serve(&server()).await;
+    let (pins, text) = (Pins::memory(), "Add two numbers and return a struct.");
+    McpClient::url(&url).pins(pins.clone()).connect().await.expect("an import");
+    let keys = (0..text.len()).flat_map(|from| (from + 8..=text.len()).filter_map(move |to| text.get(from..to)));
+    let keys = keys.filter(|key| key.trim() == *key).collect::<Vec<_>>();
+    assert!(keys.len() > 250, "{}", keys.len());
+    for key in keys {
+        let imported = McpClient::url(&url).header("x-api-key", key).pins(pins.clone()).connect().await;
+        let imported = imported.expect("an import");
+        assert!(imported.quarantined().is_empty(), "{key}");
+        let tools = ToolContext::builder().with(imported).build().expect("tools");
+        assert!(tools.definitions().all(|tool| !tool.description().contains(key)), "{key}");
+    }
+}
+
+#[tokio::test]
 async fn names_in_pins_and_ids_have_no_keys() {
     let url = serve(&server()).await;
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("pins.json");
     let pins = Pins::create(&file).expect("pins");
     let keyed = format!("{}?key=canary-query", url.replace("http://", "http://canary-user:canary-password@"));
-    let imported =
-        McpClient::url(keyed).header("x-key", "canary-header").pins(pins).connect().await.expect("an import");
-    assert!(!format!("{imported:?}").contains("canary"));
+    let imported = McpClient::url(&keyed).header("x-key", "canary-header").connect().await.expect("an import");
+    assert!(format!("{imported:?}").contains("?key=[key]") && !format!("{imported:?}").contains("canary"));
+    let client = McpClient::url(keyed).header("x-key", "canary-header").name("notes").pins(pins);
+    let imported = client.connect().await.expect("an import");
     let tools = ToolContext::builder().with(imported).build().expect("tools");
     assert!(!format!("{tools:?}").contains("canary"));
     let pinned = std::fs::read_to_string(&file).expect("pins");
-    assert!(pinned.contains("?key=[key]") && !pinned.contains("canary"), "{pinned}");
+    assert!(pinned.contains("notes") && !pinned.contains("canary"), "{pinned}");
 }
 
 #[tokio::test]

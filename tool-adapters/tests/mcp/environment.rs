@@ -1,6 +1,8 @@
-//! The environment of an imported server's process.
+//! The environment, the keys and the standard error of an imported server's process.
 #![cfg(unix)]
 
+use super::credentials::Logs;
+use super::support::{run_alone, until};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
@@ -56,4 +58,60 @@ fn a_server_gets_the_named_variables_only() {
     ];
     let others = seen.keys().filter(|name| !known.contains(name)).collect::<Vec<_>>();
     assert!(others.is_empty(), "{others:?}");
+}
+
+/// Returns a server that ends after this script, and all lines that it logs.
+fn ends_after(script: &str, arguments: &[String]) -> (McpClient, Logs, tracing::subscriber::DefaultGuard) {
+    let logs = Logs::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(logs.clone()).with_max_level(tracing::Level::TRACE);
+    let guard = tracing::subscriber::set_default(subscriber.with_ansi(false).finish());
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).args(arguments);
+    (McpClient::command(command), logs, guard)
+}
+
+fn text_of(logs: &Logs) -> String {
+    String::from_utf8_lossy(&logs.0.lock().expect("no panic")).into_owned()
+}
+
+#[test]
+fn processes_show_no_key_and_forge_no_line() {
+    run_alone("environment::a_thousand_keys_of_commands_are_masked");
+    run_alone("environment::a_thousand_lines_of_errors_forge_nothing");
+}
+
+#[tokio::test]
+#[ignore = "the other test runs it in a process of its own"]
+async fn a_thousand_keys_of_commands_are_masked() {
+    let script = r#"read -r line; echo "$* $API_KEY" >&2
+        echo '{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"'"$* $API_KEY"'"}}'"#;
+    let (mut shown, mut masked) = (Vec::new(), 0);
+    for at in 0..200 {
+        let key = |kind: &str| format!("canary{kind}{at}x");
+        let words = ["--token".to_owned(), key("one"), format!("-p{}", key("two")), format!("--key={}", key("three"))];
+        let words = [&words[..], &["serve".to_owned(), key("four")]].concat();
+        let (client, logs, _guard) = ends_after(script, &words);
+        shown.push(format!("{client:?}"));
+        let error = client.env("API_KEY", key("five")).connect().await.expect_err("no server");
+        shown.push(format!("{error} {error:?}"));
+        masked += error.to_string().matches("[key]").count();
+        until(async || text_of(&logs).contains("a server wrote")).await;
+        shown.push(text_of(&logs));
+    }
+    assert_eq!(shown.iter().find(|text| text.contains("canary")), None);
+    assert!(masked >= 1_000, "{masked}");
+}
+
+#[tokio::test]
+#[ignore = "the other test runs it in a process of its own"]
+async fn a_thousand_lines_of_errors_forge_nothing() {
+    let script = r"i=0; while [ $i -lt 1000 ]; do
+        printf '\033[2K\r2026-11-23 ERROR login: forged %s\r\033]0;x\007\n' $i >&2; i=$((i+1)); done";
+    let (client, logs, _guard) = ends_after(script, &[]);
+    client.connect().await.expect_err("no server");
+    until(async || text_of(&logs).contains("dropped lines")).await;
+    let text = text_of(&logs);
+    assert!(!text.contains(['\u{1b}', '\r', '\u{7}']));
+    assert_eq!(text.matches("a server wrote").count(), 100, "of 1,000");
+    assert!(!text.lines().any(|line| line.starts_with("2026-11-23 ERROR")));
 }

@@ -326,6 +326,35 @@ async fn a_thousand_errors_of_a_list_stay_on_one_line() {
     assert!(lines.len() >= 1_000 && lines.iter().all(|line| line.len() < 1_000), "{}", lines.len());
 }
 
+#[test]
+fn declarations_forge_no_line_of_a_log() {
+    run_alone("floods::a_thousand_invalid_tools_stay_on_one_line");
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "the other test runs it in a process of its own"]
+async fn a_thousand_invalid_tools_stay_on_one_line() {
+    let (logs, _guard) = recorded(tracing::Level::WARN);
+    for at in 0..1_000 {
+        let mut tool = declared("tool");
+        let text = json!(forged(at));
+        match at % 4 {
+            0 => tool["name"] = text,
+            1 => tool["inputSchema"]["type"] = text,
+            2 => tool["inputSchema"]["properties"] = json!({forged(at): {"$ref": forged(at)}}),
+            _ => tool["inputSchema"]["properties"]["text"] = json!({"type": "string", "pattern": forged(at) + "("}),
+        }
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let page = json!({"result": {"tools": [tool]}});
+        tokio::spawn(serve_lists(theirs, move |_| (page.clone(), String::new())));
+        let (from, to) = split(ours);
+        let imported = McpClient::streams("lists", from, to).connect().await.expect("an import");
+        assert_eq!(imported.quarantined().len(), 1, "{at}");
+    }
+    let lines = lines_of(&logs);
+    assert_eq!((forged_lines(&lines), lines.len()), (0, 1_000));
+}
+
 #[tokio::test]
 async fn a_page_has_at_most_100_000_tools() {
     let tools = |count| (0..count).map(|at| json!({"name": format!("t{at}"), "inputSchema": {"type": "object"}}));

@@ -2,7 +2,7 @@
 
 use crate::mcp::client::credentials::{AuthorizedClient, Credentials, parse_url};
 use crate::mcp::client::error::ImportError;
-use crate::mcp::client::notices::{LimitedNotices, ListChanges};
+use crate::mcp::client::notices::{LimitedNotices, ListChanges, RateLimit};
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RunningService};
@@ -10,9 +10,10 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess, Transport};
 use std::env;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, BufReader};
+use tokio::process::ChildStderr;
 
 pub(crate) type RunningClient = RunningService<RoleClient, ListChanges>;
 
@@ -43,8 +44,13 @@ impl ServerAddress {
         match self {
             Self::Command(mut command, from_parent) => {
                 clean_environment(&mut command, &from_parent);
-                let child = TokioChildProcess::new(tokio::process::Command::from(command));
-                serve(changes, child.map_err(ImportError::Start)?, probe, credentials).await
+                credentials.note_command(&command);
+                let child = TokioChildProcess::builder(tokio::process::Command::from(command)).stderr(Stdio::piped());
+                let (child, errors) = child.spawn().map_err(ImportError::Start)?;
+                if let Some(errors) = errors {
+                    tokio::spawn(log_errors(errors, child.id(), Arc::clone(credentials)));
+                }
+                serve(changes, child, probe, credentials).await
             }
             Self::Url(url) => {
                 let url = parse_url(&url)?;
@@ -76,6 +82,21 @@ async fn serve(
     let connected = changes.serve_with_lifecycle(transport, lifecycle).await;
     connected.map_err(|error| credentials.protocol_error(&error))
 }
+
+/// Logs what a server writes to its standard error. A long line is logged in parts.
+async fn log_errors(errors: ChildStderr, process: Option<u32>, credentials: Arc<Credentials>) {
+    let (mut errors, mut line, mut limit) = (BufReader::new(errors), Vec::new(), RateLimit::new("lines"));
+    while let Ok(1..) = (&mut errors).take(MAX_LINE).read_until(b'\n', &mut line).await {
+        if limit.admits() {
+            let text = credentials.display(String::from_utf8_lossy(&line).trim_end());
+            tracing::debug!(process, text, "a server wrote to its standard error");
+        }
+        line.clear();
+    }
+}
+
+/// Maximum number of bytes of a line that are read at once.
+const MAX_LINE: u64 = 4_000;
 
 /// The variables that a server gets from this process: those that programs need to start, as in the protocol's SDKs.
 #[cfg(not(windows))]

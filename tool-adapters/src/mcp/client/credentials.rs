@@ -1,7 +1,7 @@
 //! Headers and tokens of a client over HTTP, which appear in no error, log or name.
 
 use crate::mcp::client::error::ImportError;
-use crate::mcp::client::names::{KEY, looks_random};
+use crate::mcp::client::names::{self, KEY, looks_random};
 use crate::transport::base_url::{self, is_local, is_secret_name, with_scheme};
 use crate::transport::callback::{SingleFlight, run_callback};
 use futures_util::future::BoxFuture;
@@ -14,11 +14,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sse_stream::{Error as SseError, Sse};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
 use tool_core::text::{escape_invisible, truncate};
 use tool_core::trace::Redaction;
+use tracing::Dispatch;
+use tracing::instrument::WithSubscriber;
 use zeroize::Zeroizing;
 
 type TokenError = Box<dyn std::error::Error + Send + Sync>;
@@ -36,15 +40,20 @@ pub(crate) struct Credentials {
     pub(crate) allow_unencrypted: bool,
     /// Asks for a token by the one that was refused. The error is a text.
     flight: SingleFlight<Option<Token>, Result<Token, String>>,
-    /// The texts that are masked: the values of headers, the keys in the URL, and the last tokens.
-    secrets: Mutex<Vec<Secret>>,
+    /// The texts that are masked: the values of headers, the keys in the URL or the command, and the last tokens.
+    secrets: Mutex<Vec<(Token, SecretKind)>>,
 }
 
-struct Secret {
-    text: Zeroizing<String>,
-    /// True if it is certainly a key, so that it is masked in the answers of tools too.
-    is_key: bool,
+#[derive(Clone, Copy, PartialEq)]
+enum SecretKind {
+    /// It may be an ordinary word, so it is not masked in the answers of tools.
+    Word,
+    Key,
+    /// A key that changes, so that the oldest are forgotten.
+    Token,
 }
+
+const MAX_TOKENS: usize = 64;
 
 /// The characters below which a text is not masked, as it would be found in every sentence.
 const MIN_SECRET: usize = 4;
@@ -57,13 +66,12 @@ const MAX_LINE: usize = 800;
 impl Credentials {
     /// Returns a text with the known secrets masked.
     pub(crate) fn redact(&self, text: &str) -> String {
-        self.secrets().iter().fold(text.to_owned(), |text, secret| text.replace(&**secret.text, KEY))
+        self.secrets(|_, _| true).iter().fold(text.to_owned(), |text, secret| text.replace(&***secret, KEY))
     }
 
     /// Returns an answer of the server with the keys masked that it repeats.
     pub(crate) fn redact_answer<T: Serialize + DeserializeOwned>(&self, answer: T) -> Result<T, ImportError> {
-        let is_key = |secret: &&Secret| secret.is_key && secret.text.len() >= MIN_KEY;
-        let keys = self.secrets().iter().filter(is_key).map(|secret| secret.text.clone()).collect::<Vec<_>>();
+        let keys = self.secrets(|text, kind| kind != SecretKind::Word && text.len() >= MIN_KEY);
         if keys.is_empty() {
             return Ok(answer);
         }
@@ -72,8 +80,13 @@ impl Credentials {
         Ok(masked.map_err(|error| self.protocol_error(&error))?.unwrap_or(answer))
     }
 
-    fn secrets(&self) -> MutexGuard<'_, Vec<Secret>> {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the longest secrets first, as a part of one may be another.
+    fn secrets(&self, is_wanted: impl Fn(&str, SecretKind) -> bool) -> Vec<Token> {
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = secrets.iter().filter(|(text, kind)| is_wanted(text, *kind));
+        let mut wanted = wanted.map(|(text, _)| text.clone()).collect::<Vec<_>>();
+        wanted.sort_by_key(|text| Reverse(text.len()));
+        wanted
     }
 
     /// Returns a text of the server for a person or a log: on one line, cut, and with secrets masked.
@@ -86,15 +99,37 @@ impl Credentials {
         ImportError::Protocol(self.display(&error.to_string()).into())
     }
 
-    fn add_secret(&self, text: &str, is_key: bool) {
-        let mut secrets = self.secrets();
-        if text.len() >= MIN_SECRET && !secrets.iter().any(|known| *known.text == text && known.is_key >= is_key) {
-            // A long secret is masked before a part of it. Tokens change, so the oldest are forgotten, but never the secrets
-            // of headers and of the URL, which are the first ones.
-            if secrets.len() == 64 {
-                secrets.remove(32);
+    fn add_secret(&self, text: &str, kind: SecretKind) {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = secrets.iter().any(|(known, known_kind)| **known == text && *known_kind == kind);
+        if text.len() < MIN_SECRET || known {
+            return;
+        }
+        let is_token = |(_, kind): &(Token, SecretKind)| *kind == SecretKind::Token;
+        if kind == SecretKind::Token && secrets.iter().filter(|secret| is_token(secret)).count() == MAX_TOKENS {
+            let oldest = secrets.iter().position(is_token);
+            oldest.map(|oldest| secrets.remove(oldest));
+        }
+        secrets.push((Zeroizing::new(text.to_owned()), kind));
+    }
+
+    /// Notes a secret, and the words in it, such as the token after `Bearer`.
+    fn add_words(&self, text: &str, kind: SecretKind) {
+        self.add_secret(text, kind);
+        for word in text.split(' ').filter(|word| !matches!(*word, "Bearer" | "Basic")) {
+            self.add_secret(word, kind);
+        }
+    }
+
+    /// Notes the secrets of a command and of the variables that are set on it.
+    pub(crate) fn note_command(&self, command: &Command) {
+        for text in names::of_command(command).1 {
+            self.add_words(&text, if looks_random(&text) { SecretKind::Key } else { SecretKind::Word });
+        }
+        for (name, value) in command.get_envs() {
+            if let Some(value) = value.filter(|_| is_secret_name(&name.to_string_lossy())) {
+                self.add_words(&value.to_string_lossy(), SecretKind::Key);
             }
-            secrets.push(Secret { text: Zeroizing::new(text.to_owned()), is_key });
         }
     }
 
@@ -126,19 +161,16 @@ impl Credentials {
     /// Notes the secrets of the headers and of the URL.
     fn note_secrets(&self, url: &Url) {
         for (name, value) in &self.headers {
-            self.add_secret(value, is_secret_name(name));
-            for word in value.split(' ').filter(|word| !matches!(*word, "Bearer" | "Basic")) {
-                self.add_secret(word, is_secret_name(name));
-            }
+            self.add_words(value, if is_secret_name(name) { SecretKind::Key } else { SecretKind::Word });
         }
         // The name of a user, and a value that is not named for a key, are ordinary words.
         let is_word = |text: &str| {
             let mut words = url.query_pairs().filter(|(name, _)| !is_secret_name(name));
-            text == url.username() || words.any(|(_, value)| value == text)
+            let is_path = !looks_random(text) && url.path().split('/').any(|segment| segment == text);
+            is_path || text == url.username() || words.any(|(_, value)| value == text)
         };
-        let segments = url.path().split('/').filter(|segment| looks_random(segment)).map(str::to_owned);
-        for text in base_url::secrets(url.as_str()).into_iter().chain(segments) {
-            self.add_secret(&text, !is_word(&text));
+        for text in names::secrets_of_url(url) {
+            self.add_secret(&text, if is_word(&text) { SecretKind::Word } else { SecretKind::Key });
         }
     }
 
@@ -153,7 +185,7 @@ impl Credentials {
             let message = format!("failed to get a token: {}", Redaction::new().text(&self.redact(&error)));
             StreamableHttpError::Io(io::Error::other(message))
         })?;
-        self.add_secret(&token, true);
+        self.add_secret(&token, SecretKind::Token);
         Ok(Some(token))
     }
 }
@@ -224,6 +256,8 @@ impl AuthorizedClient {
     where
         F: Future<Output = HttpResult<T>> + Send,
     {
+        // rmcp logs types and bodies of answers as the server sends them. The error has them too, masked.
+        let send = |token| send(token).with_subscriber(Dispatch::none());
         let copy = |token: &Option<Token>| token.as_deref().cloned();
         let token = self.credentials.token(None).await?;
         let outcome = match send(copy(&token)).await {
@@ -376,12 +410,26 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_secret_is_masked_first() {
+        for at in 0..1_000 {
+            let header = |name: &str, value: String| (name.to_owned(), Zeroizing::new(value));
+            let (short, long) = (format!("acme{at}"), format!("Bearer acme{at}-9f8e7d6c"));
+            let headers = vec![header("x-org", short), header("authorization", long)];
+            let credentials = Credentials { headers, ..Credentials::default() };
+            credentials.note_secrets(&Url::parse(&format!("https://host/acme{at}-9f8e/mcp")).expect("a URL"));
+            credentials.add_secret(&format!("acme{at}-9f8e7d6c5b4a"), SecretKind::Token);
+            let text = format!("acme{at} acme{at}-9f8e acme{at}-9f8e7d6c acme{at}-9f8e7d6c5b4a");
+            assert_eq!(credentials.redact(&text), "[key] [key] [key] [key]");
+        }
+    }
+
+    #[test]
     fn secrets_of_headers_outlive_a_thousand_tokens() {
         let headers = vec![("x-api-key".to_owned(), Zeroizing::new("canary-header".to_owned()))];
         let credentials = Credentials { headers, ..Credentials::default() };
         credentials.note_secrets(&Url::parse("https://host/?key=canary-query").expect("a URL"));
         for n in 0..1_000 {
-            credentials.add_secret(&format!("canary-token-{n:04}"), true);
+            credentials.add_secret(&format!("canary-token-{n:04}"), SecretKind::Token);
             let shown = credentials.redact(&format!("canary-header canary-query canary-token-{n:04}"));
             assert_eq!(shown, "[key] [key] [key]", "{n}");
         }

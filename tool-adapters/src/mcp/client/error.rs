@@ -27,6 +27,14 @@ pub enum ImportError {
     /// A header that [`McpClient::header`](super::McpClient::header) set has an invalid name or value.
     #[error("invalid name or value of the header `{0}`; a value has visible ASCII characters only")]
     Header(String),
+    /// Parts of the server's default name are masked, so that other servers may have the same name, and their pins.
+    #[error(
+        "`{name}` is not the name of one server only, as keys are masked in it; set one with `McpClient::name` to use pins"
+    )]
+    Unnamed {
+        /// The default name.
+        name: String,
+    },
     /// The server did not answer within [`McpClient::timeout`](super::McpClient::timeout).
     #[error("the server did not answer in time")]
     Timeout,

@@ -3,7 +3,7 @@
 use crate::mcp::client::address::ServerAddress;
 use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::ImportError;
-use crate::mcp::client::names;
+use crate::mcp::client::names::{self, KEY};
 use crate::mcp::client::pins::Pins;
 use crate::mcp::client::quarantine::QuarantinedTool;
 use crate::mcp::client::remote::{RemoteOptions, RemoteServer};
@@ -53,6 +53,8 @@ pub struct McpClient {
     credentials: Credentials,
     prefix: Option<String>,
     map: Option<Box<MapTool>>,
+    has_name: bool,
+    has_pins: bool,
 }
 
 type MapTool = dyn Fn(FunctionTool) -> FunctionTool + Send + Sync;
@@ -69,16 +71,25 @@ impl McpClient {
             baggage: true,
             credentials: Arc::default(),
         };
-        Self { address, options, credentials: Credentials::default(), prefix: None, map: None }
+        Self {
+            address,
+            options,
+            credentials: Credentials::default(),
+            prefix: None,
+            map: None,
+            has_name: false,
+            has_pins: false,
+        }
     }
 
     /// Starts the server as a child process, and connects over its standard input and output.
     ///
     /// The process gets the variables that are set on the command, and of this process's variables `HOME`, `LANG`,
     /// `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER` only, or their counterparts on Windows, so that the keys of this
-    /// process do not reach it. [`env_from_parent`](Self::env_from_parent) names others.
+    /// process do not reach it. [`env_from_parent`](Self::env_from_parent) names others. What it writes to its
+    /// standard error is logged at `debug`.
     pub fn command(command: Command) -> Self {
-        let name = names::of_command(&command);
+        let (name, _) = names::of_command(&command);
         Self::new(ServerAddress::Command(command, Vec::new()), name)
     }
 
@@ -173,7 +184,7 @@ impl McpClient {
     /// Sets the server's name, which is the id of the toolset and the key of its pins. Defaults to the command or the
     /// URL, in which arguments, values and segments that may be keys are masked. The name that the server gives itself is not used.
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.options.name = name.into();
+        (self.options.name, self.has_name) = (name.into(), true);
         self
     }
 
@@ -184,8 +195,9 @@ impl McpClient {
     }
 
     /// Sets the pins against which declarations are checked. Defaults to pins in memory, which end with the connection.
+    /// Needs a [`name`](Self::name) if parts of the default name are masked, as other servers could have it too.
     pub fn pins(mut self, pins: Pins) -> Self {
-        self.options.pins = pins;
+        (self.options.pins, self.has_pins) = (pins, true);
         self
     }
 
@@ -235,6 +247,9 @@ impl McpClient {
     /// Connects and imports the server's tools. Tools that differ from their pins or cannot be registered are
     /// [quarantined](ImportedToolset::quarantined).
     pub async fn connect(mut self) -> Result<ImportedToolset, ImportError> {
+        if self.has_pins && !self.has_name && self.options.name.contains(KEY) {
+            return Err(ImportError::Unnamed { name: self.options.name });
+        }
         self.options.credentials = Arc::new(self.credentials);
         let (remote, declared) = RemoteServer::connect(self.address, self.options).await?;
         let mut tools = Vec::new();

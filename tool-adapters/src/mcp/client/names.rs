@@ -1,53 +1,102 @@
 //! Default names of servers, without the keys in their commands and URLs. A name is an id, a key of the pins file, and
 //! part of logs.
 
+use crate::transport::base_url::{self, is_secret_name};
 use reqwest::Url;
 use std::process::Command;
-use tool_core::trace::Redaction;
+use tool_core::text::escape_invisible;
 
+/// The mask of a key. A name with a mask may be the name of other servers too.
 pub(crate) const KEY: &str = "[key]";
 
-/// Returns the words of a command. Values of options that are named for a secret, values of variables, and words that look
-/// random are masked.
-pub(crate) fn of_command(command: &Command) -> String {
-    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
-    let mut follows_secret = false;
-    for argument in command.get_args() {
-        let argument = argument.to_string_lossy();
-        words.push(if std::mem::take(&mut follows_secret) && !argument.starts_with('-') {
-            KEY.to_owned()
-        } else {
-            follows_secret = is_secret_option(&argument);
-            masked_word(&argument)
-        });
-    }
-    words.join(" ")
+/// Options of launchers that have no value, so that the name of a program may follow.
+const WITHOUT_VALUE: [&str; 6] = ["-y", "--yes", "-i", "--rm", "-m", "--"];
+
+/// The meaning of a command's word, by the word before it.
+#[derive(Clone, Copy)]
+enum Position {
+    /// The first word of the command, or the first after an option without a value: a program or a package.
+    Program,
+    /// A word after the program.
+    Argument,
+    /// The value of an option.
+    Value { is_secret: bool },
 }
 
-/// Returns a URL without its user, its fragment and the values of its query. Random segments of its path are masked.
+/// Returns the name of a command, and the texts that are masked in it. Names of options, of programs and of files are shown.
+/// All other words may be keys.
+pub(crate) fn of_command(command: &Command) -> (String, Vec<String>) {
+    let mut words = vec![escape_invisible(&command.get_program().to_string_lossy())];
+    let (mut position, mut secrets) = (Position::Program, Vec::new());
+    for word in command.get_args() {
+        let word = word.to_string_lossy();
+        let (shown, secret) = split_word(&word, position);
+        position = match position {
+            _ if WITHOUT_VALUE.contains(&&*word) => Position::Program,
+            _ if word.starts_with('-') => Position::Value { is_secret: is_secret_name(&word) },
+            _ => Position::Argument,
+        };
+        let mask = if secret.is_empty() { "" } else { KEY };
+        words.push(format!("{shown}{mask}"));
+        secrets.push(secret.to_owned());
+        for url in [&word, secret].into_iter().filter_map(|text| Url::parse(text).ok()) {
+            secrets.extend(secrets_of_url(&url));
+        }
+    }
+    secrets.retain(|secret| !secret.is_empty());
+    (words.join(" "), secrets)
+}
+
+/// Splits a word into the part that is shown and the part that is masked.
+fn split_word(word: &str, position: Position) -> (&str, &str) {
+    let is_option = word.starts_with('-');
+    if let Some((name, value)) = word.split_once(['=', ':']).filter(|(name, _)| is_option || !name.contains('/')) {
+        // Variables, values of options, headers and URLs.
+        let name_end = name.len() + usize::from(!value.is_empty());
+        return if is_words(name) { word.split_at(name_end) } else { ("", word) };
+    }
+    if is_option && !word.starts_with("--") {
+        // A value may follow the letter of its option.
+        let option = word.get(..if word.len() > 3 { 2 } else { word.len() }).filter(|option| is_words(option));
+        return word.split_at(option.map_or(0, str::len));
+    }
+    let is_shown = match position {
+        _ if is_option => is_words(word),
+        Position::Program => is_words(word),
+        Position::Argument => is_words(word) && word.contains(['/', '.']),
+        Position::Value { is_secret } => is_words(word) && !is_secret && word.starts_with(['/', '.', '~', '@']),
+    };
+    if is_shown { (word, "") } else { ("", word) }
+}
+
+/// Returns a URL without its user, its fragment and the values of its query. Segments of its path that may be keys are
+/// masked.
 pub(crate) fn of_url(url: &Url) -> String {
-    let path = url.path().split('/').map(masked_segment).collect::<Vec<_>>().join("/");
-    let names = url.query_pairs().map(|(name, _)| format!("{}={KEY}", masked_segment(&name))).collect::<Vec<_>>();
-    let query = if names.is_empty() { String::new() } else { format!("?{}", names.join("&")) };
-    format!("{}{path}{query}", url.origin().ascii_serialization())
+    let masked = |text: &str| if is_words(text) { text.to_owned() } else { KEY.to_owned() };
+    let path = url.path().split('/').map(masked).collect::<Vec<_>>().join("/");
+    let names = url.query().into_iter().flat_map(|query| query.split('&'));
+    let names = names.map(|pair| format!("{}={KEY}", masked(pair.split('=').next().unwrap_or_default())));
+    let query = names.collect::<Vec<_>>().join("&");
+    let query = if query.is_empty() { query } else { format!("?{query}") };
+    let user = if url.username().is_empty() && url.password().is_none() { "" } else { "[key]@" };
+    format!("{}{path}{query}", url.origin().ascii_serialization().replacen("://", &format!("://{user}"), 1))
 }
 
-fn masked_word(word: &str) -> String {
-    if word.contains("://")
-        && let Ok(url) = Url::parse(word)
-    {
-        return of_url(&url);
-    }
-    if let Some((name, _)) = word.split_once(['=', ':']).filter(|(_, value)| !value.is_empty()) {
-        // Variables, values of options and headers. The port of an address is masked too.
-        return format!("{}={KEY}", masked_segment(name));
-    }
-    let word = word.split('/').map(masked_segment).collect::<Vec<_>>().join("/");
-    Redaction::new().text(&word)
+/// Returns the texts of a URL that may be keys.
+pub(crate) fn secrets_of_url(url: &Url) -> Vec<String> {
+    let segments = url.path().split('/').filter(|segment| !is_words(segment)).map(str::to_owned);
+    base_url::secrets(url.as_str()).into_iter().chain(segments).collect()
 }
 
-fn masked_segment(segment: &str) -> &str {
-    if looks_random(segment) { KEY } else { segment }
+/// Returns true for names of programs, options and files: words of lower-case letters, and few digits, as in `s3` or `v2`.
+fn is_words(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase();
+    let is_word = |part: &str| {
+        let letters = part.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or(part);
+        (letters.len() <= 24 && letters.chars().all(is_plain))
+            || (part.len() <= 3 && part.chars().all(|c| is_plain(c) || c.is_ascii_digit()))
+    };
+    text.bytes().filter(u8::is_ascii_digit).count() <= 5 && text.split(['/', '-', '_', '.', '@', '~', ':']).all(is_word)
 }
 
 /// Returns true for words of 16 characters and more that have a digit.
@@ -55,18 +104,11 @@ pub(crate) fn looks_random(word: &str) -> bool {
     word.len() >= 16 && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Returns true for options such as `--api-key`, whose value is the next word.
-fn is_secret_option(word: &str) -> bool {
-    let name = word.trim_start_matches('-');
-    let pair = format!("{name}=value");
-    word.starts_with('-') && Redaction::new().text(&pair) != pair
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn named(words: &[&str]) -> String {
+    fn named(words: &[&str]) -> (String, Vec<String>) {
         let mut command = Command::new("npx");
         command.args(words);
         of_command(&command)
@@ -74,36 +116,69 @@ mod tests {
 
     #[test]
     fn names_keep_what_tells_servers_apart() {
-        assert_eq!(
-            named(&["-y", "@modelcontextprotocol/server-everything", "/home/alice", "--verbose"]),
-            "npx -y @modelcontextprotocol/server-everything /home/alice --verbose"
-        );
+        for words in [
+            "-y @modelcontextprotocol/server-everything /home/alice --verbose",
+            "-y mcp-notion-v2",
+            "-y evil-mcp-srv-v2",
+            "-y @scope/server@1.2.3 --root ./data",
+            "run -i --rm mcp/fetch:latest",
+            "-m mcp_server_fetch",
+        ] {
+            let (name, secrets) = named(&words.split(' ').collect::<Vec<_>>());
+            assert_eq!((name, secrets), (format!("npx {words}"), Vec::new()));
+        }
         let url = Url::parse("https://mcp.example:8443/v1/mcp").expect("a URL");
         assert_eq!(of_url(&url), "https://mcp.example:8443/v1/mcp");
     }
 
+    /// Returns a short key with a digit, a long one, and one of letters only.
+    fn keys(at: u64) -> [String; 3] {
+        let random = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 60;
+        let letters = (0..12).map(|n| char::from(b'a' + u8::try_from(random >> (5 * n) & 15).unwrap_or_default()));
+        [format!("hunter{at}x"), format!("{random:x}Zq{at}w"), letters.collect()]
+    }
+
     #[test]
-    fn keys_of_commands_and_urls_are_masked() {
+    fn keys_of_commands_are_masked() {
         let mut masked = 0;
-        for at in 0..1_000_u64 {
-            let key = format!("{:x}Zq{at}w", at.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 60);
+        for key in (0..1_000).flat_map(keys) {
             let shown = [
                 named(&["--api-key", &key]),
-                named(&["--token", "short"]),
+                named(&["--key", &key]),
+                named(&["--token", &format!("/{key}")]),
                 named(&[&format!("--api-key={key}"), "serve"]),
                 named(&["-e", &format!("GITHUB_TOKEN={key}"), "image"]),
                 named(&["--header", &format!("Authorization: Bearer {key}")]),
-                named(&["-k", &key]),
+                named(&["-p", &key]),
+                named(&[&format!("-p{key}")]),
                 named(&["serve", &key]),
                 named(&[&format!("https://user:{key}@host/mcp?k={key}")]),
-                of_url(&Url::parse(&format!("https://{key}:{key}@host/mcp?key={key}#{key}")).expect("a URL")),
-                of_url(&Url::parse(&format!("https://host/s/{key}/mcp")).expect("a URL")),
             ];
+            let is_noted = |secrets: &[String]| secrets.iter().any(|secret| secret.contains(&key));
             masked += shown
                 .iter()
-                .filter(|name| name.contains(KEY) && !name.contains(&key) && !name.contains("short"))
+                .filter(|(name, noted)| !name.contains(&key) && name.contains(KEY) && is_noted(noted))
                 .count();
         }
-        assert_eq!(masked, 10_000);
+        assert_eq!(masked, 30_000);
+    }
+
+    #[test]
+    fn keys_of_urls_are_masked() {
+        let mut masked = 0;
+        for at in 0..1_000 {
+            let short = format!("ab{at:02}cd34");
+            for key in [&keys(at)[0], &keys(at)[1], &short] {
+                let urls = [
+                    format!("https://{key}:{key}@host/mcp?key={key}#{key}"),
+                    format!("https://{key}@host/mcp"),
+                    format!("https://host/t/{key}/mcp"),
+                    format!("https://host/mcp?{key}"),
+                ];
+                let names = urls.map(|url| of_url(&Url::parse(&url).expect("a URL")));
+                masked += names.iter().filter(|name| !name.contains(key) && name.contains(KEY)).count();
+            }
+        }
+        assert_eq!(masked, 12_000);
     }
 }

@@ -44,31 +44,43 @@ const MAX_ID: usize = 100;
 
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// A transport that drops notifications beyond [`MAX_NOTICES`], as rmcp logs each of them and starts a task for it. It answers
-/// requests itself, because rmcp logs their ids as the server writes them.
-pub(crate) struct LimitedNotices<T> {
-    transport: T,
-    changed: Arc<Notify>,
+/// A limit of [`MAX_NOTICES`] in a [`WINDOW`].
+pub(crate) struct RateLimit {
+    what: &'static str,
     window: Instant,
     passed: u32,
-    answers: JoinSet<()>,
 }
 
-impl<T> LimitedNotices<T> {
-    pub(crate) fn new(transport: T, changes: &ListChanges) -> Self {
-        Self { transport, changed: Arc::clone(&changes.0), window: Instant::now(), passed: 0, answers: JoinSet::new() }
+impl RateLimit {
+    pub(crate) fn new(what: &'static str) -> Self {
+        Self { what, window: Instant::now(), passed: 0 }
     }
 
     /// Counts a message. Returns false if it is dropped.
-    fn admits(&mut self) -> bool {
+    pub(crate) fn admits(&mut self) -> bool {
         if self.window.elapsed() >= WINDOW {
             (self.window, self.passed) = (Instant::now(), 0);
         }
         self.passed = self.passed.saturating_add(1);
         if self.passed == MAX_NOTICES + 1 {
-            tracing::warn!("dropped messages of a server that sends too many");
+            tracing::warn!("dropped {} of a server that sends too many", self.what);
         }
         self.passed <= MAX_NOTICES
+    }
+}
+
+/// A transport that drops notifications beyond [`MAX_NOTICES`], as rmcp logs each of them and starts a task for it. It answers
+/// requests itself, because rmcp logs their ids as the server writes them.
+pub(crate) struct LimitedNotices<T> {
+    transport: T,
+    changed: Arc<Notify>,
+    limit: RateLimit,
+    answers: JoinSet<()>,
+}
+
+impl<T> LimitedNotices<T> {
+    pub(crate) fn new(transport: T, changes: &ListChanges) -> Self {
+        Self { transport, changed: Arc::clone(&changes.0), limit: RateLimit::new("messages"), answers: JoinSet::new() }
     }
 }
 
@@ -80,7 +92,7 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
             RequestId::Number(_) => true,
             RequestId::String(id) => id.len() <= MAX_ID && !id.contains(char::is_control),
         };
-        if !self.admits() || !is_usual || self.answers.len() >= MAX_NOTICES as usize {
+        if !self.limit.admits() || !is_usual || self.answers.len() >= MAX_NOTICES as usize {
             return;
         }
         let answer = if let ServerRequest::PingRequest(_) = request {
@@ -117,7 +129,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
                 }
                 _ => return Some(message),
             };
-            if self.admits() {
+            if self.limit.admits() {
                 return Some(message);
             }
             if is_change {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tool_core::RegistryErrors;
-use tool_core::text::truncate;
+use tool_core::text::{escape_invisible, truncate};
 
 /// A tool of the server that is not offered, or no longer offered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +59,7 @@ impl Quarantine {
     const MAX_LOGGED: usize = 20;
 
     const MAX_NAME: usize = 200;
+    const MAX_LINE: usize = 800;
 
     fn lock(&self) -> MutexGuard<'_, Quarantined> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -74,7 +75,8 @@ impl Quarantine {
         }
         if quarantined.logged < Self::MAX_LOGGED {
             quarantined.logged += 1;
-            tracing::warn!(server = %server.escape_debug(), %tool, "quarantined a tool");
+            let tool = truncate(&escape_invisible(&tool.to_string()), Self::MAX_LINE);
+            tracing::warn!(server = %server.escape_debug(), tool, "quarantined a tool");
         } else {
             quarantined.unlogged += 1;
         }
