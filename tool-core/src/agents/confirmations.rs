@@ -5,6 +5,7 @@ use crate::agents::executor::AgentExecutor;
 use crate::agents::store::{AgentStoreError, ask_store};
 use crate::call::{Confirmation, ToolError, ToolResponse};
 use crate::session::approvals::{ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id};
+use crate::session::builder::SessionBuilder;
 use crate::session::handle::Session;
 use crate::session::pipeline::confirm::{
     check_settings, denied, no_pending_call, pending_call, response_without_call, too_many,
@@ -49,13 +50,18 @@ impl AgentExecutor {
     /// principal, or was requested with other tools. It is `CONFLICT` if the settings of the agent's toolsets have changed since the
     /// request, as the person has not approved these.
     pub async fn approve(&self, token: &str) -> ToolResponse {
-        let (_waiting, abandoned) = oneshot::channel::<()>();
-        let (executor, token) = (self.clone(), token.to_owned());
-        // A task, so that no action is lost between the store and its session if the caller goes away.
-        let run = async move { executor.run_approved(&token, abandoned).await };
-        let response = tokio::spawn(trace::in_current_span(run.in_current_span())).await;
-        let response = response.unwrap_or_else(|error| Err(ToolError::internal(error)));
-        response.unwrap_or_else(response_without_call)
+        let approved = async {
+            let call = self.pending_action(token).await?;
+            let loaded = self.load().await.map_err(|error| self.not_loaded(&error))?;
+            let opening = self.open_action(call.mode, Some(&loaded));
+            let (_waiting, abandoned) = oneshot::channel::<()>();
+            let executor = self.clone();
+            // A task, so that no action is lost between the store and its session if the caller goes away.
+            let run = async move { executor.run_approved(opening, call, abandoned).await };
+            let response = tokio::spawn(trace::in_current_span(run.in_current_span())).await;
+            response.unwrap_or_else(|error| Err(ToolError::internal(error)))
+        };
+        approved.await.unwrap_or_else(response_without_call)
     }
 
     /// Denies the action of a token. It does not run, and the response is `DENIED`.
@@ -68,18 +74,21 @@ impl AgentExecutor {
         denied.await.unwrap_or_else(response_without_call)
     }
 
-    async fn run_approved(&self, token: &str, abandoned: Receiver<()>) -> Result<ToolResponse, ToolError> {
-        let call = self.pending_action(token).await?;
-        let session = self.session_of(&call).await?;
+    async fn run_approved(
+        &self,
+        opening: SessionBuilder,
+        call: PendingCall,
+        abandoned: Receiver<()>,
+    ) -> Result<ToolResponse, ToolError> {
+        let session = self.session_of(opening, &call).await?;
         let response = self.run_in(&session, call, abandoned).await;
         session.end().await;
         response
     }
 
-    /// Opens a session with the tools and the settings with which an action was requested.
-    async fn session_of(&self, call: &PendingCall) -> Result<Session, ToolError> {
-        let loaded = self.load().await.map_err(|error| self.not_loaded(&error))?;
-        let session = self.open_action(call.mode, Some(&loaded)).await.map_err(|error| self.not_loaded(&error))?;
+    /// Opens a session, if it has the tools and the settings with which an action was requested.
+    async fn session_of(&self, opening: SessionBuilder, call: &PendingCall) -> Result<Session, ToolError> {
+        let session = opening.await.map_err(|error| self.not_loaded(&error))?;
         let is_same = *call.version == *session.0.tools.version;
         let checked = check_settings(&session.0, call).and(if is_same { Ok(()) } else { Err(no_pending_call()) });
         if checked.is_err() {

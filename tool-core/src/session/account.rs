@@ -31,7 +31,8 @@ impl Account {
     /// Returns true if the store has taken all amounts. Those older than the window of a principal no longer count.
     fn is_settled(&self) -> bool {
         let mut unsettled = self.unsettled.lock();
-        unsettled.retain(|(since, amount)| since.elapsed() < amount.caps.principal_window());
+        let is_old = |(since, amount): &mut (Instant, Arc<Amount>)| since.elapsed() >= amount.caps.principal_window();
+        unsettled.extract_if(.., is_old).for_each(|(_, amount)| amount.is_charged());
         unsettled.is_empty()
     }
 
@@ -42,12 +43,18 @@ impl Account {
         loop {
             let next = self.unsettled.lock().first().cloned();
             let Some((_, amount)) = next else { return Ok(()) };
-            amount.record.settle(&amount.settlement()).await?;
+            let outcome = amount.record.settle(&amount.settlement()).await;
             let mut unsettled = self.unsettled.lock();
             if let Some(at) = unsettled.iter().position(|(_, other)| other.id == amount.id) {
-                unsettled.remove(at);
-                amount.is_charged();
+                let tried = unsettled.remove(at);
+                match outcome {
+                    Ok(()) => amount.is_charged(),
+                    // The next attempt begins with the others.
+                    Err(_) => unsettled.push(tried),
+                }
             }
+            drop(unsettled);
+            outcome?;
         }
     }
 }

@@ -117,6 +117,31 @@ pub(crate) trait CostMeter: Send + Sync {
     fn abort_when_over(&self, task: AbortHandle);
 }
 
+/// The receivers of the costs around an imported trace, the nearest first.
+pub(crate) struct MetersAround(pub(crate) Vec<Arc<dyn CostMeter>>);
+
+impl CostMeter for MetersAround {
+    fn add(&self, picodollars: i128, nearer: &[Arc<dyn CostMeter>]) {
+        let mut nearer = nearer.to_vec();
+        for meter in &self.0 {
+            meter.add(picodollars, &nearer);
+            nearer.push(Arc::clone(meter));
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.iter().any(|meter| meter.is_over())
+    }
+
+    fn payers(&self) -> [usize; 2] {
+        self.0.first().map(|meter| meter.payers()).unwrap_or_default()
+    }
+
+    fn abort_when_over(&self, task: AbortHandle) {
+        self.0.iter().for_each(|meter| meter.abort_when_over(task.clone()));
+    }
+}
+
 /// A price table for models.
 pub trait Pricing: Send + Sync {
     /// Returns the cost of a response, or `None` for a model without a known price.

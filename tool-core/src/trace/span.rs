@@ -5,7 +5,7 @@
 
 use crate::text::Name;
 use crate::trace::collector::{Collector, ParentSpan, is_started, process_collector};
-use crate::trace::cost::CostMeter;
+use crate::trace::cost::{CostMeter, MetersAround};
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::propagation::DistributedContext;
 use crate::trace::record::{NodeState, SpanDetails, SpanEnd, SpanKind, SpanRecord, SpanStatus, now};
@@ -107,10 +107,10 @@ impl OpenSpan {
         trace.baggage = Arc::new(trace.baggage.merge(context));
         let remote = context.trace_id.zip(context.span_id);
         trace.id = remote.map_or(trace.id, |(trace, _)| Some(trace));
-        let meter = around.as_ref().filter(|_| remote.is_some()).and_then(|span| span.meters().next());
+        let meters = around.as_ref().filter(|_| remote.is_some()).map(|span| span.meters().collect::<Vec<_>>());
         let mut anchor = Self::anchor(Arc::new(trace), around.filter(|_| remote.is_none()));
-        if let Some(meter) = meter {
-            anchor.set_meter(meter);
+        if let Some(meters) = meters.filter(|meters| !meters.is_empty()) {
+            anchor.set_meter(Arc::new(MetersAround(meters)));
         }
         anchor.id = remote.map_or(anchor.id, |(_, span)| Some(span));
         anchor

@@ -111,6 +111,23 @@ impl Shop {
         trace::import(&context, async { ctx.record_cost("search", Cost::micros(micros)) }).await;
     }
 
+    /// Pay a service for something to read.
+    #[tool(category = "retrieval")]
+    async fn look_up(&self, ctx: &RunContext, micros: u64) -> u32 {
+        ctx.record_cost("search", Cost::micros(micros));
+        self.ran.add()
+    }
+
+    /// Let `pay_imported` pay twice.
+    #[tool]
+    async fn delegate_imported(&self, ctx: &RunContext, micros: u64) -> u32 {
+        for _ in 0..2 {
+            ctx.call("pay_imported", json!({"micros": micros})).await;
+        }
+        ms(1).await;
+        self.ran.add()
+    }
+
     /// Pay twice, in picodollars.
     #[tool]
     async fn pay_twice(&self, ctx: &RunContext, first: u64, second: u64) {
@@ -465,6 +482,22 @@ async fn failed_settlement_holds_other_sessions_too() {
     assert_eq!(shop.ran.get(), 2);
 }
 
+// R-B6: calls that the policy lets run without the store are not charged
+#[tokio::test(start_paused = true)]
+async fn uncharged_calls_use_up_nothing_that_is_left() {
+    let store = Odd::default();
+    let policy = cost(CapScope::Principal, 30).reads_without_store(true).store_deadline(Duration::from_millis(100));
+    let (runtime, shop) = over(&store, policy);
+    let session = of(&runtime, "s", "ada").await;
+    store.manners.late.store(true, Ordering::SeqCst);
+    for _ in 0..1_000 {
+        assert!(call(&session, "look_up", json!({"micros": 20})).await.is_ok());
+    }
+    store.manners.late.store(false, Ordering::SeqCst);
+    assert!(pay(&session, 30).await.is_ok());
+    assert_eq!((kind(&pay(&session, 1).await), shop.ran.get()), (Some(ErrorKind::BudgetExceeded), 1_001));
+}
+
 // R-B6, T8
 #[tokio::test(start_paused = true)]
 async fn call_dropped_while_it_settles_is_charged() {
@@ -604,6 +637,18 @@ async fn cost_inside_an_imported_trace_is_charged() {
     let session = text(tools![Shop::default()], cost(CapScope::Session, 30)).await;
     assert!(call(&session, "pay_imported", json!({"micros": 30})).await.is_ok());
     assert_eq!(kind(&pay(&session, 1).await), Some(ErrorKind::BudgetExceeded));
+}
+
+// R-B6
+#[tokio::test]
+async fn imported_costs_of_nested_calls_reach_all_callers() {
+    for micros in [6, 8, 10] {
+        let session = text(tools![Shop::default()], cost(CapScope::Call, 10)).await;
+        let response = call(&session, "delegate_imported", json!({"micros": micros})).await;
+        assert_eq!(kind(&response), Some(ErrorKind::BudgetExceeded), "{response}");
+    }
+    let session = text(tools![Shop::default()], cost(CapScope::Call, 10)).await;
+    assert!(call(&session, "delegate_imported", json!({"micros": 5})).await.is_ok());
 }
 
 // R-B6: amounts do not overflow, wherever they are summed up

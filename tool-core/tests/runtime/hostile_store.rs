@@ -48,7 +48,7 @@ pub(crate) struct Manners {
     /// Admits calls under caps without looking at them.
     pub(crate) ignores_caps: AtomicBool,
     /// Admits at once and answers after 200 ms, as over a slow network.
-    late: AtomicBool,
+    pub(crate) late: AtomicBool,
     /// Panics over calls of the tool `bad`.
     panics: AtomicBool,
     /// Panics over the number of the turn, once it was asked for this often. 0 for never.

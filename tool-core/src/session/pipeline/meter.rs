@@ -102,6 +102,16 @@ impl CallMeter {
         (amount(tally.total), tally.limit.into_iter().chain(left).min().unwrap_or_default())
     }
 
+    /// Takes the costs of a call that no store admitted from those that are running, as none of them is charged.
+    fn forget_uncharged(&self) {
+        let tally = self.tally.lock();
+        if tally.turn.is_none() {
+            for (costs, own) in self.costs().iter().zip(tally.own) {
+                costs.lock().known -= own;
+            }
+        }
+    }
+
     /// Returns what has to be charged, once.
     pub(crate) fn take(&self) -> Option<Payment> {
         let mut tally = self.tally.lock();
@@ -177,7 +187,7 @@ impl CostMeter for CallMeter {
 
 impl Drop for CallMeter {
     fn drop(&mut self) {
-        let Some(payment) = self.take() else { return };
+        let Some(payment) = self.take() else { return self.forget_uncharged() };
         if self.session.record.settle_now(&payment.amount.settlement()).is_some() {
             return payment.settled();
         }

@@ -64,8 +64,8 @@ const BRANCH_DEPTH: usize = 8;
 /// - Its format is that of a URL, a host or an IP address.
 /// - Its name has a word such as `url`, `host`, `server`, `port`, `proxy`, `certificate`, `tls`, `verify` or `command`, also in
 ///   the plural, in capitals, or as a part of a longer word.
-/// - Its value is a URL, an IP address, or a host, such as `mail.example.com` or `mail:25`. A name in a map belongs to them for
-///   the same reasons.
+/// - Its value is a URL, an IP address, or looks like a host, such as `mail.example.com`, `mail:25`, but also `INBOX.Sent`. A
+///   name in a map belongs to them for the same reasons.
 /// - It selects a variant of an enum: by a constant, or by a name if one of the variants has such a setting.
 ///
 /// `#[setting(binds_secret = false)]` takes a setting out, with all that it contains. A value that is its default counts
