@@ -132,6 +132,18 @@ pub async fn late_amounts_count_for_the_principal(store: &impl StoreUnderTest) {
     assert!(!of_principal(store, "s", "late").await.passes(&call).await);
 }
 
+/// The part of a cost that a session inside the call paid counts for the call's session, and not for the principal again.
+pub async fn cost_paid_inside_counts_for_the_session_only(store: &impl StoreUnderTest) {
+    let session = of_principal(store, "s", "payer").await;
+    let [_, in_session, principal] = CapScope::STORED.map(|scope| cost_of(scope, 3));
+    let spent = Spending { cost: Cost::micros(3), ..Spending::default() };
+    let caps = principal.caps.as_ref();
+    session.settle(Settlement { spent, paid_inside: Cost::micros(1), caps, ..settled() }).await;
+    assert!(!session.passes(&in_session).await && session.passes(&principal).await);
+    spend(&session, &principal, UNIT).await;
+    assert!(!session.passes(&principal).await);
+}
+
 /// An amount of a turn that is over counts for the session.
 pub async fn late_amounts_do_not_count_for_the_next_turn(store: &impl StoreUnderTest) {
     let session = of_principal(store, "s", "ada").await;

@@ -71,6 +71,7 @@ macro_rules! store_conformance {
             caps::principals_have_amounts_of_their_own,
             caps::late_amounts_count_for_the_principal,
             caps::late_amounts_do_not_count_for_the_next_turn,
+            caps::cost_paid_inside_counts_for_the_session_only,
             caps::verdict_names_what_is_left,
             caps::refusal_by_a_cap_spends_no_budget,
             caps::greatest_amounts_saturate,
