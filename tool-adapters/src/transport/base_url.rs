@@ -46,9 +46,9 @@ pub(crate) fn secrets(url: &str) -> Vec<String> {
     let values = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
     let (name, password) = user.split_once(':').unwrap_or((user, ""));
     let written = [name, password].into_iter().chain(values).filter(|text| !text.is_empty());
-    let mut all = written.flat_map(|text| [Some(text.to_owned()), percent_decode(text)]).flatten().collect::<Vec<_>>();
+    let mut all = written.flat_map(|text| [text.to_owned(), decode(text)]).collect::<Vec<_>>();
     if !user.is_empty() {
-        let decoded = percent_decode(user).unwrap_or_else(|| user.to_owned());
+        let decoded = decode(user);
         all.push(STANDARD.encode(if user.contains(':') { decoded } else { decoded + ":" }));
     }
     all.dedup();
@@ -60,15 +60,73 @@ pub(crate) fn has_key(url: &str) -> bool {
     let url = url.split('#').next().unwrap_or_default();
     let (head, query) = url.split_once('?').unwrap_or((url, ""));
     let names = query.split('&').filter_map(|pair| pair.split_once('='));
-    let is_key = |name: &str| is_secret_name(&percent_decode(name).unwrap_or_else(|| name.to_owned()));
-    !secrets(head).is_empty() || names.filter(|(_, value)| !value.is_empty()).any(|(name, _)| is_key(name))
+    !secrets(head).is_empty()
+        || names.filter(|(_, value)| !value.is_empty()).any(|(name, _)| is_secret_name(&decode(name)))
 }
 
-/// Returns true if a header or a parameter of this name may hold a key.
+/// Decodes a part of a URL. Returns one that cannot be decoded as it is.
+pub(crate) fn decode(text: &str) -> String {
+    percent_decode(text).unwrap_or_else(|| text.to_owned())
+}
+
+/// The words that name a key.
+const SECRET_WORDS: [&str; 6] = ["authentication", "authorization", "cookies", "key", "secrets", "sig"];
+
+/// The ends of words that name a key, such as `authtoken`. Of words that end in `key` there are others, such as `monkey`.
+const SECRET_ENDS: [&str; 15] = [
+    "accesskey",
+    "apikey",
+    "apikeys",
+    "auth",
+    "authkey",
+    "cookie",
+    "masterkey",
+    "passphrase",
+    "password",
+    "passwd",
+    "privatekey",
+    "secret",
+    "secretkey",
+    "signature",
+    "token",
+];
+
+/// The last words of names that describe a key, such as `X-Auth-Provider`.
+const DESCRIPTIONS: [&str; 12] =
+    ["algorithm", "expires", "id", "issuer", "method", "mode", "name", "provider", "scheme", "type", "user", "version"];
+
+/// Returns true if a header or a parameter of this name may hold a key. Words count as a whole, so that `keyword` and `author`
+/// are not names of keys.
 pub(crate) fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let words = ["auth", "cookie", "key", "token", "secret", "password", "signature"];
-    words.iter().any(|word| name.contains(word)) || matches!(&*name, "code" | "sig")
+    let words = words(name);
+    let is_secret = |word: &str| {
+        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        SECRET_WORDS.contains(&word) || SECRET_ENDS.iter().any(|end| word.ends_with(end))
+    };
+    let is_description = words.last().is_some_and(|word| DESCRIPTIONS.contains(&&**word));
+    let has_secret = words.iter().any(|word| is_secret(word)) || is_secret(&words.concat());
+    (has_secret && !is_description) || name.eq_ignore_ascii_case("code")
+}
+
+/// Returns the words of a name in lower case. A word ends at a character that is no letter and no digit, and where another
+/// begins in upper case.
+fn words(name: &str) -> Vec<String> {
+    let (mut words, mut before) = (vec![String::new()], ' ');
+    let mut letters = name.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let is_lower = |c: char| c.is_ascii_lowercase();
+        let begins = letter.is_ascii_uppercase() && (is_lower(before) || letters.peek().is_some_and(|c| is_lower(*c)));
+        match words.last_mut() {
+            Some(word) if letter.is_alphanumeric() && !begins => word.push(letter.to_ascii_lowercase()),
+            _ => words.push(letter.to_ascii_lowercase().to_string()),
+        }
+        if !letter.is_alphanumeric() {
+            words.push(String::new());
+        }
+        before = letter;
+    }
+    words.retain(|word| word.chars().any(char::is_alphanumeric));
+    words
 }
 
 /// Refuses to send a model's key without encryption to another machine.
@@ -144,6 +202,29 @@ mod tests {
         {
             assert!(!has_key(url), "{url}");
         }
+    }
+
+    #[test]
+    fn names_of_keys_are_found_by_whole_words() {
+        let secret = "key api_key API-Key apiKey APIKey x-api-key OPENAI_API_KEY API_KEYS key2 access_token accesstoken csrftoken \
+            X-Auth-Token x-auth Authorization Proxy-Authorization Cookie Set-Cookie client_secret clientSecret PGPASSWORD \
+            X-Amz-Signature sig code GITHUB_TOKEN_2 API_KEY_PROD auth[key] AWSSecretKey";
+        let ordinary = "keyword keywords author authors authority tokenizer max_tokens secretary X-Auth-Provider X-Auth-Type \
+            key_id keyId token_type keyboard monkey turkey signatures passwordless country_code zipcode encode x-author \
+            cookiecutter monkey_2 design";
+        let mut found = [0, 0];
+        for at in 0..100 {
+            let around = |name: &str| [name.to_owned(), format!("v{at}-{name}"), format!("s{at}.{name}")];
+            for name in secret.split_whitespace().filter(|name| *name != "code").flat_map(around) {
+                found[0] += usize::from(is_secret_name(&name));
+                assert!(is_secret_name(&name), "{name}");
+            }
+            for name in ordinary.split_whitespace().flat_map(around) {
+                found[1] += 1;
+                assert!(!is_secret_name(&name), "{name}");
+            }
+        }
+        assert!(is_secret_name("code") && found.iter().all(|found| *found >= 1_000), "{found:?}");
     }
 
     #[test]

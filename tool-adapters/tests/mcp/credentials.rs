@@ -211,8 +211,7 @@ async fn keys_are_not_sent_unencrypted_to_other_machines() {
         }
         2 => McpClient::url(format!("http://{host}/mcp")).header("X-Api-Key", "canary-header"),
         3 => McpClient::url(format!("http://user:canary@{host}/mcp")),
-        4 => McpClient::url(format!("http://{host}/mcp?v=2&api_key=canary")),
-        _ => McpClient::url(format!("http://{host}/s/canary0123456789abcdef/mcp")),
+        _ => McpClient::url(format!("http://{host}/mcp?v=2&api_key=canary")),
     };
     let mut refused = 0;
     for at in 0..1_000 {
@@ -223,7 +222,7 @@ async fn keys_are_not_sent_unencrypted_to_other_machines() {
             3 => format!("[fe80::{at:x}]:80"),
             _ => format!("localhost.evil{at}.example:{}", at + 1),
         };
-        let error = with_key(at % 6, &host).connect().await.expect_err("refused");
+        let error = with_key(at % 5, &host).connect().await.expect_err("refused");
         let shown = format!("{error} {error:?}");
         assert!(matches!(error, ImportError::Unencrypted { .. }) && !shown.contains("canary"), "{shown}");
         refused += 1;
@@ -231,11 +230,11 @@ async fn keys_are_not_sent_unencrypted_to_other_machines() {
     assert_eq!(refused, 1_000);
     // An address that no network has, so that the connection fails at once.
     let at_once = |client: McpClient| client.timeout(Duration::from_millis(200)).connect();
-    for way in 0..6 {
+    for way in 0..5 {
         let tried = at_once(with_key(way, "240.0.0.1:9").allow_unencrypted()).await.expect_err("no server");
         assert!(!matches!(tried, ImportError::Unencrypted { .. }), "{tried}");
     }
-    let without_key = McpClient::url("http://240.0.0.1:9/mcp?v=2").header("x-tenant", "seven");
+    let without_key = McpClient::url("http://240.0.0.1:9/my-project-12345/mcp?keyword=2").header("x-tenant", "seven");
     let tried = at_once(without_key).await.expect_err("no server");
     assert!(!matches!(tried, ImportError::Unencrypted { .. }), "{tried}");
 }
@@ -284,7 +283,7 @@ async fn repeating() -> (String, Arc<AtomicUsize>) {
 async fn results_show_no_key_that_a_server_repeats() {
     let (address, _) = repeating().await;
     let tokens = Arc::new(AtomicUsize::new(0));
-    let url = format!("http://user:canary-password@{address}/s/canary0123456789abcdef/mcp?v=2025&key=canary-query");
+    let url = format!("http://user:canary-password@{address}/my-project-12345/mcp?v=2025&key=canary-query");
     let client =
         McpClient::url(url).header("x-api-key", "canary-header").header("x-team", "seven").bearer_from(move |_| {
             let token = format!("canary-token-{}", tokens.fetch_add(1, Ordering::Relaxed));
@@ -293,6 +292,7 @@ async fn results_show_no_key_that_a_server_repeats() {
     let imported = client.connect().await.expect("an import");
     let quarantined = format!("{:?}", imported.quarantined());
     assert!(quarantined.contains("[key]") && !quarantined.contains("canary"), "{quarantined}");
+    assert!(quarantined.contains("HasKey"), "{quarantined}");
     let tools = ToolContext::builder().with(imported).build().expect("tools");
     let declared = tools.definitions().map(|tool| format!("{} {}", tool.description(), tool.parameters()));
     let declared = declared.collect::<Vec<_>>().concat();
@@ -303,7 +303,7 @@ async fn results_show_no_key_that_a_server_repeats() {
         let shown = format!("{result:?} {:?} {:?}", result.data_json(), result.error());
         assert!(!shown.contains("canary"), "{shown}");
         // Other texts stay.
-        assert!(shown.contains("v=2025") && shown.contains("seven"), "{shown}");
+        assert!(["my-project-12345", "v=2025", "seven"].iter().all(|text| shown.contains(text)), "{shown}");
         masked += usize::from(shown.contains("[key]"));
     }
     assert_eq!(masked, 1_000);

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, StatusCode, Url, redirect};
-use rmcp::model::ClientJsonRpcMessage;
+use rmcp::model::{ClientJsonRpcMessage, Tool};
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -69,9 +69,22 @@ impl Credentials {
         self.secrets(|_, _| true).iter().fold(text.to_owned(), |text, secret| text.replace(&***secret, KEY))
     }
 
+    /// Returns the secrets that are masked in answers.
+    fn keys(&self) -> Vec<Token> {
+        self.secrets(|text, kind| kind != SecretKind::Word && text.len() >= MIN_KEY)
+    }
+
+    /// Returns true if the name of a tool, or a name in its schemas, has a key. The server knows both by these names only, so
+    /// that they cannot be masked.
+    pub(crate) fn is_in_names(&self, tool: &Tool) -> bool {
+        let keys = self.keys();
+        let mut schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()].into_iter().flatten();
+        has_key(&tool.name, &keys) || (!keys.is_empty() && schemas.any(|schema| names_have_key(schema.iter(), &keys)))
+    }
+
     /// Returns an answer of the server with the keys masked that it repeats.
     pub(crate) fn redact_answer<T: Serialize + DeserializeOwned>(&self, answer: T) -> Result<T, ImportError> {
-        let keys = self.secrets(|text, kind| kind != SecretKind::Word && text.len() >= MIN_KEY);
+        let keys = self.keys();
         if keys.is_empty() {
             return Ok(answer);
         }
@@ -150,8 +163,7 @@ impl Credentials {
         let host = url.host_str().unwrap_or_default();
         let has_key = self.tokens.is_some()
             || self.headers.iter().any(|(name, _)| is_secret_name(name))
-            || base_url::has_key(url.as_str())
-            || url.path().split('/').any(looks_random);
+            || base_url::has_key(url.as_str());
         if has_key && url.scheme() != "https" && !is_local(host) && !self.allow_unencrypted {
             return Err(ImportError::Unencrypted { host: host.to_owned() });
         }
@@ -163,14 +175,16 @@ impl Credentials {
         for (name, value) in &self.headers {
             self.add_words(value, if is_secret_name(name) { SecretKind::Key } else { SecretKind::Word });
         }
-        // The name of a user, and a value that is not named for a key, are ordinary words.
-        let is_word = |text: &str| {
-            let mut words = url.query_pairs().filter(|(name, _)| !is_secret_name(name));
-            let is_path = !looks_random(text) && url.path().split('/').any(|segment| segment == text);
-            is_path || text == url.username() || words.any(|(_, value)| value == text)
-        };
+        // The name of a user, segments of the path, and values that are not named for a key, are ordinary words.
+        let named = |pair: &&str| is_secret_name(&base_url::decode(pair.split('=').next().unwrap_or_default()));
+        let (keys, words) = url.query().unwrap_or_default().split('&').partition::<Vec<_>, _>(named);
+        let [mut keys, mut words] = [keys, words].map(|pairs| base_url::secrets(&format!("?{}", pairs.join("&"))));
+        keys.extend(url.password().map(str::to_owned));
+        words.extend([url.username().to_owned(), base_url::decode(url.username())]);
+        words.extend(url.path().split('/').map(str::to_owned));
         for text in names::secrets_of_url(url) {
-            self.add_secret(&text, if is_word(&text) { SecretKind::Word } else { SecretKind::Key });
+            let is_word = words.contains(&text) && !keys.contains(&text);
+            self.add_secret(&text, if is_word { SecretKind::Word } else { SecretKind::Key });
         }
     }
 
@@ -190,11 +204,26 @@ impl Credentials {
     }
 }
 
+fn has_key(text: &str, keys: &[Token]) -> bool {
+    keys.iter().any(|key| text.contains(&***key))
+}
+
+/// Returns true if the name of a member, or of one in its value, has a key.
+fn names_have_key<'a>(mut members: impl Iterator<Item = (&'a String, &'a Value)>, keys: &[Token]) -> bool {
+    fn is_within(value: &Value, keys: &[Token]) -> bool {
+        match value {
+            Value::Array(items) => items.iter().any(|item| is_within(item, keys)),
+            Value::Object(members) => names_have_key(members.iter(), keys),
+            _ => false,
+        }
+    }
+    members.any(|(name, value)| has_key(name, keys) || is_within(value, keys))
+}
+
 /// Masks keys in all texts and names of a value. Returns true if there were any.
-fn mask(value: &mut Value, keys: &[Zeroizing<String>]) -> bool {
+fn mask(value: &mut Value, keys: &[Token]) -> bool {
     let masked = |text: &str| {
-        let has_key = keys.iter().any(|key| text.contains(&***key));
-        has_key.then(|| keys.iter().fold(text.to_owned(), |text, key| text.replace(&***key, KEY)))
+        has_key(text, keys).then(|| keys.iter().fold(text.to_owned(), |text, key| text.replace(&***key, KEY)))
     };
     match value {
         Value::String(text) => masked(text).map(|masked| *text = masked).is_some(),
@@ -421,6 +450,69 @@ mod tests {
             let text = format!("acme{at} acme{at}-9f8e acme{at}-9f8e7d6c acme{at}-9f8e7d6c5b4a");
             assert_eq!(credentials.redact(&text), "[key] [key] [key] [key]");
         }
+    }
+
+    fn credentials(url: &str, headers: &[(&str, &str)]) -> Credentials {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), Zeroizing::new((*value).to_owned())));
+        let credentials = Credentials { headers: headers.collect(), ..Credentials::default() };
+        credentials.note_secrets(&Url::parse(url).expect("a URL"));
+        credentials
+    }
+
+    fn declared(name: &str, text: &str) -> Tool {
+        let schema = serde_json::json!({"type": "object", "properties": {text: {"description": text}}});
+        serde_json::from_value(serde_json::json!({"name": name, "description": text, "inputSchema": schema}))
+            .expect("a declaration")
+    }
+
+    #[test]
+    fn ordinary_paths_and_headers_change_no_answer() {
+        let names = ["X-Auth-Provider", "X-Team", "X-Author", "X-Keyword", "X-Key-Id", "X-Token-Type", "X-Tenant"];
+        let mut unchanged = 0;
+        for at in 0..1_000 {
+            let words = [
+                format!("my-project-{:05}", 12_345 + at),
+                format!("weather-service-v{at}"),
+                format!("3f2a{at:08x}bcde4567a9d1"),
+                format!("microsoft{at}"),
+                format!("alice{at}@example.com"),
+                format!("https%3A%2F%2Fhost{at}.example%2F"),
+            ];
+            let [project, service, id, value, user, link] = &words;
+            let user_part = user.replace('@', "%40");
+            let url = format!(
+                "http://lan{at}.example/projects/{project}/{service}/{id}/mcp?keyword={value}&author={value}&to={link}"
+            );
+            let headers = [(names[at % names.len()], &**value)];
+            let plain = credentials(&url, &headers);
+            plain.check_encrypted(&Url::parse(&url).expect("a URL")).expect("no key");
+            let with_user =
+                credentials(&url.replacen("http://", &format!("https://{user_part}:canary-{at}@"), 1), &headers);
+            for credentials in [plain, with_user] {
+                let text = words.join(" ");
+                assert_eq!(credentials.redact_answer(Value::from(&*text)).expect("an answer"), *text);
+                let tool = declared(&format!("{service}-lookup"), &text);
+                assert!(!credentials.is_in_names(&tool));
+                assert_eq!(credentials.redact_answer(tool.clone()).expect("a declaration"), tool);
+                // Errors and logs show none of them.
+                let shown = credentials.redact(&text);
+                assert!(!shown.contains(project) && !shown.contains(id), "{shown}");
+                unchanged += 1;
+            }
+        }
+        assert_eq!(unchanged, 2_000);
+    }
+
+    #[test]
+    fn keys_in_names_of_a_declaration_are_found() {
+        let mut found = 0;
+        for at in 0..1_000 {
+            let key = format!("canary-{at:04}");
+            let credentials = credentials(&format!("https://host/{key}?api_key={key}"), &[("x-team", &key)]);
+            let named = [declared(&format!("{key}-lookup"), "text"), declared("lookup", &format!("a {key}"))];
+            found += named.iter().filter(|tool| credentials.is_in_names(tool)).count();
+        }
+        assert_eq!(found, 2_000);
     }
 
     #[test]

@@ -99,9 +99,10 @@ fn is_words(text: &str) -> bool {
     text.bytes().filter(u8::is_ascii_digit).count() <= 5 && text.split(['/', '-', '_', '.', '@', '~', ':']).all(is_word)
 }
 
-/// Returns true for words of 16 characters and more that have a digit.
-pub(crate) fn looks_random(word: &str) -> bool {
-    word.len() >= 16 && word.bytes().any(|byte| byte.is_ascii_digit())
+/// Returns true for texts with 20 letters and digits or more in a row. Names such as `my-project-12345` are shorter words.
+pub(crate) fn looks_random(text: &str) -> bool {
+    let is_random = |part: &str| part.len() >= 20 && part.contains(|c: char| c.is_ascii_digit());
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random)
 }
 
 #[cfg(test)]

@@ -32,6 +32,11 @@ pub enum QuarantineReason {
     /// The server lists the name more than once.
     #[error("is listed more than once")]
     Duplicate,
+    /// Its name, or a name in its schemas, has a key that this client sends. Such a name cannot be masked.
+    #[error(
+        "has a key of this client in its name or in the name of an argument; ask its server why, and use another key"
+    )]
+    HasKey,
     /// It cannot be registered, such as for its name or its schema.
     #[error("cannot be registered: {0}")]
     Invalid(RegistryErrors),

@@ -81,18 +81,26 @@ impl RemoteServer {
         self.quarantine(name, QuarantineReason::Invalid(errors));
     }
 
-    /// Returns all pages of the list, in which keys are masked, with the fingerprints of what the server sent.
+    /// Returns all pages of the list, in which keys are masked, with the fingerprints of what the server sent. Quarantines tools
+    /// with a key in a name.
     async fn list(&self) -> Result<Vec<(Tool, Fingerprint)>, ImportError> {
         let listing = async {
-            let (mut tools, mut cursor, mut cursors) = (Vec::new(), None, HashSet::new());
+            let (mut tools, mut listed, mut cursor, mut cursors) = (Vec::new(), 0, None, HashSet::new());
+            let credentials = &self.options.credentials;
             loop {
                 let page = PaginatedRequestParams::default().with_cursor(cursor);
                 let page = self.peer.list_tools(Some(page)).await;
-                let page = page.map_err(|error| self.options.credentials.protocol_error(&error))?;
-                let fingerprints = page.tools.iter().map(Fingerprint::new).collect::<Vec<_>>();
-                let masked = self.options.credentials.redact_answer(page.tools)?;
-                tools.extend(masked.into_iter().zip(fingerprints));
-                if tools.len() > Self::MAX_TOOLS || !cursors.insert(page.next_cursor.clone()) {
+                let page = page.map_err(|error| credentials.protocol_error(&error))?;
+                listed += page.tools.len();
+                for tool in page.tools {
+                    let fingerprint = Fingerprint::new(&tool);
+                    if credentials.is_in_names(&tool) {
+                        self.quarantine(&credentials.redact(&tool.name), QuarantineReason::HasKey);
+                    } else {
+                        tools.push((credentials.redact_answer(tool)?, fingerprint));
+                    }
+                }
+                if listed > Self::MAX_TOOLS || !cursors.insert(page.next_cursor.clone()) {
                     return Err(ImportError::EndlessList);
                 }
                 if page.next_cursor.is_none() {
