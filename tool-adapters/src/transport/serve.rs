@@ -27,9 +27,9 @@ use tool_core::{CancellationToken, time};
 pub(crate) struct HttpLimits {
     /// The time for the head of a request, which includes the wait for it on an open connection.
     pub(crate) head: Duration,
-    /// The time for a body, and the time for which a client may take fewer bytes than `bytes_per_second`.
+    /// The time for which a client may send or take fewer bytes than `bytes_per_second`.
     pub(crate) body: Duration,
-    /// The bytes that a client has to send or take. Each second's worth of a body extends its time by a second.
+    /// The bytes that a client has to send or take.
     pub(crate) bytes_per_second: u32,
     /// The time for open connections after the shutdown has begun.
     pub(crate) grace: Duration,

@@ -35,19 +35,26 @@ impl IntoResponse for BodyError {
     }
 }
 
-/// Reads a body of up to `max` bytes, which count as buffered until the share is dropped.
+/// Reads a body of up to `max` bytes, which count as buffered until the share is dropped. Bytes that came early give no time for
+/// those that follow.
 pub(crate) async fn read_body(
     body: Body,
     max: usize,
     (limits, buffered): (&HttpLimits, &mut Share<Identity>),
 ) -> Result<Bytes, BodyError> {
-    let (began, mut read, mut chunks) = (Instant::now(), Vec::new(), body.into_data_stream());
+    let (mut read, mut chunks) = (Vec::new(), body.into_data_stream());
+    // The time since which fewer bytes have come than the lowest rate brings, and the bytes that were read then.
+    let (mut since, mut before) = (Instant::now(), 0);
     loop {
-        let deadline = time::after(began, limits.body.saturating_add(limits.time_for(read.len())));
-        match timeout_at(deadline, chunks.next()).await {
+        match timeout_at(time::after(since, limits.body), chunks.next()).await {
             Ok(Some(Ok(chunk))) if read.len() + chunk.len() > max => return Err(BodyError::TooLong(max)),
             Ok(Some(Ok(chunk))) if buffered.resize(read.len() + chunk.len()).is_err() => return Err(BodyError::Full),
-            Ok(Some(Ok(chunk))) => read.extend_from_slice(&chunk),
+            Ok(Some(Ok(chunk))) => {
+                read.extend_from_slice(&chunk);
+                if limits.time_for(read.len() - before) >= since.elapsed() {
+                    (since, before) = (Instant::now(), read.len());
+                }
+            }
             Ok(Some(Err(_))) => return Err(BodyError::Broken),
             Ok(None) => return Ok(read.into()),
             Err(_) => return Err(BodyError::TooSlow(limits.bytes_per_second)),
@@ -88,8 +95,24 @@ mod tests {
             refused += usize::from(read == Err(BodyError::TooSlow(1024)));
         }
         assert_eq!(refused, 1_000);
-        let longest = Duration::from_secs(20 * 1024 / 24 + 20);
+        let longest = Duration::from_secs(21);
         assert!(began.elapsed() < longest * 1_000, "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_buys_no_time() {
+        let mut refused = 0;
+        for at in 0..1_000 {
+            let burst = Ok::<_, io::Error>(Bytes::from(vec![b'x'; (4 << 20) - 1 - at * 4_096]));
+            // Silence follows, or a byte a second.
+            let drip = dripping(usize::from(at % 2 == 1) << 20, 1).into_data_stream();
+            let drip = drip.map(|byte| byte.map_err(io::Error::other)).chain(futures_util::stream::pending());
+            let body = Body::from_stream(futures_util::stream::iter([burst]).chain(drip));
+            let began = Instant::now();
+            let read = read_body(body, 8 << 20, (&HttpLimits::default(), &mut share())).await;
+            refused += usize::from(read == Err(BodyError::TooSlow(1024)) && began.elapsed().as_secs() <= 20);
+        }
+        assert_eq!(refused, 1_000);
     }
 
     #[tokio::test(start_paused = true)]
