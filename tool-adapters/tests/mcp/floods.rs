@@ -225,6 +225,15 @@ async fn answers_pings_and_refuses_other_requests() {
     assert!(answers.iter().all(|answer| answer["id"] == 7 || answer["id"] == "seven"), "{answers:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_ping_after_a_thousand_notifications_is_answered() {
+    let params = json!({"progressToken": 1, "progress": 1.0});
+    let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+    let ping = json!({"jsonrpc": "2.0", "id": "alive", "method": "ping"});
+    let answers = answers_to(format!("{progress}\n").repeat(1_000) + &format!("{ping}\n")).await;
+    assert_eq!(answers, [json!({"jsonrpc": "2.0", "id": "alive", "result": {}})]);
+}
+
 #[test]
 fn requests_of_a_server_are_bounded() {
     run_alone("floods::a_hundred_thousand_requests_are_bounded");

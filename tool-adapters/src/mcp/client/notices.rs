@@ -37,7 +37,7 @@ impl Drop for ListChanges {
     }
 }
 
-/// The notifications and requests that are handled in a [`WINDOW`], and the answers that may wait for a server to read them.
+/// The notifications that are handled in a [`WINDOW`], the requests, and the answers that may wait for a server to read them.
 const MAX_NOTICES: u32 = 100;
 
 const MAX_ID: usize = 100;
@@ -74,13 +74,16 @@ impl RateLimit {
 pub(crate) struct LimitedNotices<T> {
     transport: T,
     changed: Arc<Notify>,
-    limit: RateLimit,
+    notifications: RateLimit,
+    /// Notifications use up none of it, as a server takes a client for lost that does not answer its pings.
+    requests: RateLimit,
     answers: JoinSet<()>,
 }
 
 impl<T> LimitedNotices<T> {
     pub(crate) fn new(transport: T, changes: &ListChanges) -> Self {
-        Self { transport, changed: Arc::clone(&changes.0), limit: RateLimit::new("messages"), answers: JoinSet::new() }
+        let (notifications, requests) = (RateLimit::new("notifications"), RateLimit::new("requests"));
+        Self { transport, changed: Arc::clone(&changes.0), notifications, requests, answers: JoinSet::new() }
     }
 }
 
@@ -92,7 +95,7 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
             RequestId::Number(_) => true,
             RequestId::String(id) => id.len() <= MAX_ID && !id.contains(char::is_control),
         };
-        if !self.limit.admits() || !is_usual || self.answers.len() >= MAX_NOTICES as usize {
+        if !self.requests.admits() || !is_usual || self.answers.len() >= MAX_NOTICES as usize {
             return;
         }
         let answer = if let ServerRequest::PingRequest(_) = request {
@@ -129,7 +132,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
                 }
                 _ => return Some(message),
             };
-            if self.limit.admits() {
+            if self.notifications.admits() {
                 return Some(message);
             }
             if is_change {
