@@ -106,11 +106,17 @@ impl Server {
     }
 
     /// Sets the maximum number of sessions that one client has open over HTTP at once. A client is a principal, or else the
-    /// server's bearer token, or else the address of the peer: a token that the server has not checked does not count, as the
-    /// client could send another one each time. Behind a proxy, all clients without a principal have the proxy's address.
-    /// Defaults to 1,024.
+    /// server's bearer token, or else the address of the peer. Behind a proxy, all clients without a principal have the proxy's
+    /// address. Defaults to 1,024.
     pub fn max_sessions_per_client(self, sessions: usize) -> Self {
         self.with(|settings| settings.max_sessions.each = sessions)
+    }
+
+    /// Sets the maximum number of sessions that clients of one address have open with tokens that the server has not checked.
+    /// Each such token has its own budgets, and a client could send another one each time. Set a
+    /// [`principal`](Self::principal) to check them. Defaults to 16.
+    pub fn max_unchecked_sessions(self, sessions: usize) -> Self {
+        self.with(|settings| settings.max_unchecked_sessions = sessions)
     }
 
     /// Sets the maximum number of connections that one address has open, if [`bind`](Self::bind) accepted them. Further ones

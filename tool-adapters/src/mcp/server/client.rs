@@ -26,6 +26,8 @@ pub(crate) enum Identity {
     Token([u8; 32]),
     /// The hash of a token that the server has not checked. The client may send another one at any time.
     Claimed([u8; 32]),
+    /// The unchecked tokens of a network, whose sessions are counted together.
+    Claims(Option<IpAddr>),
     /// The network of the peer, of a client that sends no token.
     Peer(Option<IpAddr>),
 }
@@ -68,10 +70,10 @@ impl Client {
     }
 
     /// Returns the identity whose sessions are counted together with this client's. A token that the server has not checked
-    /// costs nothing to change, so its sessions count as those of the peer.
+    /// costs nothing to change, so the sessions of all such tokens of a peer count together.
     pub(crate) fn counted_as(&self) -> Identity {
         match &self.identity {
-            Identity::Claimed(_) => Identity::Peer(self.peer),
+            Identity::Claimed(_) => Identity::Claims(self.peer),
             identity => identity.clone(),
         }
     }
@@ -83,7 +85,7 @@ impl Client {
         let (kind, digest) = match &self.identity {
             Identity::Principal(principal) => ("principal", Sha256::digest(format!("principal\0{principal}")).into()),
             Identity::Token(digest) | Identity::Claimed(digest) => ("token", *digest),
-            Identity::Peer(_) => return None,
+            Identity::Claims(_) | Identity::Peer(_) => return None,
         };
         Some(format!("mcp-{kind}-{}", hex(&digest)))
     }
@@ -170,7 +172,7 @@ mod tests {
     #[test]
     fn changed_tokens_count_as_one_client() {
         let counted = (0..1_000).map(|at| by_token(format!("Bearer {at}").as_bytes()).counted_as());
-        assert_eq!(counted.collect::<HashSet<_>>(), HashSet::from([Identity::Peer(None)]));
+        assert_eq!(counted.collect::<HashSet<_>>(), HashSet::from([Identity::Claims(None)]));
         let access = AccessRules { token: Some(BearerToken::new("0123456789abcdef")), ..AccessRules::default() };
         let checked = Client::of(&request(b"Bearer 0123456789abcdef"), None, &access).expect("a client");
         assert!(matches!(checked.counted_as(), Identity::Token(_)), "the server knows the token");

@@ -88,7 +88,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
     let request = Request::from_parts(parts, Body::from(bytes));
     match initialize_id(&message).filter(|_| is_first) {
         None => next.run(request).await,
-        Some(id) => match Share::one(&gate.state.open, client.counted_as(), settings.max_sessions) {
+        Some(id) => match gate.state.take_place(&client) {
             Ok(slot) => SLOT.scope(Cell::new(Some((client, slot))), next.run(request)).await,
             Err(limit) => refuse_session(limit, id),
         },

@@ -48,6 +48,7 @@ pub(crate) struct Settings {
     pub(crate) idle_timeout: Duration,
     pub(crate) max_message: usize,
     pub(crate) max_sessions: QuotaLimits,
+    pub(crate) max_unchecked_sessions: usize,
     pub(crate) limits: HttpLimits,
     pub(crate) path: String,
     pub(crate) trust_baggage: bool,
@@ -68,6 +69,7 @@ impl Default for Settings {
             idle_timeout: Duration::from_mins(30),
             max_message: 4 << 20,
             max_sessions: QuotaLimits { all: 10_000, each: 1_024 },
+            max_unchecked_sessions: 16,
             limits: HttpLimits::default(),
             path: "/mcp".to_owned(),
             trust_baggage: false,
@@ -89,6 +91,15 @@ pub(crate) struct ServerState {
 }
 
 impl ServerState {
+    /// Takes the place of a client's session.
+    pub(crate) fn take_place(&self, client: &Client) -> Result<Share<Identity>, QuotaExceeded> {
+        let (counted, mut max) = (client.counted_as(), self.settings.max_sessions);
+        if let Identity::Claims(_) = counted {
+            max.each = max.each.min(self.settings.max_unchecked_sessions);
+        }
+        Share::one(&self.open, counted, max)
+    }
+
     /// Returns the client that makes a request, for the function that configures its session.
     pub(crate) fn client_info(context: &ServerContext) -> ClientInfo {
         let info = context.client_info();
@@ -266,8 +277,7 @@ impl SharedSessions {
         expired.extend(sessions.extract_if(|_, shared| is_idle(shared)).map(|(_, shared)| shared));
         // The sessions end and their places are free once they are dropped.
         drop(expired);
-        let slot = Share::one(&state.open, client.counted_as(), state.settings.max_sessions);
-        let slot = slot.map_err(too_many_sessions)?;
+        let slot = state.take_place(client).map_err(too_many_sessions)?;
         let session = Arc::new(ClientSession::new(Arc::clone(state), client.session_id()));
         let shared = SharedSession { session: Arc::clone(&session), used: now, _slot: slot };
         sessions.insert(client.identity.clone(), shared);
@@ -288,7 +298,7 @@ pub(crate) fn too_many_sessions(limit: QuotaExceeded) -> ErrorData {
     tracing::warn!(?limit, "refused to open an MCP session");
     let (who, max) = match limit {
         QuotaExceeded::All(max) => ("the server has", max),
-        QuotaExceeded::Each(max) => ("this client, or all that have not signed in at its address, have", max),
+        QuotaExceeded::Each(max) => ("this client, or all at its address whose tokens are not checked, have", max),
     };
     ErrorData::invalid_request(format!("{who} {max} sessions open; end one of them, or try again later"), None)
 }
