@@ -164,7 +164,7 @@ async fn quarantines_a_change_of_metadata_or_icons() {
     assert!(import(&fake, &pins).await.quarantined().is_empty(), "an equal declaration is trusted");
     let mut caught = 0;
     for at in 0..500 {
-        let (meta, icon) = (format!("ui://form/{at}"), format!("https://host/icon.png?{at}"));
+        let (meta, icon) = (format!("ui://form/{at}"), format!("https://host/{at}/icon.png?sig=1"));
         for changed in [with(&meta, "https://host/icon.png"), with("ui://form", &icon)] {
             *fake.listed.lock().expect("no panic") = changed;
             let imported = import(&fake, &pins).await;
@@ -173,6 +173,72 @@ async fn quarantines_a_change_of_metadata_or_icons() {
         }
     }
     assert_eq!(caught, 1_000);
+}
+
+#[tokio::test]
+async fn ignores_the_queries_of_icons() {
+    let (fake, pins) = (FakeServer::default(), Pins::memory());
+    for at in 0..1_000 {
+        let mut tool = declaration();
+        tool["icons"] = json!([{"src": format!("https://host/icon.png?X-Amz-Signature={at:x}&n={at}")}]);
+        *fake.listed.lock().expect("no panic") = vec![tool];
+        assert!(import(&fake, &pins).await.quarantined().is_empty(), "{at}");
+    }
+    let mut tool = declaration();
+    tool["icons"] = json!([{"src": "data:image/svg+xml,<svg>?other"}]);
+    *fake.listed.lock().expect("no panic") = vec![tool];
+    assert_eq!(import(&fake, &pins).await.quarantined().len(), 1);
+}
+
+/// Pins these tools in a file of the former form, without the other members of declarations.
+async fn former_pins(fake: &FakeServer, path: &Path) -> Pins {
+    let pins = Pins::create(path).expect("the first time");
+    import(fake, &pins).await;
+    let mut file = serde_json::from_slice::<Value>(&std::fs::read(path).expect("pins")).expect("JSON");
+    for pin in file["servers"]["fake"].as_object_mut().expect("tools").values_mut() {
+        pin.as_object_mut().expect("a pin").remove("other members").expect("the new member");
+    }
+    std::fs::write(path, format!("{file}\n")).expect("written");
+    pins
+}
+
+#[tokio::test]
+async fn completes_the_pins_of_the_former_form() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("mcp.pins.json");
+    let names = (0..1_000).map(|at| format!("tool_{at}")).collect::<Vec<_>>();
+    let fake = FakeServer::with_tools(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let pins = former_pins(&fake, &path).await;
+    let former = std::fs::read(&path).expect("pins");
+    let imported = fake.start().0.pins(pins.clone()).pinned_only().connect().await.expect("an import");
+    assert!(imported.quarantined().is_empty());
+    assert_eq!(std::fs::read(&path).expect("pins"), former, "`pinned_only` pins nothing");
+    assert!(import(&fake, &pins).await.quarantined().is_empty());
+    for tool in &mut *fake.listed.lock().expect("no panic") {
+        tool["_meta"] = json!({"ui": "other"});
+    }
+    let changed = import(&fake, &pins).await.quarantined();
+    let caught = changed.iter().filter(|tool| tool.reason == QuarantineReason::Changed(vec!["other members"]));
+    assert_eq!(caught.count(), 1_000);
+}
+
+#[tokio::test]
+async fn pins_of_the_former_form_catch_changes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("mcp.pins.json");
+    let fake = FakeServer::with_tools(&["tool"]);
+    let pins = former_pins(&fake, &path).await;
+    let former = std::fs::read(&path).expect("pins");
+    for at in 0..1_000 {
+        fake.listed.lock().expect("no panic")[0]["description"] = format!("Another {at}.").into();
+        let changed = import(&fake, &pins).await.quarantined();
+        assert_eq!(changed[0].reason, QuarantineReason::Changed(vec!["description"]));
+    }
+    assert_eq!(std::fs::read(&path).expect("pins"), former, "a changed declaration completes no pin");
+    // Only the new member may be missing.
+    let cut = String::from_utf8(former).expect("a text").replace("\"description\"", "\"other\"");
+    std::fs::write(&path, cut).expect("written");
+    assert_eq!(import(&fake, &pins).await.quarantined().len(), 1);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -29,6 +30,15 @@ impl Fingerprint {
         let mut declared = serde_json::to_value(tool).unwrap_or_default();
         // Equal members have the same text, whatever the order of their keys.
         declared.sort_all_objects();
+        // The query of an icon's URL is often a signature, which is new each time.
+        let icons = declared.get_mut("icons").and_then(Value::as_array_mut).into_iter().flatten();
+        for source in icons.filter_map(|icon| icon.get_mut("src")) {
+            if let Some((url, _)) =
+                source.as_str().filter(|url| url.starts_with("http")).and_then(|url| url.split_once('?'))
+            {
+                *source = url.into();
+            }
+        }
         let mut hash = |member: &str| {
             let taken = match declared.as_object_mut() {
                 Some(members) if member != REST => members.remove(member).unwrap_or_default(),
@@ -39,9 +49,18 @@ impl Fingerprint {
         Self(MEMBERS.iter().map(|member| ((*member).to_owned(), hash(member))).collect())
     }
 
-    /// Returns the members that differ.
-    pub(crate) fn changed_members(&self, other: &Self) -> Vec<&'static str> {
-        MEMBERS.into_iter().filter(|member| self.0.get(*member) != other.0.get(*member)).collect()
+    /// Returns the members that differ from a pin. A pin of a former version has no hash of the other members.
+    pub(crate) fn changed_members(&self, pin: &Self) -> Vec<&'static str> {
+        let is_changed = |member: &str| match pin.0.get(member) {
+            None if member == REST => false,
+            pinned => self.0.get(member) != pinned,
+        };
+        MEMBERS.into_iter().filter(|member| is_changed(member)).collect()
+    }
+
+    /// Returns true if a pin is of a former version, and only lacks the other members.
+    fn completes(&self, pin: &Self) -> bool {
+        !pin.0.contains_key(REST) && self.changed_members(pin).is_empty()
     }
 }
 
@@ -193,21 +212,22 @@ impl Pins {
         })
     }
 
-    /// Pins tools that have no pin, if `pin_new`. Returns the pins that these tools had before. Pins of other tools stay, so
+    /// Pins tools that have no pin, and completes pins of a former version, if `pin_new`. Returns the pins that these tools had before. Pins of other tools stay, so
     /// that a tool that disappears and returns is compared with its pin.
     pub(crate) async fn merge(&self, server: &str, tools: ToolPins, pin_new: bool) -> Result<ToolPins, PinError> {
         let (pins, server) = (self.clone(), server.to_owned());
         let merge = move || {
             pins.change(|servers| {
                 let pinned = servers.entry(server.clone()).or_default();
-                let (known, new): (ToolPins, ToolPins) =
-                    tools.into_iter().partition(|(tool, _)| pinned.contains_key(tool));
-                let known = known.into_keys().filter_map(|tool| Some((tool.clone(), pinned.get(&tool)?.clone())));
-                let known = known.collect();
+                let known = tools.keys().filter_map(|tool| Some((tool.clone(), pinned.get(tool)?.clone())));
+                let known = known.collect::<ToolPins>();
+                let is_new = |tool: &str, found: &Fingerprint| known.get(tool).is_none_or(|pin| found.completes(pin));
+                let new = tools.into_iter().filter(|(tool, found)| is_new(tool, found)).collect::<ToolPins>();
                 if new.is_empty() || !pin_new {
                     return Ok((known, false));
                 }
-                if pinned.len() + new.len() > MAX_PINS {
+                let added = new.keys().filter(|tool| !known.contains_key(*tool)).count();
+                if pinned.len() + added > MAX_PINS {
                     return Err(PinError::Full { server });
                 }
                 pinned.extend(new);

@@ -127,15 +127,19 @@ impl RemoteServer {
         let options = &self.options;
         let pinned = options.pins.merge(&options.name, fingerprints.clone(), !options.pinned_only).await?;
         fingerprints.retain(|name, fingerprint| match pinned.get(name) {
-            Some(pin) if pin != fingerprint => {
-                self.quarantine(name, QuarantineReason::Changed(fingerprint.changed_members(pin)));
-                false
+            Some(pin) => {
+                let changed = fingerprint.changed_members(pin);
+                let is_same = changed.is_empty();
+                if !is_same {
+                    self.quarantine(name, QuarantineReason::Changed(changed));
+                }
+                is_same
             }
             None if options.pinned_only => {
                 self.quarantine(name, QuarantineReason::NotPinned);
                 false
             }
-            _ => true,
+            None => true,
         });
         let tools = listed.into_iter().map(|(tool, _)| tool);
         let tools = tools.filter(|tool| fingerprints.contains_key(&*tool.name)).collect();
