@@ -7,6 +7,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tool_adapters::egress::EgressError;
 
+/// Returns false if this machine has no address 127.0.0.2, which stands for a public one. The test is skipped then.
+pub(crate) async fn has_second_address() -> bool {
+    let bound = TcpListener::bind(("127.0.0.2", 0)).await;
+    if let Err(error) = &bound {
+        eprintln!("skipped, as 127.0.0.2 cannot be bound: {error}");
+    }
+    bound.is_ok()
+}
+
 /// A server with one answer for each connection, by the head of the request.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
