@@ -224,7 +224,7 @@ impl Runtime {
     /// and redacted. Those of a session that has ended are kept for [`Policy::keep_calls_for`].
     ///
     /// This is for the host, such as its pages for operators: it does not ask on whose behalf the host reads. What a user may
-    /// read of a session is its [`history`](Session::history).
+    /// read of a session is its [`history`](crate::Session::history).
     pub async fn calls(&self, id: impl Into<SessionId>) -> Result<Vec<SessionCall>, StoreError> {
         self.0.store.calls(&id.into()).await
     }
