@@ -94,3 +94,7 @@ bench-trace:
 # PostgreSQL runs where POSTGRES_URL names a server: `.ci/postgres start FOLDER` starts one and prints its URL.
 soak-agents seconds="60":
     SOAK_SECONDS={{seconds}} cargo test --release -p tool-adapters --test agents -- --nocapture --test-threads 1 soak:: killed::
+
+# Measures this project beside a floor and other frameworks, and prints one table. `just peers floor ours` measures these two.
+peers *args:
+    python3 tests/peers/run.py {{args}}

@@ -1,15 +1,18 @@
 """Compile-time cost per tool. Generates PEER x N crates (4 parameters per tool) in target/compile, prebuilds the
 dependencies by building the N=1 crate, then measures for each N: clean debug build of that crate alone, incremental
 rebuild after editing one tool body, stripped release size. Prints JSON lines.
-Usage: compile_bench.py [peer ...]   (env SIZES=10,100,300 REPS=3 RELEASE=1 DEBUG_BUILDS=1)"""
+Usage: compile_bench.py [peer ...]   (env SIZES=10,100 REPS=3 RELEASE=1)"""
 import json, os, pathlib, resource, shutil, statistics, subprocess, sys, time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from yardstick import ENVIRONMENT, ROOT
+
 OUT = ROOT / "target" / "compile"
-SIZES = [int(x) for x in os.environ.get("SIZES", "10,100,300").split(",")]
+SIZES = [int(x) for x in os.environ.get("SIZES", "10,100").split(",")]
 REPS = int(os.environ.get("REPS", "3"))
 RELEASE = os.environ.get("RELEASE", "1") == "1"
-DEBUG = os.environ.get("DEBUG_BUILDS", "1") == "1"
+# That of the contestants.
+PROFILE = '[profile.release]\nopt-level = 3\nlto = "thin"\ncodegen-units = 1\ndebug = false\nstrip = "none"\n'
 
 PARAMS = "title: String, count: u32, tags: Vec<String>, note: Option<String>"
 FIELDS = """    /// The title to use
@@ -134,8 +137,7 @@ async fn dispatch(name: String, args: String) -> String {
 
 
 SCH = 'schemars = "1"\n'
-# seen from a generated crate in target/compile
-OURS = "../../../../../tool-core"
+OURS = ROOT.parent.parent / "tool-core"
 PEERS = {
     "floor_serde": (lambda n: floor(n, False), TOKIO),
     "floor_schemars": (lambda n: floor(n, True), TOKIO + SCH),
@@ -149,68 +151,86 @@ PEERS = {
 }
 
 
-def cargo(*a, check=True):
-    env = dict(os.environ, CARGO_TARGET_DIR=str(ROOT / "target"), CARGO_TERM_COLOR="never")
-    t, r = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    p = subprocess.run(["cargo", *a, "--offline"] if a[0] != "clean" else ["cargo", *a], cwd=OUT, env=env, capture_output=True, text=True)
-    q = resource.getrusage(resource.RUSAGE_CHILDREN)
-    dt = (time.perf_counter() - t, q.ru_utime + q.ru_stime - r.ru_utime - r.ru_stime)  # wall, CPU of cargo+rustc+linker
-    if check and p.returncode:
-        raise RuntimeError(p.stderr[-3000:])
-    return dt
+def package(folder, name, dependencies, source, more=""):
+    """Writes a package. A file that is the same stays, so that cargo does not build it again."""
+    manifest = f'{more}[package]\nname = "{name}"\nversion = "0.0.0"\nedition = "2024"\nrust-version = "1.95"\n[dependencies]\n{dependencies}'
+    text = "#![allow(dead_code, unused_imports)]\n" + source + MAIN
+    (folder / "src").mkdir(parents=True, exist_ok=True)
+    for path, text in ((folder / "Cargo.toml", manifest), (folder / "src/main.rs", text)):
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
 
 
-def med(xs, i):
-    return statistics.median(x[i] for x in xs)
+def cargo(folder, target, *arguments):
+    """Runs cargo, and returns seconds: elapsed, and CPU of cargo, rustc and linker."""
+    environment = {**ENVIRONMENT, "CARGO_TARGET_DIR": str(target), "CARGO_TERM_COLOR": "never"}
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(["cargo", *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-3000:])
+    return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def workspace(peers, sizes):
+    """Writes the crates, with the versions of the contestants' lock file."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    # Every generated crate is a member, also those of other runs.
+    (OUT / "Cargo.toml").write_text(f'[workspace]\nresolver = "3"\nmembers = ["*_[0-9]*"]\n{PROFILE}')
+    for peer in peers:
+        generate, dependencies = PEERS[peer]
+        for n in [1, *sizes]:
+            package(OUT / f"{peer}_{n}", f"cb-{peer}-{n}", dependencies, generate(n))
+    shutil.copy(ROOT / "Cargo.lock", OUT / "Cargo.lock")
+    cargo(OUT, ROOT / "target", "metadata", "--format-version", "1")
+
+
+def debug(peer, n, reps):
+    """Returns the times of clean builds of a crate alone, and of builds after an edit of one body."""
+    name, source = f"cb-{peer}-{n}", OUT / f"{peer}_{n}/src/main.rs"
+    build = lambda: cargo(OUT, ROOT / "target", "build", "--offline", "-p", name)
+    clean, edited, text = [], [], source.read_text()
+    for _ in range(reps):
+        cargo(OUT, ROOT / "target", "clean", "-p", name, "--profile", "dev")
+        clean.append(build())
+    try:
+        for rep in range(reps):
+            # The body of one tool in the middle.
+            source.write_text(text.replace(f"/*EDIT{n // 2}*/", f"/*EDIT{n // 2}*/ {rep}x"))
+            edited.append(build())
+    finally:
+        source.write_text(text)
+    median = lambda runs, i: statistics.median(run[i] for run in runs)
+    return {"clean_s": median(clean, 0), "clean_cpu": median(clean, 1), "incr_s": median(edited, 0), "incr_cpu": median(edited, 1)}
+
+
+def release(peer, n):
+    """Returns the time of a release build of a crate alone, and the size of the program without symbols."""
+    name = f"cb-{peer}-{n}"
+    seconds, cpu = cargo(OUT, ROOT / "target", "build", "--offline", "--release", "-p", name)
+    copy = OUT / f"{name}.stripped"
+    subprocess.run(["strip", "-o", copy, ROOT / "target/release" / name], check=True)
+    return {"release_s": seconds, "release_cpu": cpu, "stripped_bytes": copy.stat().st_size}
+
+
+def prepare(peer):
+    """Builds the dependencies, and what the first build of a crate writes."""
+    cargo(OUT, ROOT / "target", "build", "--offline", "-p", f"cb-{peer}-1")
+    if RELEASE:
+        cargo(OUT, ROOT / "target", "build", "--offline", "--release", "-p", f"cb-{peer}-1")
 
 
 def main():
     peers = sys.argv[1:] or list(PEERS)
-    OUT.mkdir(parents=True, exist_ok=True)
-    members = ["*_[0-9]*"]  # every generated crate, also those of other runs
-    (OUT / "Cargo.toml").write_text("[workspace]\nresolver = \"3\"\nmembers = " + json.dumps(members) + '\n[profile.release]\nopt-level = 3\nlto = "thin"\ncodegen-units = 1\ndebug = false\nstrip = "none"\n')
-    for p, (gen, deps) in PEERS.items():
-        for n in [1, *SIZES]:
-            d = OUT / f"{p}_{n}"
-            (d / "src").mkdir(parents=True, exist_ok=True)
-            (d / "Cargo.toml").write_text(f'[package]\nname = "cb-{p}-{n}"\nversion = "0.0.0"\nedition = "2024"\nrust-version = "1.95"\n[dependencies]\n{deps}')
-            src = "#![allow(dead_code, unused_imports)]\n" + gen(n) + MAIN
-            if not (d / "src/main.rs").exists() or (d / "src/main.rs").read_text() != src:
-                (d / "src/main.rs").write_text(src)
-    shutil.copy(ROOT / "Cargo.lock", OUT / "Cargo.lock")
-    subprocess.run(["cargo", "metadata", "--format-version", "1"], cwd=OUT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for p in peers:
+    workspace(peers, SIZES)
+    for peer in peers:
         try:
-            if DEBUG:
-                t = cargo("build", "-p", f"cb-{p}-1")
-                print(f"# {p}: debug dependencies + 1-tool crate {t[0]:.1f}s", file=sys.stderr, flush=True)
-            if RELEASE:
-                cargo("build", "--release", "-p", f"cb-{p}-1")
+            prepare(peer)
             for n in SIZES:
-                pkg, src = f"cb-{p}-{n}", OUT / f"{p}_{n}/src/main.rs"
-                row = {"kind": "compile", "peer": p, "n": n}
-                clean, incr = [], []
-                for _ in range(REPS if DEBUG else 0):
-                    # touches only this profile's artifacts of this package
-                    cargo("clean", "-p", pkg, "--profile", "dev")
-                    clean.append(cargo("build", "-p", pkg))
-                text = src.read_text()
-                for r in range(REPS if DEBUG else 0):
-                    # change the body of one tool in the middle
-                    src.write_text(text.replace(f"/*EDIT{n // 2}*/", f"/*EDIT{n // 2}*/ {r}x"))
-                    incr.append(cargo("build", "-p", pkg))
-                src.write_text(text)
-                if DEBUG:
-                    row |= {"clean_s": med(clean, 0), "clean_cpu": med(clean, 1), "incr_s": med(incr, 0), "incr_cpu": med(incr, 1)}
-                if RELEASE:
-                    row["release_s"], row["release_cpu"] = cargo("build", "--release", "-p", pkg)
-                    exe, cp = ROOT / "target/release" / pkg, OUT / f"{pkg}.stripped"
-                    shutil.copy(exe, cp)
-                    subprocess.run(["strip", str(cp)], check=True)
-                    row["stripped_bytes"] = cp.stat().st_size
+                row = {"kind": "compile", "peer": peer, "n": n, **debug(peer, n, REPS), **(release(peer, n) if RELEASE else {})}
                 print(json.dumps(row), flush=True)
-        except RuntimeError as e:
-            print(f"# {p} FAILED:\n{e}", file=sys.stderr, flush=True)
+        except RuntimeError as error:
+            print(f"# {peer} FAILED:\n{error}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
