@@ -51,7 +51,7 @@ def main():
             try:
                 for connections in CONNECTIONS:
                     load = [BIN / "http-load", str(port), mode, connections, LENGTH, str(server.pid)]
-                    runs[name, connections].append(json.loads(subprocess.run(load, check=True, capture_output=True, text=True).stdout))
+                    runs[name, connections].append(json.loads(subprocess.run(load, check=True, stdout=subprocess.PIPE, text=True).stdout))
             finally:
                 server.terminate()
                 server.wait()

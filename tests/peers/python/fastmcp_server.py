@@ -28,4 +28,4 @@ async def create_event(title: str, start_time: str, duration_minutes: int, atten
 logging.disable(logging.CRITICAL)
 json = len(sys.argv) > 2
 mcp.run("http", host="127.0.0.1", port=int(sys.argv[1]), path="/mcp", show_banner=False, json_response=json, stateless_http=json,
-        uvicorn_config={"log_level": "critical", "access_log": False})
+        uvicorn_config={"log_level": "critical", "access_log": False, "timeout_keep_alive": 60})

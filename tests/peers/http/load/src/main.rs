@@ -158,7 +158,7 @@ async fn run(port: u16, stateless: bool, count: usize, seconds: f64, pid: &str) 
     let mut connections = Vec::new();
     for _ in 0..count {
         let mut connection = Connection::open(port, stateless).await;
-        for id in 1..=20 {
+        for id in 1..=3 {
             connection.call(id).await;
         }
         connections.push(connection);
