@@ -112,12 +112,24 @@ fn documented_coercions_are_lossless_and_reported() {
         (r#"{"title":"x","minutes":"30"}"#, "x 30 None None"),
         (r#"{"title":"x","minutes":30.0,"tags":"[\"a\"]"}"#, "x 30 Some([\"a\"]) None"),
         (r#"{"title":"x","minutes":30,"exact":"true"}"#, "x 30 None Some(true)"),
-        (r#"{"title":"x","minutes":30,"tags":null}"#, "x 30 None None"),
     ];
     for (arguments, expected) in cases {
         let response = call(&tools, "plan", arguments);
         assert_eq!(response.data::<String>().ok().as_deref(), Some(expected), "{}", response.to_json());
         assert!(!response.meta().coerced().is_empty(), "{arguments}");
+    }
+}
+
+// V3
+#[test]
+fn null_that_the_schema_documents_is_not_reported() {
+    // The second text takes the slow path, because of `exact`.
+    for arguments in
+        [r#"{"title":"x","minutes":30,"tags":null}"#, r#"{"title":"x","minutes":30,"tags":null,"exact":"true"}"#]
+    {
+        let response = call(&tools(plan), "plan", arguments);
+        assert!(response.is_ok(), "{}", response.to_json());
+        assert!(response.meta().coerced().iter().all(|note| !note.contains("/tags")), "{}", response.to_json());
     }
 }
 

@@ -1,5 +1,6 @@
-//! Arithmetic on times that does not overflow.
+//! Times that do not overflow, and a cheap clock for calls.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -21,4 +22,63 @@ pub const CENTURY: Duration = Duration::from_hours(24 * 365 * 100);
 #[inline]
 pub fn after(start: Instant, time: Duration) -> Instant {
     start + time.min(CENTURY)
+}
+
+/// A reading of the processor's counter, which takes a third of the time of the system's clock. Where the processor has no
+/// steady counter, this is the system's clock.
+///
+/// Only the time between two readings is meaningful, as the counter drifts from the system's clock in hours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallInstant(u64);
+
+impl CallInstant {
+    /// Prepares the clock, so that no call has to: the counter is compared with the system's clock for a millisecond.
+    pub(crate) fn calibrate() {
+        LazyLock::force(&CLOCK);
+    }
+
+    #[inline]
+    pub(crate) fn now() -> Self {
+        Self(CLOCK.raw())
+    }
+
+    /// Returns the time since an earlier reading; zero if it is later.
+    #[inline]
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        CLOCK.delta(earlier.0, self.0)
+    }
+
+    #[inline]
+    pub(crate) fn elapsed(self) -> Duration {
+        Self::now().since(self)
+    }
+
+    /// Converts to an instant of the system's clock.
+    pub(crate) fn to_instant(self) -> Instant {
+        let now = Instant::now();
+        now.checked_sub(self.elapsed()).unwrap_or(now)
+    }
+}
+
+#[cfg(not(any(test, feature = "testing")))]
+static CLOCK: LazyLock<quanta::Clock> = LazyLock::new(quanta::Clock::new);
+
+// Tests of deadlines and expiries pause tokio's clock.
+#[cfg(any(test, feature = "testing"))]
+static CLOCK: LazyLock<TokioClock> = LazyLock::new(|| TokioClock(Instant::now()));
+
+/// Tokio's clock, in nanoseconds.
+#[cfg(any(test, feature = "testing"))]
+struct TokioClock(Instant);
+
+#[cfg(any(test, feature = "testing"))]
+impl TokioClock {
+    fn raw(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    #[allow(clippy::unused_self, reason = "the signature of the other clock")]
+    fn delta(&self, start: u64, end: u64) -> Duration {
+        Duration::from_nanos(end.saturating_sub(start))
+    }
 }

@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// The mistakes of a model that are corrected before its arguments are checked. Defaults to [`Coercions::ALL`].
 ///
 /// A correction loses nothing, does not change a value that the schema accepts, and is reported in the call's
-/// `meta.coerced`.
+/// `meta.coerced`. A `null` that the schema publishes as the default is not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 #[non_exhaustive]
@@ -81,6 +81,8 @@ pub(crate) fn coerce(value: &mut Value, compiled: &CompiledSchema, switches: Coe
 #[derive(Default)]
 pub(crate) struct Notes {
     lines: Vec<String>,
+    /// The corrections that are reported.
+    reported: usize,
     changes: usize,
 }
 
@@ -92,6 +94,12 @@ impl Notes {
             let place = if pointer.is_empty() { "arguments" } else { &pointer };
             self.lines.push(format!("{place}: {change}"));
         }
+        self.reported += 1;
+        self.changes += 1;
+    }
+
+    /// Counts a correction that the schema announces. It is not reported.
+    fn add_documented(&mut self) {
         self.changes += 1;
     }
 
@@ -102,22 +110,32 @@ impl Notes {
 
     /// Returns the lines. The last one counts the corrections that have none.
     pub(crate) fn into_lines(mut self) -> Vec<String> {
-        if self.changes > MAX_NOTES {
+        if self.reported > MAX_NOTES {
             self.lines.truncate(MAX_NOTES - 1);
-            self.lines.push(format!("and {} more corrections", self.changes - self.lines.len()));
+            self.lines.push(format!("and {} more corrections", self.reported - self.lines.len()));
         }
         self.lines
     }
 
-    /// Takes the corrections since another moment out again.
-    fn split_off(&mut self, lines: usize, changes: usize) -> Self {
-        let since = Self { lines: self.lines.split_off(lines), changes: self.changes - changes };
-        self.changes = changes;
+    /// Returns the counts of this moment, for [`split_off`](Self::split_off).
+    fn mark(&self) -> [usize; 3] {
+        [self.lines.len(), self.reported, self.changes]
+    }
+
+    /// Takes the corrections since a mark out again.
+    fn split_off(&mut self, [lines, reported, changes]: [usize; 3]) -> Self {
+        let since = Self {
+            lines: self.lines.split_off(lines),
+            reported: self.reported - reported,
+            changes: self.changes - changes,
+        };
+        (self.reported, self.changes) = (reported, changes);
         since
     }
 
     fn extend(&mut self, more: Self) {
         self.lines.extend(more.lines);
+        self.reported += more.reported;
         self.changes += more.changes;
     }
 }
@@ -204,7 +222,9 @@ impl<'a> Coercer<'a> {
             let is_absent = value.is_null()
                 && !required.contains(name.as_str())
                 && view.declared(name).into_iter().any(|schema| !self.branches.accepts(schema, &Value::Null));
-            if is_absent {
+            if is_absent && view.declared(name).iter().any(|schema| schema.get("default").is_some_and(Value::is_null)) {
+                self.notes.add_documented();
+            } else if is_absent {
                 self.notes.add(&path.key(name), "null to absent");
             }
             !is_absent
@@ -219,9 +239,9 @@ impl<'a> Coercer<'a> {
         let mut found: Option<(Value, Notes)> = None;
         for branch in branches {
             let Some(mut copy) = self.branches.copy(value) else { return };
-            let (lines, changes) = (self.notes.lines.len(), self.notes.changes);
+            let mark = self.notes.mark();
             self.value(&mut copy, &[branch], path);
-            let notes = self.notes.split_off(lines, changes);
+            let notes = self.notes.split_off(mark);
             if notes.changes == 0 || !self.branches.accepts(branch, &copy) {
                 continue;
             }

@@ -46,7 +46,10 @@ impl EqualityRules {
     pub(crate) fn of_signature(parameters: &[Parameter], schema: &CanonicalSchema) -> Self {
         let named = parameters.iter().enumerate().filter(|(_, parameter)| !parameter.flatten);
         let rule = |(index, parameter): (usize, &Parameter)| {
-            let null_is_absent = schema.nulls.get(index) == Some(&NullMeaning::Absent);
+            let null_is_absent = schema
+                .fields
+                .get(index)
+                .is_some_and(|field| matches!(field.null, NullMeaning::Absent | NullMeaning::Coerced));
             let default = schema.value.get("properties").and_then(|all| all.get(parameter.name)?.get("default"));
             // A null that counts as absent is no default.
             let default = default.filter(|default| !(null_is_absent && default.is_null())).cloned();

@@ -5,6 +5,7 @@ use crate::json::decoder::Decoder;
 use crate::json::error;
 use crate::json::keys::Key;
 use crate::json::probe::Probe;
+use crate::schema::build::FieldRule;
 use crate::schema::nullable::NullMeaning;
 use crate::schema::parameter::{AbsentValue, FieldValue, Parameter, ToolParameter};
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -105,45 +106,40 @@ pub(crate) struct ObjectFields<'de, 'n> {
     pub(crate) decoder: Decoder<'de>,
     /// The name of the entry that is kept for the flattened parameters.
     key: Key<'de>,
-    nulls: &'n [NullMeaning],
+    rules: &'n [FieldRule],
     /// True if a `null` is read as absent where that is its meaning.
     null_as_absent: bool,
     given: ParameterSet,
     guess: usize,
     first: bool,
-    /// A bit for each parameter whose `null` was read as absent.
-    pub(crate) nulls_as_absent: u64,
+    /// A bit for each parameter whose `null` was coerced to its absence.
+    pub(crate) coerced_nulls: u64,
     /// One more than the index of the parameter whose value failed.
     failed: usize,
 }
 
 impl<'de, 'n> ObjectFields<'de, 'n> {
     #[inline]
-    pub(crate) fn new(
-        text: &'de str,
-        nulls: &'n [NullMeaning],
-        null_as_absent: bool,
-        probe: Option<&'de Probe>,
-    ) -> Self {
+    pub(crate) fn new(text: &'de str, rules: &'n [FieldRule], null_as_absent: bool, probe: Option<&'de Probe>) -> Self {
         let mut decoder = Decoder::new(text);
         decoder.probe_with(probe);
         Self {
             decoder,
             key: Key::default(),
-            nulls,
+            rules,
             null_as_absent,
             given: ParameterSet::default(),
             guess: 0,
             first: true,
-            nulls_as_absent: 0,
+            coerced_nulls: 0,
             failed: 0,
         }
     }
 
-    /// Returns true if the text has ended, and no `null` was read as absent.
+    /// Returns true if the text has ended, and nothing was coerced.
     #[inline]
     pub(crate) fn are_exact(&self) -> bool {
-        self.nulls_as_absent == 0 && self.decoder.is_at_end()
+        self.coerced_nulls == 0 && self.decoder.is_at_end()
     }
 
     /// Adds the name of the parameter whose value failed to an error's path.
@@ -155,21 +151,41 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         }
     }
 
+    /// Consumes the key of the parameter after the last one. Models send arguments in the order of the schema.
+    #[inline]
+    fn take_expected_key(&mut self) -> bool {
+        let Some(FieldRule { key: Some(key), .. }) = self.rules.get(self.guess) else { return false };
+        let taken = self.decoder.take_key(self.first, key);
+        self.first &= !taken;
+        taken
+    }
+
+    /// Reads any other key, and returns its parameter, and true if it is a flattened one.
+    fn other_key(&mut self, parameters: &'static [Parameter]) -> Result<Option<(usize, bool)>, error::Error> {
+        let Some(key) = self.decoder.next_key(std::mem::take(&mut self.first))? else { return Ok(None) };
+        let Some((index, flattened)) = find(parameters, &key, self.guess) else { return Err(unknown(&key)) };
+        if flattened {
+            self.guess = index + 1;
+            self.key = key;
+        }
+        Ok(Some((index, flattened)))
+    }
+
     /// Reads a `null` as absent where that is its meaning. Where the schema allows it, the value's type decides.
     #[inline]
     fn read_null(&mut self, index: usize) -> Result<bool, error::Error> {
-        let refused = match self.nulls.get(index) {
-            Some(NullMeaning::Absent) => !self.null_as_absent,
-            Some(NullMeaning::Refused) => true,
-            Some(NullMeaning::Allowed) | None => return Ok(false),
-        };
-        if !self.decoder.take_null()? {
+        let Some(FieldRule { null: meaning, .. }) = self.rules.get(index) else { return Ok(false) };
+        if *meaning == NullMeaning::Allowed || !self.decoder.take_null()? {
             return Ok(false);
         }
-        if refused {
+        if *meaning == NullMeaning::Refused || !self.null_as_absent {
             return Err(error::Error::custom("null is not allowed here"));
         }
-        self.nulls_as_absent |= 1 << index.min(63);
+        if *meaning == NullMeaning::Coerced {
+            // The slow path reports those for which there is no bit.
+            let bit = u32::try_from(index).ok().and_then(|index| 1_u64.checked_shl(index));
+            self.coerced_nulls |= bit.ok_or_else(|| error::Error::custom("null is not allowed here"))?;
+        }
         Ok(true)
     }
 }
@@ -180,15 +196,20 @@ impl<'de> Fields<'de> for ObjectFields<'de, '_> {
     #[inline]
     fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, error::Error> {
         loop {
-            let Some(key) = self.decoder.next_key(std::mem::take(&mut self.first))? else { return Ok(None) };
-            let Some((index, flattened)) = find(parameters, &key, self.guess) else { return Err(unknown(&key)) };
+            let index = if self.take_expected_key() {
+                self.guess
+            } else if self.decoder.take_object_end() {
+                return Ok(None);
+            } else {
+                match self.other_key(parameters)? {
+                    Some((index, false)) => index,
+                    Some((index, true)) => return Ok(Some(index)),
+                    None => return Ok(None),
+                }
+            };
             self.guess = index + 1;
-            if flattened {
-                self.key = key;
-                return Ok(Some(index));
-            }
             if !self.given.insert(index) {
-                return Err(twice(&key));
+                return Err(twice(parameters.get(index).map_or("", |parameter| parameter.name)));
             }
             if !self.read_null(index)? {
                 return Ok(Some(index));

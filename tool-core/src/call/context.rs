@@ -9,6 +9,7 @@ use crate::call::response::ToolResponse;
 use crate::call::tool_call::{Arguments, ToolCall};
 use crate::json::nested::unless_too_deep;
 use crate::text::Name;
+use crate::time::{self, CallInstant};
 use crate::trace;
 use crate::trace::cost::Cost;
 use crate::trace::instrumented::WithSpan;
@@ -25,7 +26,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -67,7 +68,7 @@ pub(crate) struct SessionContext {
 pub(crate) struct CallContext {
     pub(crate) call: Option<ToolCall>,
     pub(crate) turn: u64,
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) deadline: Option<CallDeadline>,
     pub(crate) state: OnceLock<Arc<Value>>,
     pub(crate) cancellation: OnceLock<CancellationToken>,
     pub(crate) progress: OnceLock<Progress>,
@@ -82,6 +83,13 @@ pub(crate) struct CallContext {
     pub(crate) confirmations: OnceLock<Box<Mutex<Vec<Confirmation>>>>,
     /// True once the call's response has been made.
     pub(crate) answered: AtomicBool,
+}
+
+/// The end of a call's time. That of a session's call is computed when it is read.
+#[derive(Clone, Copy)]
+pub(crate) enum CallDeadline {
+    At(Instant),
+    After(CallInstant, Duration),
 }
 
 /// The operations of a session that a run context needs. The session implements it, so this module does not depend on it.
@@ -178,7 +186,10 @@ impl RunContext {
 
     /// Returns the instant at which the call times out.
     pub fn deadline(&self) -> Option<Instant> {
-        self.call.deadline
+        match self.call.deadline? {
+            CallDeadline::At(instant) => Some(instant),
+            CallDeadline::After(began, limit) => Some(time::after(began.to_instant(), limit).into_std()),
+        }
     }
 
     /// Returns the call's progress, to which the tool reports updates.
@@ -436,7 +447,7 @@ impl RunContextBuilder {
 
     /// Sets the instant at which the call times out.
     pub fn deadline(mut self, deadline: Instant) -> Self {
-        self.call.deadline = Some(deadline);
+        self.call.deadline = Some(CallDeadline::At(deadline));
         self
     }
 

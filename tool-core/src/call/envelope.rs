@@ -22,7 +22,7 @@ impl ToolResponse {
         if let (Ok(data), None) = (&self.result, &self.meta.optional) {
             return plain_success(data, &self.meta());
         }
-        let size = self.result.as_ref().map_or(128, String::len) + MEMBERS;
+        let size = self.result.as_ref().map_or(128, |data| data.len()) + MEMBERS;
         let mut text = Vec::with_capacity(size);
         match serde_json::to_writer(&mut text, self) {
             Ok(()) => String::from_utf8(text).unwrap_or_default(),
@@ -128,7 +128,7 @@ impl<'de> Deserialize<'de> for ToolResponse {
         let EnvelopeJson { ok, data, intents, error, meta } = EnvelopeJson::deserialize(deserializer)?;
         let result = match (ok, error) {
             // Some decoders report a `data` of null as absent.
-            (true, _) => Ok(data.map_or_else(|| "null".to_owned(), |raw| raw.get().to_owned())),
+            (true, _) => Ok(data.map_or(Cow::Borrowed("null"), |raw| Cow::Owned(String::from(Box::<str>::from(raw))))),
             (false, Some(error)) => Err(error),
             (false, None) => return Err(D::Error::missing_field("error")),
         };
@@ -159,7 +159,8 @@ fn kind_of(form: &str) -> OutputKind {
 }
 
 fn whole_micros(duration: Duration) -> u32 {
-    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+    let micros = duration.as_secs().saturating_mul(1_000_000).saturating_add(duration.subsec_micros().into());
+    u32::try_from(micros).unwrap_or(u32::MAX)
 }
 
 /// Converts to milliseconds with three decimals.
@@ -175,40 +176,56 @@ fn plain_success(data: &str, meta: &ResponseMeta<'_>) -> String {
     let mut text = String::with_capacity(data.len() + meta.tool().len() + MEMBERS);
     text.push_str(r#"{"ok":true,"data":"#);
     text.push_str(data);
-    text.push_str(r#","intents":[],"meta":{"schemaVersion":""#);
-    text.push_str(SCHEMA_VERSION);
-    text.push_str(r#"","tool":"#);
+    text.push_str(r#","intents":[],"meta":{"schemaVersion":"1.0.0","tool":"#);
     push_string(&mut text, meta.tool());
-    text.push_str(r#","callId":"#);
-    match meta.call_id() {
-        Some(id) => push_string(&mut text, id),
-        None => text.push_str("null"),
+    if let Some(id) = meta.call_id() {
+        text.push_str(r#","callId":"#);
+        push_string(&mut text, id);
+        text.push_str(r#","durationMs":"#);
+    } else {
+        text.push_str(r#","callId":null,"durationMs":"#);
     }
-    text.push_str(r#","durationMs":"#);
     push_milliseconds(&mut text, meta.duration());
     let size = meta.size_chars();
     text.push_str(r#","sizeChars":"#);
-    text.push_str(itoa::Buffer::new().format(size));
+    push_number(&mut text, size);
     text.push_str(r#","tokenEstimate":"#);
-    text.push_str(itoa::Buffer::new().format(size.div_ceil(4)));
-    if let Some(form) = form_of(meta.kind) {
-        text.push_str(r#","form":""#);
-        text.push_str(form);
-        text.push('"');
-    }
-    text.push_str("}}");
+    push_number(&mut text, size.div_ceil(4));
+    text.push_str(match meta.kind {
+        OutputKind::Data => "}}",
+        OutputKind::Unit => r#","form":"unit"}}"#,
+        OutputKind::Content => r#","form":"content"}}"#,
+        OutputKind::Stop => r#","form":"stop"}}"#,
+    });
     text
 }
 
 /// Writes whole microseconds as milliseconds, in the digits in which `serde_json` writes that `f64`.
 fn push_milliseconds(text: &mut String, duration: Duration) {
     let micros = whole_micros(duration);
-    text.push_str(itoa::Buffer::new().format(micros / 1000));
+    let (whole, fraction) = (micros / 1000, micros % 1000);
+    push_number(text, whole as usize);
     text.push('.');
-    // The leading 1 keeps the zeros before the other digits.
-    let mut buffer = itoa::Buffer::new();
-    let fraction = buffer.format(1000 + micros % 1000).trim_end_matches('0');
-    text.push_str(fraction.get(1..).filter(|digits| !digits.is_empty()).unwrap_or("0"));
+    push_digit(text, fraction / 100);
+    if fraction % 100 != 0 {
+        push_digit(text, fraction / 10 % 10);
+        if fraction % 10 != 0 {
+            push_digit(text, fraction % 10);
+        }
+    }
+}
+
+#[inline]
+fn push_number(text: &mut String, number: usize) {
+    match u32::try_from(number) {
+        Ok(digit @ 0..10) => push_digit(text, digit),
+        _ => text.push_str(itoa::Buffer::new().format(number)),
+    }
+}
+
+#[inline]
+fn push_digit(text: &mut String, digit: u32) {
+    text.push(char::from_digit(digit, 10).unwrap_or('0'));
 }
 
 #[cfg(test)]
@@ -224,7 +241,7 @@ mod tests {
             duration: Duration::from_micros(1234),
             optional: None,
         };
-        ToolResponse { result: Ok(data.to_owned()), kind: OutputKind::Data, meta }
+        ToolResponse { result: Ok(data.to_owned().into()), kind: OutputKind::Data, meta }
     }
 
     fn failure() -> ToolResponse {
@@ -283,7 +300,7 @@ mod tests {
         let mut full = success("[1,2]");
         let meta = full.optional_meta();
         meta.intents = vec![Intent::SetPendingMessage("hi".into()), Intent::SuppressAudio];
-        meta.coerced = vec!["/a: text to integer".into()];
+        meta.coerced = vec!["/a: text to integer".into()].into();
         meta.warnings = vec!["slow".into()];
         meta.extra.insert("source".into(), json!("cache"));
         meta.truncated = Some(Truncated { limit: 10, unit: SizeUnit::Characters, total: Some(20) });
@@ -344,7 +361,7 @@ mod tests {
             duration: Duration::from_micros(micros),
             optional: None,
         };
-        let mut response = ToolResponse { result: Ok(data.to_owned()), kind: OutputKind::Data, meta };
+        let mut response = ToolResponse { result: Ok(data.to_owned().into()), kind: OutputKind::Data, meta };
         for kind in [OutputKind::Data, OutputKind::Unit, OutputKind::Content, OutputKind::Stop] {
             response.kind = kind;
             assert_eq!(Some(response.to_json()), serde_json::to_string(&response).ok());

@@ -3,10 +3,12 @@
 use crate::arguments::problem::Problem;
 use crate::call::intent::Intent;
 use crate::call::truncation::Truncated;
+use crate::schema::parameter::Parameter;
 use crate::text::{Name, characters};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The version of the envelope.
@@ -42,8 +44,8 @@ pub(crate) struct BaseMeta {
 pub(crate) struct OptionalMeta {
     #[serde(skip)]
     pub(crate) intents: Vec<Intent>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) coerced: Vec<String>,
+    #[serde(skip_serializing_if = "CoercionNotes::is_empty")]
+    pub(crate) coerced: CoercionNotes,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truncated: Option<Truncated>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -66,6 +68,62 @@ impl OptionalMeta {
     pub(crate) fn take_confirmations(&mut self) -> Vec<Confirmation> {
         let nested = std::mem::take(&mut self.nested_confirmations);
         self.confirmation.take().into_iter().chain(nested).collect()
+    }
+}
+
+/// The coercions of a call's arguments. Those of `null` are bits until their lines are read.
+#[derive(Clone, Default)]
+pub(crate) struct CoercionNotes {
+    nulls: u64,
+    rows: &'static [Parameter],
+    lines: OnceLock<Vec<String>>,
+}
+
+impl CoercionNotes {
+    /// Creates the notes of parameters whose `null` was coerced. `nulls` has a bit for each.
+    pub(crate) fn of_nulls(nulls: u64, rows: &'static [Parameter]) -> Self {
+        Self { nulls, rows, lines: OnceLock::new() }
+    }
+
+    pub(crate) fn lines(&self) -> &[String] {
+        self.lines.get_or_init(|| {
+            let coerced = self.rows.iter().take(64).enumerate().filter(|(at, _)| self.nulls >> at & 1 == 1);
+            coerced.map(|(_, row)| format!("/{}: null to absent", row.name)).collect()
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lines().is_empty()
+    }
+}
+
+impl From<Vec<String>> for CoercionNotes {
+    fn from(lines: Vec<String>) -> Self {
+        Self { lines: lines.into(), ..Self::default() }
+    }
+}
+
+impl fmt::Debug for CoercionNotes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lines().fmt(f)
+    }
+}
+
+impl PartialEq for CoercionNotes {
+    fn eq(&self, other: &Self) -> bool {
+        self.lines() == other.lines()
+    }
+}
+
+impl Serialize for CoercionNotes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.lines().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for CoercionNotes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Self::from)
     }
 }
 
@@ -124,7 +182,7 @@ impl<'a> ResponseMeta<'a> {
 
     /// Returns the coercions of arguments, one text each, such as `/minutes: text to integer`.
     pub fn coerced(&self) -> &'a [String] {
-        self.optional().map_or(&[], |optional| &optional.coerced)
+        self.optional().map_or(&[], |optional| optional.coerced.lines())
     }
 
     /// Returns the truncation of the data, where it was cut.

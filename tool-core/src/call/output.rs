@@ -8,6 +8,7 @@ use crate::json::nested::{MAX_STORED_DEPTH, drop_iteratively, unless_deeper};
 use crate::json::writer::{JsonWriter, WriteError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// A result with more than data: intents for the runtime, members of `meta`, and the kind of the result.
 ///
@@ -20,7 +21,7 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ToolOutput {
-    pub(crate) data: Result<String, ToolError>,
+    pub(crate) data: Result<Cow<'static, str>, ToolError>,
     pub(crate) kind: OutputKind,
     /// Members that few results have.
     pub(crate) meta: Option<Box<OptionalMeta>>,
@@ -67,8 +68,9 @@ impl ToolOutput {
         Self { kind: OutputKind::Stop, ..Self::new(()) }
     }
 
+    #[inline]
     pub(crate) fn unit() -> Self {
-        Self { kind: OutputKind::Unit, ..Self::new(()) }
+        Self { data: Ok(Cow::Borrowed("null")), kind: OutputKind::Unit, meta: None }
     }
 
     /// Adds an intent: a request to the runtime beside the result.
@@ -119,7 +121,7 @@ impl ToolOutput {
     #[cold]
     fn truncated(partial: &[u8], limit: usize) -> Self {
         let truncated = Truncated { limit, unit: SizeUnit::Bytes, total: None };
-        let data = Ok(close_partial(partial, &truncated));
+        let data = Ok(close_partial(partial, &truncated).into());
         let meta = OptionalMeta { truncated: Some(truncated), ..OptionalMeta::default() };
         Self { data, kind: OutputKind::Data, meta: Some(Box::new(meta)) }
     }
@@ -230,7 +232,7 @@ fn finish(writer: JsonWriter, written: Result<(), WriteError>, bytes: usize) -> 
         return Ok(ToolOutput::truncated(writer.into_text().as_bytes(), bytes));
     }
     written.map_err(|error| ToolError::internal(format!("failed to serialise the result: {error}")))?;
-    Ok(ToolOutput { data: Ok(writer.into_text()), kind: OutputKind::Data, meta: None })
+    Ok(ToolOutput { data: Ok(writer.into_text().into()), kind: OutputKind::Data, meta: None })
 }
 
 /// Serialises a value of any type, and drops it.
@@ -294,7 +296,7 @@ impl BoundedArray {
         self.text.push(']');
         match self.text.as_bytes().get(..self.bytes) {
             Some(partial) if self.text.len() > self.bytes => ToolOutput::truncated(partial, self.bytes),
-            _ => ToolOutput { data: Ok(self.text), kind: OutputKind::Data, meta: None },
+            _ => ToolOutput { data: Ok(self.text.into()), kind: OutputKind::Data, meta: None },
         }
     }
 }

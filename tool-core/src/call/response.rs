@@ -6,10 +6,10 @@ use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind, ResponseMeta};
 use crate::call::output::{Content, ToolOutput};
 use crate::call::tool_call::ToolCall;
 use crate::text::truncate;
+use crate::time::CallInstant;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// The response to a call: data, or an error that the model can act on. Every call has exactly one.
 ///
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolResponse {
     /// The data as compact JSON, or the error.
-    pub(crate) result: Result<String, Box<ErrorBody>>,
+    pub(crate) result: Result<Cow<'static, str>, Box<ErrorBody>>,
     pub(crate) kind: OutputKind,
     pub(crate) meta: BaseMeta,
 }
@@ -86,6 +86,33 @@ impl ToolResponse {
         })
     }
 
+    /// Returns the data as compact JSON, without a copy.
+    ///
+    /// # Errors
+    ///
+    /// The error of a call that failed.
+    pub fn into_data(self) -> Result<String, ErrorBody> {
+        self.result.map(Cow::into_owned).map_err(|error| *error)
+    }
+
+    /// Returns the text that the model reads, without a copy where there is nothing to unescape. This is the
+    /// [`ModelResult::text`] of the plain form.
+    pub fn into_text(self) -> String {
+        match self {
+            Self { result: Err(error), .. } if error.kind != ErrorKind::Internal => error.message,
+            Self { result: Ok(data), kind: OutputKind::Data | OutputKind::Content, .. } if !data.starts_with('"') => {
+                data.into_owned()
+            }
+            Self { result: Ok(data), kind: OutputKind::Data, .. } if !data.contains('\\') => {
+                let mut data = data.into_owned();
+                data.pop();
+                data.remove(0);
+                data
+            }
+            other => other.plain_text().0,
+        }
+    }
+
     /// Returns the error; `None` for a success.
     pub fn error(&self) -> Option<&ErrorBody> {
         self.result.as_ref().err().map(AsRef::as_ref)
@@ -107,7 +134,7 @@ impl ToolResponse {
     }
 
     /// Creates a success for a call that the runtime answers instead of the tool.
-    pub(crate) fn of_call(call: &ToolCall, output: ToolOutput, began: Instant) -> Self {
+    pub(crate) fn of_call(call: &ToolCall, output: ToolOutput, began: CallInstant) -> Self {
         match output.data {
             Ok(data) => {
                 let (tool, call_id) = (call.name().into(), Some(Arc::clone(call.shared_id())));
@@ -120,13 +147,13 @@ impl ToolResponse {
 
     /// Creates an error for a call that never reached its tool.
     #[cold]
-    pub(crate) fn refused(call: &ToolCall, error: ToolError, began: Instant) -> Self {
+    pub(crate) fn refused(call: &ToolCall, error: ToolError, began: CallInstant) -> Self {
         Self::unhandled(call.name(), Some(Arc::clone(call.shared_id())), error, began)
     }
 
     /// Creates an error for a call by a name that may be the model's invention.
     #[cold]
-    pub(crate) fn unhandled(name: &str, call_id: Option<Arc<str>>, error: ToolError, began: Instant) -> Self {
+    pub(crate) fn unhandled(name: &str, call_id: Option<Arc<str>>, error: ToolError, began: CallInstant) -> Self {
         let tool = shorten_name(name);
         let error = error.into_body(&tool, true);
         let meta = BaseMeta { tool: tool.into(), call_id, duration: began.elapsed(), optional: None };
@@ -137,7 +164,7 @@ impl ToolResponse {
     #[cold]
     pub(crate) fn outside_session(call: &ToolCall) -> Self {
         let message = "there is no open session to make this call in";
-        Self::refused(call, ToolError::session_inactive(message), Instant::now())
+        Self::refused(call, ToolError::session_inactive(message), CallInstant::now())
     }
 
     /// Removes the intents, which were carried out for another call.
@@ -238,7 +265,7 @@ impl ToolResponse {
             (Ok(data), OutputKind::Data | OutputKind::Content) => {
                 let text =
                     Some(data).filter(|data| data.starts_with('"')).and_then(|data| serde_json::from_str(data).ok());
-                text.map_or_else(|| (data.clone(), false), |text| (text, true))
+                text.map_or_else(|| (data.to_string(), false), |text| (text, true))
             }
         }
     }
@@ -276,7 +303,7 @@ mod tests {
 
     fn ok(data: &str, kind: OutputKind) -> ToolResponse {
         let meta = BaseMeta { tool: "t".into(), call_id: Some("c".into()), duration: Duration::ZERO, optional: None };
-        ToolResponse { result: Ok(data.to_owned()), kind, meta }
+        ToolResponse { result: Ok(data.to_owned().into()), kind, meta }
     }
 
     fn failed(kind: ErrorKind, message: &str) -> ToolResponse {
@@ -324,6 +351,35 @@ mod tests {
             let result = ok(&json!(text).to_string(), OutputKind::Data).for_model(ResultForm::Plain);
             assert_eq!((&*result.text, result.is_text, result.is_error, result.reply), (text, true, false, true));
         }
+    }
+
+    #[test]
+    fn text_is_given_away_as_the_model_reads_it() {
+        let texts = ["", "hello", "a \"b\"\n\u{1f600}", "{\"a\":1}", "\u{e9}"];
+        let mut responses: Vec<_> = texts.map(|text| ok(&json!(text).to_string(), OutputKind::Data)).into();
+        responses.extend([ok(r#"{"a":[1,2.50]}"#, OutputKind::Data), ok("null", OutputKind::Data)]);
+        responses.extend([ok("[]", OutputKind::Content), ok("null", OutputKind::Unit), ok("null", OutputKind::Stop)]);
+        responses.extend([failed(ErrorKind::Conflict, "taken"), failed(ErrorKind::Internal, "password=hunter2")]);
+        for response in responses {
+            let read = response.for_model(ResultForm::Plain).text;
+            assert_eq!(response.into_text(), read);
+        }
+    }
+
+    #[test]
+    fn data_and_text_are_given_away_without_a_copy() {
+        let response = ok(r#"{"a":1}"#, OutputKind::Data);
+        let address = response.data_json().map(str::as_ptr);
+        assert_eq!(Some(response.into_data().expect("data").as_ptr()), address);
+        let response = ok(r#"{"a":1}"#, OutputKind::Data);
+        let address = response.data_json().map(str::as_ptr);
+        assert_eq!(Some(response.into_text().as_ptr()), address);
+    }
+
+    #[test]
+    fn data_of_a_failure_is_its_error() {
+        let error = failed(ErrorKind::Conflict, "taken").into_data().expect_err("failed");
+        assert_eq!((error.kind, &*error.message), (ErrorKind::Conflict, "taken"));
     }
 
     #[test]

@@ -68,6 +68,35 @@ impl<'de> Decoder<'de> {
         }
     }
 
+    /// Consumes the next key if it is the given one, with quotes and colon, in the form that most texts have: with at most
+    /// one space, after the comma.
+    #[inline]
+    pub(crate) fn take_key(&mut self, first: bool, key: &str) -> bool {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let rest = match rest {
+            _ if first => rest,
+            [b',', b' ', rest @ ..] | [b',', rest @ ..] => rest,
+            _ => return false,
+        };
+        match rest.strip_prefix(key.as_bytes()) {
+            Some(rest) => {
+                self.at = self.text.len() - rest.len();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Leaves the object if its bracket is the next byte.
+    #[inline]
+    pub(crate) fn take_object_end(&mut self) -> bool {
+        let ends = self.byte(self.at) == b'}';
+        if ends {
+            self.close();
+        }
+        ends
+    }
+
     /// Reads the next key in the form that most texts have: without escapes, and with at most one space, after the
     /// comma. Does nothing for any other form.
     fn plain_key(&mut self, first: bool) -> Option<&'de str> {

@@ -2,7 +2,9 @@
 
 use crate::arguments::coerce::Coercions;
 use crate::call::{Arguments, RunContext, ToolError, ToolResponse};
+use crate::json::string::push_string;
 use crate::registry::freeze::{FrozenTools, RegistryError, RegistryErrors, freeze};
+use crate::time::CallInstant;
 use crate::tool::dispatch::DispatchSettings;
 use crate::tool::instance::ToolsetInstance;
 use crate::tool::{FunctionTool, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset, ToolsetMetadata, dispatch};
@@ -10,8 +12,7 @@ use parking_lot::Mutex;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Weak};
-use tokio::time::Instant;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// A frozen set of tools: validated once, immutable, cheap to clone and to share.
 ///
@@ -25,6 +26,7 @@ struct ContextInner {
     parts: ContextParts,
     tools: FrozenTools,
     memos: Mutex<HashMap<TypeId, SharedResource>>,
+    definitions_json: OnceLock<String>,
 }
 
 /// A toolset whose `setup` or `close` failed.
@@ -90,23 +92,32 @@ impl ToolContext {
         arguments: impl Into<Arguments<'a>>,
         ctx: &RunContext,
     ) -> impl Future<Output = ToolResponse> + Send {
-        let arguments = arguments.into();
-        async move {
-            match self.function_tool(name) {
-                Some(tool) if tool.visible_in(ctx) => {
-                    if let Some(error) = self.missing_setup(name) {
-                        return dispatch::not_set_up(tool, error, ctx);
-                    }
-                    dispatch::run(tool, &arguments, ctx, self.settings()).await
-                }
-                _ => self.answer_without_tool(name, ctx.call_id_shared(), ctx, Instant::now()),
-            }
+        dispatch::run(move || self.callable(name, ctx), arguments.into(), ctx, true)
+    }
+
+    /// Finds a tool that may be called now, or answers the call.
+    #[inline]
+    fn callable(&self, name: &str, ctx: &RunContext) -> Result<(&FunctionTool, &DispatchSettings), ToolResponse> {
+        match self.function_tool(name) {
+            Some(tool) if !tool.is_dynamic() || tool.visible_in(ctx) => match self.missing_setup(name) {
+                Some(error) => Err(dispatch::not_set_up(tool, error, ctx)),
+                None => Ok((tool, self.settings())),
+            },
+            _ => Err(self.answer_without_tool(name, ctx.call_id_shared(), ctx, CallInstant::now())),
         }
     }
 
     /// Returns the definitions of all function tools, in order.
     pub fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
         self.function_tools().iter().map(FunctionTool::definition)
+    }
+
+    /// Returns the definitions of all function tools as one JSON text, in order:
+    /// `[{"name":..,"description":..,"parameters":{..}},..]`. The text is built at first use and kept.
+    ///
+    /// `declare` of `tool-adapters` gives them in the form of a provider.
+    pub fn definitions_json(&self) -> &str {
+        self.0.definitions_json.get_or_init(|| definitions_json(self.definitions()))
     }
 
     /// Returns the definitions that a run sees: those of a `dynamic` toolset only where its predicate returns true.
@@ -214,7 +225,7 @@ impl ToolContext {
         name: &str,
         call_id: Option<&Arc<str>>,
         ctx: &RunContext,
-        began: Instant,
+        began: CallInstant,
     ) -> ToolResponse {
         for FailedToolset { failure, tools } in &self.0.parts.failed {
             let left_out = tools.iter().find(|tool| tool.name() == name && tool.visible_in(ctx));
@@ -251,8 +262,28 @@ impl ToolContext {
     pub(crate) fn downgraded(&self) -> Self {
         let session_resource = self.resource().as_ref().map(Arc::downgrade);
         let parts = ContextParts { resource: None, session_resource, ..self.0.parts.clone() };
-        Self(Arc::new(ContextInner { parts, tools: self.0.tools.clone(), memos: Mutex::default() }))
+        Self(Arc::new(ContextInner {
+            parts,
+            tools: self.0.tools.clone(),
+            memos: Mutex::default(),
+            definitions_json: OnceLock::new(),
+        }))
     }
+}
+
+fn definitions_json<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> String {
+    let mut text = String::from("[");
+    for tool in definitions {
+        text.push_str(if text.len() == 1 { r#"{"name":"# } else { r#",{"name":"# });
+        push_string(&mut text, tool.name());
+        text.push_str(r#","description":"#);
+        push_string(&mut text, tool.description());
+        text.push_str(r#","parameters":"#);
+        text.push_str(tool.parameters_json());
+        text.push('}');
+    }
+    text.push(']');
+    text
 }
 
 impl PartialEq for ToolContext {
@@ -349,9 +380,15 @@ impl ToolContextBuilder {
     ///
     /// Every problem: names that collide, invalid names, invalid schemas.
     pub fn build(self) -> Result<ToolContext, RegistryErrors> {
+        CallInstant::calibrate();
         let mut tools = freeze(&self.parts.entries, self.problems, self.validated)?;
         tools.instances.extend(self.parts.enclosing.iter().filter_map(ToolsetInstance::of));
-        Ok(ToolContext(Arc::new(ContextInner { parts: self.parts, tools, memos: Mutex::default() })))
+        Ok(ToolContext(Arc::new(ContextInner {
+            parts: self.parts,
+            tools,
+            memos: Mutex::default(),
+            definitions_json: OnceLock::new(),
+        })))
     }
 }
 

@@ -4,9 +4,10 @@
 //! and merged with what the signature and `#[arg]` add.
 
 use crate::json::probe::Probe;
+use crate::json::string::push_string;
 use crate::schema::normalize::{append_description, normalize, prune};
 use crate::schema::nullable::{NullMeaning, allows_null, strip_null};
-use crate::schema::parameter::ResolvedParameter;
+use crate::schema::parameter::{Parameter, ResolvedParameter};
 use crate::schema::validator::{needs_validator, rounds};
 use crate::schema::{constraints, walk};
 use schemars::SchemaGenerator;
@@ -22,10 +23,30 @@ pub(crate) struct CanonicalSchema {
     pub(crate) text: String,
     /// True if the types alone do not enforce all of it.
     pub(crate) needs_validator: bool,
-    /// The meaning of `null` for each parameter.
-    pub(crate) nulls: Vec<NullMeaning>,
+    /// The rules by which each parameter is read.
+    pub(crate) fields: Vec<FieldRule>,
     /// The probe of the types, until they are proven to enforce all of it.
     pub(crate) probe: Option<Arc<Probe>>,
+}
+
+/// The rules by which a parameter is read.
+#[derive(Clone, Debug)]
+pub(crate) struct FieldRule {
+    /// The key of its entry with quotes and colon, as most texts have it. `None` for a flattened parameter.
+    pub(crate) key: Option<Box<str>>,
+    pub(crate) null: NullMeaning,
+}
+
+impl FieldRule {
+    fn new(row: &Parameter, null: NullMeaning) -> Self {
+        let key = (!row.flatten).then(|| {
+            let mut key = String::new();
+            push_string(&mut key, row.name);
+            key.push(':');
+            key.into()
+        });
+        Self { key, null }
+    }
 }
 
 /// Checks the default and the examples of a parameter against its schema and `$defs`. Returns one line for each problem.
@@ -56,7 +77,9 @@ pub(crate) fn build_schema(
     definitions.values_mut().for_each(normalize);
     let root = json!({ "$defs": definitions });
     let mut builder = SchemaBuilder::default();
-    let nulls = parameters.into_iter().map(|parameter| builder.add(parameter, &root, &definitions, check)).collect();
+    let rows: Vec<_> = parameters.iter().map(|parameter| parameter.row).collect();
+    let nulls = parameters.into_iter().map(|parameter| builder.add(parameter, &root, &definitions, check));
+    let fields = rows.iter().zip(nulls).map(|(row, null)| FieldRule::new(row, null)).collect();
     if !builder.problems.is_empty() {
         return Err(builder.problems);
     }
@@ -65,7 +88,7 @@ pub(crate) fn build_schema(
     let used: Vec<&Value> = builder.properties.values().chain(&builder.unions).chain(&builder.additional).collect();
     prune(&used, &mut definitions);
     let value = builder.finish(definitions);
-    Ok(CanonicalSchema { text: value.to_string(), needs_validator, nulls, probe: None, value })
+    Ok(CanonicalSchema { text: value.to_string(), needs_validator, fields, probe: None, value })
 }
 
 /// Normalizes the schema of a result.
@@ -135,9 +158,12 @@ impl SchemaBuilder {
         let null = match (allows_null(&schema, root), required) {
             (true, _) => NullMeaning::Allowed,
             (false, true) => NullMeaning::Refused,
-            (false, false) => NullMeaning::Absent,
+            (false, false) => NullMeaning::Coerced,
         };
         annotate(&mut schema, &mut parameter, required);
+        // A schema with that default has announced that `null` is absence.
+        let is_documented = null == NullMeaning::Coerced && schema.get("default").is_some_and(Value::is_null);
+        let null = if is_documented { NullMeaning::Absent } else { null };
         if required && parameter.row.aliases.is_empty() {
             self.required.push(parameter.row.name.to_owned());
         }

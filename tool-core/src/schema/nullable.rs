@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 /// The meaning of `null` for a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NullMeaning {
-    /// The parameter is absent. It may be left out, and its schema does not accept `null`.
+    /// The parameter is absent, as its published default is `null`.
     Absent,
+    /// The parameter is absent, although its default is another value, or it has none. Reported as a coercion.
+    Coerced,
     /// A value like any other.
     Allowed,
     /// A mistake.

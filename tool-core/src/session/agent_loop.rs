@@ -6,13 +6,13 @@ use crate::session::inner::SessionInner;
 use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
 use crate::session::pipeline::call::{distinct_calls, run_step};
 use crate::session::pipeline::cx::canonical_sent_arguments;
+use crate::time::CallInstant;
 use crate::tool::{ToolDefinition, spans};
 use crate::trace::{self, TokenUsage, span};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// The outcome of asking a model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -212,5 +212,5 @@ fn cancelled(session: &SessionInner, call: &ToolCall) -> ToolResponse {
         "The call was cancelled: the turn was interrupted before it ended, and it may have taken effect."
     };
     let error = ToolError::new(ErrorKind::Cancelled, message, false).partial_side_effects(!harmless);
-    ToolResponse::refused(call, error, Instant::now())
+    ToolResponse::refused(call, error, CallInstant::now())
 }

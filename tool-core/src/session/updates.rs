@@ -2,12 +2,12 @@
 
 use crate::call::context::SessionHandle;
 use crate::call::{ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
+use crate::time::CallInstant;
 use crate::trace;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -62,7 +62,7 @@ pub(crate) async fn call_with_updates(
     let (answer, answered) = oneshot::channel();
     let relay = Arc::new(UpdateRelay {
         call: call.clone(),
-        began: Instant::now(),
+        began: CallInstant::now(),
         sent: Mutex::new(SentUpdates { answer: Some(answer), count: 0 }),
         sink,
     });
@@ -82,7 +82,7 @@ pub(crate) async fn call_with_updates(
 /// Sends the first update or the result as the answer, and everything after it to the sink.
 struct UpdateRelay {
     call: ToolCall,
-    began: Instant,
+    began: CallInstant,
     sent: Mutex<SentUpdates>,
     sink: Arc<UpdateSink>,
 }

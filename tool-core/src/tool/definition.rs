@@ -376,7 +376,7 @@ impl CompiledDefinition {
 /// Wraps a schema without any knowledge of its parameters, so that every call goes through the validator.
 fn unchecked_schema(value: Value) -> CanonicalSchema {
     let text = value.to_string();
-    CanonicalSchema { value, text, needs_validator: true, nulls: Vec::new(), probe: None }
+    CanonicalSchema { value, text, needs_validator: true, fields: Vec::new(), probe: None }
 }
 
 fn canonical_schema(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Result<CanonicalSchema, Vec<String>> {

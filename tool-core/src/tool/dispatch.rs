@@ -6,21 +6,22 @@ use crate::arguments::problem;
 use crate::arguments::problem::{Problem, nearest};
 use crate::call::context::RunContext;
 use crate::call::error::{ErrorKind, ToolError};
-use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind};
+use crate::call::meta::{BaseMeta, CoercionNotes, OptionalMeta, OutputKind};
 use crate::call::output::ToolOutput;
 use crate::call::response::{ToolResponse, shorten_name};
 use crate::call::tool_call::Arguments;
 use crate::call::truncation::{Truncated, truncate_again, truncate_bytes, truncate_characters};
 use crate::schema::example::minimal_example;
-use crate::schema::nullable::NullMeaning;
+use crate::time::CallInstant;
 use crate::tool::function::FunctionTool;
 use crate::tool::instance::describe_failure;
 use crate::tool::invocation::{AdmissionGate, Execution, Invocation, InvocationFrame, Rejection, ToolResult};
 use crate::tool::{panic_guard, spans};
 use crate::trace::span;
+use futures_util::future::BoxFuture;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::time::Instant;
 
 /// The settings for all calls of a context.
 #[derive(Clone, Copy, Debug)]
@@ -46,37 +47,28 @@ impl FunctionTool {
         if let Some(error) = self.setup().and_then(|setup| setup.missing()) {
             return not_set_up(self, error, ctx);
         }
-        run(self, &arguments, ctx, &DispatchSettings::default()).await
+        let settings = DispatchSettings::default();
+        run(|| Ok((self, &settings)), arguments, ctx, true).await
     }
 }
 
-/// Runs one call of one tool, outside any session.
-pub(crate) async fn run(
-    tool: &FunctionTool,
-    arguments: &Arguments<'_>,
+/// Runs one call outside any session: of the tool that `find` returns, or answered by the response that it returns.
+///
+/// Generic, so that a call by name is one future that moves its response once.
+pub(crate) async fn run<'t>(
+    find: impl FnOnce() -> Result<(&'t FunctionTool, &'t DispatchSettings), ToolResponse>,
+    arguments: Arguments<'_>,
     ctx: &RunContext,
-    settings: &DispatchSettings,
+    may_open_span: bool,
 ) -> ToolResponse {
-    if !span::is_wanted() {
-        return run_untraced(tool, arguments, ctx, settings).await;
+    let (tool, settings) = match find() {
+        Ok(found) => found,
+        Err(response) => return response,
+    };
+    if may_open_span && span::is_wanted() {
+        return run_in_span(tool, settings, arguments, ctx).await;
     }
-    // Boxed, so that a span does not make every call's future larger.
-    let work = Box::pin(async {
-        spans::record_arguments(arguments.text().unwrap_or_default(), None);
-        let response = run_untraced(tool, arguments, ctx, settings).await;
-        spans::record_result(&response, None);
-        response
-    });
-    spans::in_call_span(tool, ctx.call_id_shared(), work).await
-}
-
-async fn run_untraced(
-    tool: &FunctionTool,
-    arguments: &Arguments<'_>,
-    ctx: &RunContext,
-    settings: &DispatchSettings,
-) -> ToolResponse {
-    let began = Instant::now();
+    let began = CallInstant::now();
     let own;
     // A tool that never looks at its context runs on its caller's.
     let ctx = if tool.definition().compiled.uses_context {
@@ -100,7 +92,7 @@ async fn run_untraced(
             // A method that has returned does not need to pass through another future.
             let result = match execution {
                 Execution::Done(result) => result,
-                pending @ Execution::Pending(_) => panic_guard::drive(tool, pending).await,
+                Execution::Pending(future) => panic_guard::guard(tool, future).await,
             };
             let mut response = builder.finish(result);
             report_nulls(&mut response, tool, &frame);
@@ -110,6 +102,23 @@ async fn run_untraced(
         // Boxed, so that a path which few calls take does not make every call's future larger.
         Err(rejection) => Box::pin(run_repaired(builder, text, settings, rejection.refused())).await,
     }
+}
+
+/// Runs a call in its span. Boxed, so that a span does not make every call's future larger.
+#[cold]
+fn run_in_span<'a>(
+    tool: &'a FunctionTool,
+    settings: &'a DispatchSettings,
+    arguments: Arguments<'a>,
+    ctx: &'a RunContext,
+) -> BoxFuture<'a, ToolResponse> {
+    let work = async move {
+        spans::record_arguments(arguments.text().unwrap_or_default(), None);
+        let response = run(|| Ok((tool, settings)), arguments, ctx, false).await;
+        spans::record_result(&response, None);
+        response
+    };
+    Box::pin(spans::in_call_span(tool, ctx.call_id_shared(), work))
 }
 
 /// Takes the slow path: finds the problems, coerces what can be coerced, and starts the tool again.
@@ -129,7 +138,7 @@ async fn run_repaired(
         Err(rejection) => builder.reject(rejection),
     };
     if !coerced.is_empty() {
-        response.optional_meta().coerced = coerced;
+        response.optional_meta().coerced = coerced.into();
     }
     response
 }
@@ -145,7 +154,7 @@ pub(crate) fn repair(
     prepare(text, refused, validator, settings.argument_bytes, settings.coercions)
 }
 
-/// Reports the parameters that were given a `null` which was read as absent.
+/// Reports the parameters whose `null` was coerced.
 #[inline]
 pub(crate) fn report_nulls(response: &mut ToolResponse, tool: &FunctionTool, frame: &InvocationFrame<'_>) {
     let nulls = frame.nulls.load(Ordering::Relaxed);
@@ -156,13 +165,7 @@ pub(crate) fn report_nulls(response: &mut ToolResponse, tool: &FunctionTool, fra
 
 #[cold]
 fn add_null_notes(response: &mut ToolResponse, tool: &FunctionTool, nulls: u64) {
-    let definition = &tool.definition().compiled;
-    let named = definition.schema.nulls.iter().zip(definition.rows).enumerate();
-    let notes = named
-        .filter(|(at, (null, _))| matches!(null, NullMeaning::Absent) && nulls & (1 << at.min(&63)) != 0)
-        .map(|(_, (_, row))| format!("/{}: null to absent", row.name))
-        .collect::<Vec<_>>();
-    response.optional_meta().coerced = notes;
+    response.optional_meta().coerced = CoercionNotes::of_nulls(nulls, tool.definition().compiled.rows);
 }
 
 #[cold]
@@ -186,7 +189,7 @@ pub(crate) struct ResponseBuilder<'a> {
     pub(crate) tool: &'a FunctionTool,
     pub(crate) ctx: &'a RunContext,
     pub(crate) call_id: Option<&'a Arc<str>>,
-    pub(crate) began: Instant,
+    pub(crate) began: CallInstant,
     /// The maximum size of a result, before the tool's own `max_output`.
     pub(crate) output_bytes: usize,
 }
@@ -233,7 +236,7 @@ impl<'a> ResponseBuilder<'a> {
     }
 
     #[inline]
-    fn success(self, data: String, kind: OutputKind) -> ToolResponse {
+    fn success(self, data: Cow<'static, str>, kind: OutputKind) -> ToolResponse {
         let mut response = ToolResponse { result: Ok(data), kind, meta: self.meta() };
         self.add_emitted_intents(&mut response);
         response
@@ -256,7 +259,7 @@ impl<'a> ResponseBuilder<'a> {
         let data = match shorter {
             Some((shorter, truncated)) => {
                 meta.truncated = Some(truncated);
-                shorter
+                shorter.into()
             }
             None => data,
         };
@@ -337,7 +340,7 @@ const MAX_LISTED: usize = 50;
 /// Creates the response to a bare call of a tool whose toolset was not set up.
 #[cold]
 pub(crate) fn not_set_up(tool: &FunctionTool, error: ToolError, ctx: &RunContext) -> ToolResponse {
-    ToolResponse::unhandled(tool.name(), ctx.call_id_shared().cloned(), tool.scrub(error), Instant::now())
+    ToolResponse::unhandled(tool.name(), ctx.call_id_shared().cloned(), tool.scrub(error), CallInstant::now())
 }
 
 /// Creates the response to a call of a tool that is missing because its toolset failed to be set up.
@@ -346,7 +349,7 @@ pub(crate) fn left_out(
     tool: &FunctionTool,
     (toolset, error): (&str, &ToolError),
     call_id: Option<&Arc<str>>,
-    began: Instant,
+    began: CallInstant,
 ) -> ToolResponse {
     let (name, toolset, failure) = (tool.name().escape_debug(), toolset.escape_debug(), describe_failure(error));
     let message = format!(
@@ -362,7 +365,7 @@ pub(crate) fn unknown_tool<'a>(
     name: &str,
     call_id: Option<&Arc<str>>,
     names: impl Iterator<Item = &'a str>,
-    began: Instant,
+    began: CallInstant,
 ) -> ToolResponse {
     let names = names.collect::<Vec<_>>();
     let near = nearest(name, names.iter().copied()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();

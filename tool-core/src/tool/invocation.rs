@@ -25,8 +25,11 @@ pub enum Execution<'a> {
     /// The method has returned.
     Done(ToolResult),
     /// The method is async and has to be polled.
-    Pending(Pin<Box<dyn Future<Output = Execution<'a>> + Send + 'a>>),
+    Pending(PendingExecution<'a>),
 }
+
+/// The future of an async method. A stream's ends with the future that collects it.
+pub(crate) type PendingExecution<'a> = Pin<Box<dyn Future<Output = Execution<'a>> + Send + 'a>>;
 
 /// The reason why a wrapper did not run its method.
 pub enum Rejection {
@@ -79,7 +82,7 @@ pub(crate) struct InvocationFrame<'a> {
     pub(crate) validated: bool,
     /// The maximum size of the result.
     pub(crate) output_bytes: usize,
-    /// The parameters whose `null` was read as absent, by index. The last bit is shared by all from 63 on.
+    /// The parameters whose `null` was coerced, a bit for each.
     pub(crate) nulls: AtomicU64,
     pub(crate) gate: Option<&'a dyn AdmissionGate>,
 }
@@ -94,12 +97,12 @@ impl<'a> Invocation<'a> {
             // The types alone cannot prove what the schema demands.
             self.check_valid()?;
         }
-        let mut fields = ObjectFields::new(text, &schema.nulls, coercions.null_as_absent, schema.probe.as_deref());
+        let mut fields = ObjectFields::new(text, &schema.fields, coercions.null_as_absent, schema.probe.as_deref());
         fields.decoder.begin_object()?;
         match A::decode(&mut fields) {
             // A bare call of most tools has nothing left to check.
             Ok(args) if self.0.gate.is_none() && fields.are_exact() => Ok(args),
-            Ok(args) => self.accept(&mut fields.decoder, fields.nulls_as_absent).map(|()| args),
+            Ok(args) => self.accept(&mut fields.decoder, fields.coerced_nulls).map(|()| args),
             Err(error) => Err(fields.locate(error, A::PARAMETERS).into()),
         }
     }
@@ -107,7 +110,7 @@ impl<'a> Invocation<'a> {
     /// Checks what the decoded fields do not show, and asks the gate. Not inlined, because it would be compiled again for
     /// each tool.
     ///
-    /// `nulls` has a bit for each parameter whose `null` was read as absent.
+    /// `nulls` has a bit for each parameter whose `null` was coerced.
     #[inline(never)]
     fn accept(self, decoder: &mut Decoder<'_>, nulls: u64) -> Result<(), Rejection> {
         decoder.end()?;

@@ -6,7 +6,7 @@
 use crate::call::error::{ErrorKind, MASKED, ToolError, print_unlogged};
 use crate::text;
 use crate::tool::function::FunctionTool;
-use crate::tool::invocation::{Execution, HandlerResult, Invocation, ToolResult};
+use crate::tool::invocation::{Execution, HandlerResult, Invocation, PendingExecution, ToolResult};
 use crate::trace;
 use crate::trace::redaction::Redaction;
 use std::any::Any;
@@ -23,46 +23,46 @@ pub(crate) fn start<'a>(tool: &'a FunctionTool, call: Invocation<'a>) -> Handler
 
 /// Drives a started tool to its result.
 #[inline]
-pub(crate) async fn drive<'a>(tool: &'a FunctionTool, mut execution: Execution<'a>) -> ToolResult {
-    loop {
-        match execution {
-            Execution::Done(result) => return result,
-            Execution::Pending(future) => execution = Guarded { tool, future: Some(future) }.await,
-        }
+pub(crate) async fn drive<'a>(tool: &'a FunctionTool, execution: Execution<'a>) -> ToolResult {
+    match execution {
+        Execution::Done(result) => result,
+        Execution::Pending(future) => guard(tool, future).await,
     }
 }
 
-/// A tool's future whose panics are caught.
-struct Guarded<'a> {
-    tool: &'a FunctionTool,
-    future: Option<Pin<Box<dyn Future<Output = Execution<'a>> + Send + 'a>>>,
+/// Catches the panics of a tool's future.
+#[inline]
+pub(crate) fn guard<'a>(tool: &'a FunctionTool, future: PendingExecution<'a>) -> Guarded<'a> {
+    Guarded { tool, future: Some(future) }
 }
 
-impl<'a> Future for Guarded<'a> {
-    type Output = Execution<'a>;
+/// A tool's future whose panics are caught.
+pub(crate) struct Guarded<'a> {
+    tool: &'a FunctionTool,
+    future: Option<PendingExecution<'a>>,
+}
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Execution<'a>> {
+impl Future for Guarded<'_> {
+    type Output = ToolResult;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ToolResult> {
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            let future = self.future.as_mut()?;
-            let polled = future.as_mut().poll(cx);
-            if polled.is_ready() {
+            while let Some(future) = &mut self.future {
+                let Poll::Ready(execution) = future.as_mut().poll(cx) else { return Poll::Pending };
                 // Dropped inside of the guard, because dropping may panic as well.
                 self.future = None;
+                match execution {
+                    Execution::Done(result) => return Poll::Ready(result),
+                    Execution::Pending(next) => self.future = Some(next),
+                }
             }
-            Some(polled)
+            Poll::Ready(Err(ToolError::internal("the tool's future was polled after it had completed")))
         }));
-        match polled {
-            Ok(Some(polled)) => polled,
-            Ok(None) => {
-                let error = ToolError::internal("the tool's future was polled after it had completed");
-                Poll::Ready(Execution::Done(Err(error)))
-            }
-            Err(panic) => {
-                let rest = self.future.take();
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(rest)));
-                Poll::Ready(Execution::Done(panicked(self.tool, panic)))
-            }
-        }
+        polled.unwrap_or_else(|panic| {
+            let rest = self.future.take();
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(rest)));
+            Poll::Ready(panicked(self.tool, panic))
+        })
     }
 }
 

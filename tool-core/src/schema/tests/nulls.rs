@@ -7,7 +7,7 @@ use crate::schema::tests::{built, property};
 use serde_json::{Value, json};
 
 fn null(parameter: Parameter) -> NullMeaning {
-    built(&[parameter]).nulls[0]
+    built(&[parameter]).fields[0].null
 }
 
 #[test]
@@ -24,9 +24,14 @@ fn an_optional_parameter_with_a_default_publishes_that() {
 }
 
 #[test]
-fn null_is_absence_for_what_may_be_left_out() {
+fn null_is_absence_where_it_is_the_default() {
     assert_eq!(null(Parameter::new::<Option<Color>>("x", "")), NullMeaning::Absent);
-    assert_eq!(null(Parameter::new::<u8>("x", "").default_literal("3")), NullMeaning::Absent);
+}
+
+#[test]
+fn null_is_coerced_where_the_default_is_another_value() {
+    assert_eq!(null(Parameter::new::<u8>("x", "").default_literal("3")), NullMeaning::Coerced);
+    assert_eq!(null(Parameter::new::<Option<u8>>("x", "").default_literal("3")), NullMeaning::Coerced);
 }
 
 #[test]

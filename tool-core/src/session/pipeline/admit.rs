@@ -8,6 +8,7 @@ use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::running::RunningGuard;
 use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict};
+use crate::time::CallInstant;
 use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
 use crate::trace::cost::Cost;
 use futures_util::future::OptionFuture;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tracing::Instrument;
 
 /// Decides for the wrapper, once it has decoded the arguments, if the method runs at once.
@@ -109,11 +110,11 @@ impl<'a> AdmissionGate<'a> {
     pub(crate) async fn charge(&self, text: &str, charge: Charge) -> Result<RefundGuard, ToolError> {
         let call = self.call;
         let (session, tool, text) = (Arc::clone(call.session), call.tool.clone(), text.to_owned());
-        let now = call.began;
+        let began = call.began;
         let asked = tokio::spawn(
             async move {
                 let arguments = Fingerprint::of(tool.definition().compiled.equality(), tool.name(), &text);
-                let admission = admission(&session, &tool, arguments, charge, now);
+                let admission = admission(&session, &tool, arguments, charge, began);
                 // The amounts of earlier calls have to be charged first, or the caps would not count them.
                 let settled = OptionFuture::from(admission.caps.map(|_| session.payers().account.settle())).await;
                 let verdict = match settled.transpose() {
@@ -249,7 +250,7 @@ fn admission<'a>(
     tool: &'a FunctionTool,
     arguments: Fingerprint<'a>,
     charge: Charge,
-    now: Instant,
+    began: CallInstant,
 ) -> Admission<'a> {
     Admission {
         tool: tool.name(),
@@ -260,7 +261,7 @@ fn admission<'a>(
         limits: session.policy().limits(),
         max_calls: tool.definition().max_calls(),
         caps: session.policy().caps(),
-        now,
+        began,
     }
 }
 

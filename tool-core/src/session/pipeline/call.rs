@@ -2,7 +2,7 @@
 
 use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length};
 use crate::arguments::{Fingerprint, Problem};
-use crate::call::context::{CallContext, RunContext, SessionHandle};
+use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle};
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::fresh_id;
@@ -10,11 +10,12 @@ use crate::session::caps::SpendingCaps;
 use crate::session::hooks::{LayerStack, layer_error};
 use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
-use crate::session::pipeline::cx::{CallCx, canonical_sent_arguments, deadline, idempotency_key, session_over};
+use crate::session::pipeline::cx::{CallCx, canonical_sent_arguments, idempotency_key, session_over, time_limit};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::{confirm, execute, log_lines, record};
 use crate::session::store::Charge;
 use crate::session::updates::call_with_updates;
+use crate::time::CallInstant;
 use crate::tool::dispatch::{repair, report_nulls};
 use crate::tool::invocation::{Invocation, Rejection};
 use crate::tool::{FunctionTool, panic_guard};
@@ -26,7 +27,7 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::SemaphorePermit;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 /// Makes a call through the host's layers.
 #[inline]
@@ -43,7 +44,7 @@ async fn call_through_layers(session: &Arc<SessionInner>, layers: &LayerStack, c
     if tool.is_some_and(|(index, _)| session.tools.is_control_tool(index)) {
         return call_inside_layers(session, call).await;
     }
-    let (began, unanswered) = (Instant::now(), call.clone());
+    let (began, unanswered) = (CallInstant::now(), call.clone());
     layers.call(call.in_session(session.id.shared())).await.unwrap_or_else(|error| {
         let harmless = tool.is_none_or(|(_, tool)| tool.definition().compiled.is_harmless());
         ToolResponse::refused(&unanswered, layer_error(&error, harmless), began)
@@ -87,7 +88,7 @@ async fn run(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
 }
 
 async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    let began = Instant::now();
+    let began = CallInstant::now();
     let _token = session.calls.token();
     // A token that was taken after the session closed does not let the call in.
     if session.calls.is_closed() {
@@ -243,7 +244,7 @@ impl<'a> CallCx<'a> {
             Err(rejection @ Rejection::Refused(_)) => self.answer().reject(rejection),
         };
         if !coerced.is_empty() {
-            response.optional_meta().coerced = coerced;
+            response.optional_meta().coerced = coerced.into();
         }
         response
     }
@@ -272,11 +273,11 @@ impl<'a> CallCx<'a> {
     }
 }
 
-fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began: Instant) -> CallContext {
+fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began: CallInstant) -> CallContext {
     let progress = call.progress().cloned();
     CallContext {
         turn: session.record.turn(),
-        deadline: Some(deadline(session, tool, began).into_std()),
+        deadline: Some(CallDeadline::After(began, time_limit(session, tool))),
         progress: progress.map(OnceLock::from).unwrap_or_default(),
         call: Some(call),
         ..CallContext::default()
@@ -285,13 +286,13 @@ fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began
 
 /// Answers `SESSION_INACTIVE`.
 #[cold]
-async fn inactive(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
+async fn inactive(session: &SessionInner, call: &ToolCall, began: CallInstant) -> ToolResponse {
     record::count_without_tool(session, call, ToolResponse::refused(call, session_over(), began)).await
 }
 
 /// Answers a call of a tool that the session does not have.
 #[cold]
-async fn unknown(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
+async fn unknown(session: &SessionInner, call: &ToolCall, began: CallInstant) -> ToolResponse {
     let (tools, ctx) = (&session.tools.context, session.current_context());
     let response = tools.answer_without_tool(call.name(), Some(call.shared_id()), &ctx, began);
     record::count_without_tool(session, call, response).await
@@ -361,7 +362,7 @@ async fn beyond_step(session: &SessionInner, call: &ToolCall, limit: usize) -> T
          next step"
     );
     let error = ToolError::new(ErrorKind::BudgetExceeded, message, false);
-    record::count_without_tool(session, call, ToolResponse::refused(call, error, Instant::now())).await
+    record::count_without_tool(session, call, ToolResponse::refused(call, error, CallInstant::now())).await
 }
 
 /// Gives an id to calls without one, and keeps the first call of each id.

@@ -8,11 +8,11 @@ use crate::session::inner::SessionInner;
 use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::store::StoreError;
 use crate::time::CENTURY;
-use tokio::time::Instant;
+use crate::time::CallInstant;
 
 /// Denies the call that waits under a token.
 pub(crate) async fn deny(session: &SessionInner, token: &str) -> Result<ToolResponse, ToolError> {
-    let began = Instant::now();
+    let began = CallInstant::now();
     let PendingCall { id, call_id, tool, .. } = pending_call(session, token).await?;
     if session.record.consume(&id).await.map_err(|error| store_down(session, &error))? {
         return Ok(denied(&call_id, &tool));
@@ -24,7 +24,7 @@ pub(crate) async fn deny(session: &SessionInner, token: &str) -> Result<ToolResp
 pub(crate) fn denied(call_id: &str, tool: &str) -> ToolResponse {
     let message = format!("a person has refused this call of `{tool}`; it was not run. Do not call it again.");
     let error = ToolError::new(ErrorKind::Denied, message, false);
-    ToolResponse::refused(&ToolCall::new(call_id, tool, ""), error, Instant::now())
+    ToolResponse::refused(&ToolCall::new(call_id, tool, ""), error, CallInstant::now())
 }
 
 /// Returns the token of the call that waits under an alias.
@@ -78,7 +78,7 @@ fn store_down(session: &SessionInner, error: &StoreError) -> ToolError {
 
 /// Returns a response that belongs to no call.
 pub(crate) fn response_without_call(error: ToolError) -> ToolResponse {
-    ToolResponse::refused(&ToolCall::new("", "", ""), error, Instant::now())
+    ToolResponse::refused(&ToolCall::new("", "", ""), error, CallInstant::now())
 }
 
 /// Returns the error of a token under which no call waits. It gives one message for all causes, so that a caller cannot

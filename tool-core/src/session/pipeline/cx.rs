@@ -10,6 +10,7 @@ use crate::session::policy::Policy;
 use crate::session::running::{RunningCall, RunningGuard};
 use crate::text;
 use crate::time;
+use crate::time::CallInstant;
 use crate::tool::FunctionTool;
 use crate::tool::definition::CompiledDefinition;
 use crate::tool::dispatch::{DispatchSettings, ResponseBuilder, repair};
@@ -27,7 +28,7 @@ pub(crate) struct CallCx<'a> {
     pub(crate) ctx: &'a RunContext,
     /// The call as it was sent.
     pub(crate) request: &'a ToolCall,
-    pub(crate) began: Instant,
+    pub(crate) began: CallInstant,
     /// The session's interruptions before the call began.
     pub(crate) epoch: u64,
     /// The meter of a call under caps.
@@ -62,7 +63,7 @@ impl<'a> CallCx<'a> {
     }
 
     pub(crate) fn deadline(&self) -> Instant {
-        let deadline = deadline(self.session, self.tool, self.began);
+        let deadline = time::after(self.began.to_instant(), time_limit(self.session, self.tool));
         self.meter.as_ref().and_then(|meter| meter.until()).map_or(deadline, |until| deadline.min(until))
     }
 
@@ -105,10 +106,7 @@ impl<'a> CallCx<'a> {
 
     /// Returns TIMEOUT, with what the call was doing and for how long.
     pub(crate) fn timed_out(&self, doing: &str) -> ToolError {
-        let (limit, taken) = (
-            self.deadline().saturating_duration_since(self.began),
-            Instant::now().saturating_duration_since(self.began),
-        );
+        let (limit, taken) = (self.deadline().saturating_duration_since(self.began.to_instant()), self.began.elapsed());
         let message = format!(
             "`{}` timed out after {} ms {doing}; its limit is {} ms",
             self.tool.name(),
@@ -151,15 +149,10 @@ impl<'a> CallCx<'a> {
 
 /// Returns the time that a call of the tool may take, including its waiting.
 #[inline]
-fn time_limit(session: &SessionInner, tool: &FunctionTool) -> Duration {
+pub(crate) fn time_limit(session: &SessionInner, tool: &FunctionTool) -> Duration {
     let (policy, timeout) = (session.policy(), tool.definition().timeout());
     let limit = timeout.unwrap_or(policy.deadline);
     policy.caps().and_then(|caps| caps.time(CapScope::Call)).map_or(limit, |cap| limit.min(cap))
-}
-
-/// Returns the deadline of a call.
-pub(crate) fn deadline(session: &SessionInner, tool: &FunctionTool, began: Instant) -> Instant {
-    time::after(began, time_limit(session, tool))
 }
 
 /// Returns the error of a call in a session that is over.

@@ -95,7 +95,8 @@ async fn wait_for<T>(
 ) -> Result<T, ToolError> {
     let mut is_cancelled = pin!(running.token.cancelled());
     let mut over_cost = pin!(call.meter.as_ref().map(|meter| meter.over.cancelled()));
-    let mut deadline = pin!(sleep_until(call.deadline()));
+    let until = call.deadline();
+    let mut deadline = pin!(sleep_until(until));
     poll_fn(|cx| {
         if let Poll::Ready(value) = future.as_mut().poll(cx) {
             return Poll::Ready(Ok(value));
@@ -109,7 +110,7 @@ async fn wait_for<T>(
             return Poll::Ready(Err(call.cancelled()));
         }
         // Asked of the clock too, because a timer that is polled after a future which was busy may not have fired yet.
-        let is_late = deadline.as_mut().poll(cx).is_ready() || Instant::now() >= call.deadline();
+        let is_late = deadline.as_mut().poll(cx).is_ready() || Instant::now() >= until;
         if is_late { Poll::Ready(Err(call.timed_out("running"))) } else { Poll::Pending }
     })
     .await

@@ -12,6 +12,7 @@ use crate::session::store::turn_usage::TurnUsage;
 #[cfg(all(test, loom))]
 use crate::session::tests::loom::sync::{Mutex, MutexGuard};
 use crate::time;
+use crate::time::CallInstant;
 use crate::trace::cost::Cost;
 #[cfg(not(all(test, loom)))]
 use parking_lot::{Mutex, MutexGuard};
@@ -83,7 +84,7 @@ impl OpenSessions {
 
     /// Removes the sessions that are over, and keeps their calls for a while.
     fn remove_expired(&mut self, now: Instant) {
-        let expired = self.records.extract_if(|_, record| !record.state.lock().is_open(now));
+        let expired = self.records.extract_if(|_, record| !record.state.lock().is_open(CallInstant::now()));
         for record in expired.map(|(_, record)| record).collect::<Vec<_>>() {
             self.keep_calls(&record, now);
         }
@@ -125,10 +126,10 @@ impl SessionStore for MemoryStore {
         let now = Instant::now();
         let mut sessions = self.sessions.lock();
         if let Some(open) = sessions.records.get(request.id.as_str())
-            && let Some(mut state) = open.lock_open(now)
+            && let Some(mut state) = open.lock_open(CallInstant::now())
         {
             open.check_owner(request)?;
-            state.last_used = now;
+            state.last_used = CallInstant::now();
             return Ok(Arc::clone(open));
         }
         if sessions.records.len() as u64 >= request.max_sessions {
@@ -138,7 +139,7 @@ impl SessionStore for MemoryStore {
             }
         }
         let incarnation = sessions.next_incarnation();
-        let record = Arc::new(MemoryRecord::new(request, incarnation, now, &self.sessions, &sessions));
+        let record = Arc::new(MemoryRecord::new(request, incarnation, &self.sessions, &sessions));
         if let Some(expired) = sessions.records.insert(request.id.shared(), Arc::clone(&record)) {
             sessions.keep_calls(&expired, now);
         }
@@ -185,7 +186,7 @@ struct RecordState {
     over: bool,
     /// True if the pending message was delivered, and the state shows it until the turn ends.
     delivered: bool,
-    last_used: Instant,
+    last_used: CallInstant,
     idle_timeout: Duration,
     usage: TurnUsage,
     state: Arc<SessionState>,
@@ -208,14 +209,13 @@ impl MemoryRecord {
     fn new(
         request: &OpenRequest,
         incarnation: u128,
-        now: Instant,
         store: &Arc<Mutex<OpenSessions>>,
         sessions: &OpenSessions,
     ) -> Self {
         let state = RecordState {
             over: false,
             delivered: false,
-            last_used: now,
+            last_used: CallInstant::now(),
             idle_timeout: request.idle_timeout,
             usage: TurnUsage::default(),
             state: Arc::default(),
@@ -258,7 +258,7 @@ impl MemoryRecord {
 
     /// Locks the session, or returns `None` if it is over.
     #[inline]
-    fn lock_open(&self, now: Instant) -> Option<MutexGuard<'_, RecordState>> {
+    fn lock_open(&self, now: CallInstant) -> Option<MutexGuard<'_, RecordState>> {
         let mut state = self.state.lock();
         if !state.is_open(now) {
             state.close();
@@ -269,7 +269,7 @@ impl MemoryRecord {
 
     /// Locks the session and marks it as used, or returns `None` if it is over.
     #[inline]
-    fn touch(&self, now: Instant) -> Option<MutexGuard<'_, RecordState>> {
+    fn touch(&self, now: CallInstant) -> Option<MutexGuard<'_, RecordState>> {
         let mut state = self.lock_open(now)?;
         state.last_used = now;
         Some(state)
@@ -289,7 +289,7 @@ impl MemoryRecord {
     /// Admits a call without waiting.
     #[inline]
     pub(crate) fn admit_now(&self, call: &Admission<'_>) -> Verdict {
-        match self.touch(call.now) {
+        match self.touch(call.began) {
             None => Verdict::Inactive,
             Some(mut state) => match state.usage.admit(call) {
                 Ok(turn) => match call.caps {
@@ -307,8 +307,9 @@ impl MemoryRecord {
         if matches!(call.charge, Charge::Free | Charge::Attempt) {
             return Verdict::Admitted { turn };
         }
-        let principal = self.principals.lock().of(&self.principal, call.now);
-        let resets_in = principal.map(|(end, _)| end.saturating_duration_since(call.now));
+        let now = call.now();
+        let principal = self.principals.lock().of(&self.principal, now);
+        let resets_in = principal.map(|(end, _)| end.saturating_duration_since(now));
         let (in_turn, in_session) =
             state.retained.as_ref().map_or_else(Default::default, |retained| (retained.spent_in_turn, retained.spent));
         let of_principal = principal.map_or_else(Spending::default, |(_, spent)| spent);
@@ -361,8 +362,8 @@ impl MemoryRecord {
 
 impl RecordState {
     #[inline]
-    fn is_open(&self, now: Instant) -> bool {
-        !self.over && now.saturating_duration_since(self.last_used) < self.idle_timeout
+    fn is_open(&self, now: CallInstant) -> bool {
+        !self.over && now.since(self.last_used) < self.idle_timeout
     }
 
     fn close(&mut self) {
@@ -429,7 +430,7 @@ impl SessionRecord for MemoryRecord {
     }
 
     async fn next_turn(&self) -> Result<Turn, StoreError> {
-        let Some(mut state) = self.touch(Instant::now()) else {
+        let Some(mut state) = self.touch(CallInstant::now()) else {
             return Ok(Turn { number: self.turn(), pending_message: None, ended: true });
         };
         let number = state.usage.next_turn();
@@ -448,24 +449,24 @@ impl SessionRecord for MemoryRecord {
 
     async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
         let now = Instant::now();
-        let Some(mut state) = self.touch(now) else { return Ok(ApprovalVerdict::Inactive) };
+        let Some(mut state) = self.touch(CallInstant::now()) else { return Ok(ApprovalVerdict::Inactive) };
         Ok(state.retained().pending.insert(request, now))
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
         let now = Instant::now();
-        let Some(state) = self.touch(now) else { return Ok(None) };
+        let Some(state) = self.touch(CallInstant::now()) else { return Ok(None) };
         Ok(state.retained.as_ref().and_then(|retained| retained.pending.get(id, now)).cloned())
     }
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
         let now = Instant::now();
-        let Some(mut state) = self.touch(now) else { return Ok(false) };
+        let Some(mut state) = self.touch(CallInstant::now()) else { return Ok(false) };
         Ok(state.retained.as_mut().is_some_and(|retained| retained.pending.remove(id, now)))
     }
 
     async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
-        if let Some(mut state) = self.touch(Instant::now()) {
+        if let Some(mut state) = self.touch(CallInstant::now()) {
             state.change(changes);
         }
         Ok(())

@@ -10,6 +10,7 @@ use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::TurnLimits;
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 use crate::text;
+use crate::time::CallInstant;
 use crate::tool::Category;
 use crate::trace::Redaction;
 use crate::trace::cost::Cost;
@@ -253,8 +254,14 @@ pub struct Admission<'a> {
     pub max_calls: Option<u32>,
     /// The caps on cost and time, if there are any.
     pub caps: Option<&'a SpendingCaps>,
-    /// The time of the request, for stores that use this process's clock.
-    pub now: Instant,
+    pub(crate) began: CallInstant,
+}
+
+impl Admission<'_> {
+    /// Returns the time at which the call began, for stores that use this process's clock.
+    pub fn now(&self) -> Instant {
+        self.began.to_instant()
+    }
 }
 
 /// The counters that an admission charges.

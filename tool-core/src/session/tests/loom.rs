@@ -12,6 +12,7 @@ use crate::session::store::{
     Settlement, Verdict,
 };
 use crate::session::{ApprovalRequest, ApprovalVerdict, PendingCall, Policy, Turn, TurnLimits};
+use crate::time::CallInstant;
 use crate::tool::{Category, FunctionTool, OnDuplicate, RawTool};
 use futures_util::FutureExt;
 use loom::model::Builder;
@@ -20,7 +21,6 @@ use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// Loom's primitives with the signatures of those that the state has otherwise.
 pub(crate) mod sync {
@@ -94,7 +94,7 @@ fn admit(record: &MemoryRecord, limit: u32, arguments: &str) -> Verdict {
         limits: policy.limits(),
         max_calls: None,
         caps: None,
-        now: Instant::now(),
+        began: CallInstant::now(),
     };
     now(record.admit(&admission)).expect("the store in memory does not fail")
 }
@@ -174,7 +174,7 @@ fn racing_amounts_are_all_charged() {
                 limits: &TurnLimits { repeated: None, ..policy.limits().clone() },
                 max_calls: None,
                 caps: Some(&CAPS),
-                now: Instant::now(),
+                began: CallInstant::now(),
             };
             matches!(now(record.admit(&call)), Ok(Verdict::Capped { .. }))
         };

@@ -14,6 +14,7 @@ use crate::session::state::{AuditEntry, SessionState, StateChange, Turn};
 use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::store::session_store::{Admission, Charge, Settlement, Verdict};
 use crate::session::store::{OpenError, OpenRequest, SessionStore, StoreError};
+use crate::time::CallInstant;
 use crate::tool::options::Category;
 use crate::trace::Redaction;
 use std::sync::Arc;
@@ -85,7 +86,7 @@ impl Session {
             limits: &call.limits,
             max_calls: call.max_calls,
             caps: call.caps.as_ref(),
-            now: tokio::time::Instant::now(),
+            began: CallInstant::now(),
         };
         self.0.admit(&admission).await.expect("the store admits")
     }
