@@ -94,6 +94,10 @@ pub(crate) async fn run<'t>(
                 Execution::Done(result) => result,
                 Execution::Pending(future) => panic_guard::guard(tool, future).await,
             };
+            if frame.nulls.load(Ordering::Relaxed) == 0 {
+                // Returned at once, so that the response is written to its place.
+                return builder.finish(result);
+            }
             let mut response = builder.finish(result);
             report_nulls(&mut response, tool, &frame);
             response
@@ -222,10 +226,13 @@ impl<'a> ResponseBuilder<'a> {
     /// Builds the response for the tool's result.
     #[inline]
     pub(crate) fn finish(self, result: ToolResult) -> ToolResponse {
-        match result {
-            Ok(ToolOutput { data: Ok(data), kind, meta: None }) if self.fits(&data) => self.success(data, kind),
-            Ok(output) => self.success_with_meta(output),
-            Err(error) => self.fail(error),
+        let ToolOutput { data, kind, meta } = match result {
+            Ok(output) => output,
+            Err(error) => return self.fail(error),
+        };
+        match (data, meta) {
+            (Ok(data), None) if self.fits(&data) => self.success(data, kind),
+            (data, meta) => self.success_with_meta(ToolOutput { data, kind, meta }),
         }
     }
 
