@@ -160,8 +160,33 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         taken
     }
 
-    /// Reads any other key, and returns its parameter, and true if it is a flattened one.
-    fn other_key(&mut self, parameters: &'static [Parameter]) -> Result<Option<(usize, bool)>, error::Error> {
+    /// Remembers that a parameter is given.
+    #[inline]
+    fn accept(&mut self, index: usize, parameters: &'static [Parameter]) -> Result<(), error::Error> {
+        self.guess = index + 1;
+        if self.given.insert(index) {
+            return Ok(());
+        }
+        Err(twice(parameters.get(index).map_or("", |parameter| parameter.name)))
+    }
+
+    /// Returns the index of the next parameter that is given another value than an absent `null`.
+    #[inline(never)]
+    fn next_in_any_order(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, error::Error> {
+        while let Some((index, flattened)) = self.any_key(parameters)? {
+            if flattened {
+                return Ok(Some(index));
+            }
+            self.accept(index, parameters)?;
+            if !self.read_null(index)? {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the next key, and returns its parameter, and true if it is a flattened one.
+    fn any_key(&mut self, parameters: &'static [Parameter]) -> Result<Option<(usize, bool)>, error::Error> {
         let Some(key) = self.decoder.next_key(std::mem::take(&mut self.first))? else { return Ok(None) };
         let Some((index, flattened)) = find(parameters, &key, self.guess) else { return Err(unknown(&key)) };
         if flattened {
@@ -172,7 +197,7 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
     }
 
     /// Reads a `null` as absent where that is its meaning. Where the schema allows it, the value's type decides.
-    #[inline]
+    #[inline(never)]
     fn read_null(&mut self, index: usize) -> Result<bool, error::Error> {
         let Some(FieldRule { null: meaning, .. }) = self.rules.get(index) else { return Ok(false) };
         if *meaning == NullMeaning::Allowed || !self.decoder.take_null()? {
@@ -196,25 +221,16 @@ impl<'de> Fields<'de> for ObjectFields<'de, '_> {
     #[inline]
     fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, error::Error> {
         loop {
-            let index = if self.take_expected_key() {
-                self.guess
-            } else if self.decoder.take_object_end() {
-                return Ok(None);
-            } else {
-                match self.other_key(parameters)? {
-                    Some((index, false)) => index,
-                    Some((index, true)) => return Ok(Some(index)),
-                    None => return Ok(None),
-                }
-            };
-            self.guess = index + 1;
-            if !self.given.insert(index) {
-                return Err(twice(parameters.get(index).map_or("", |parameter| parameter.name)));
+            let index = self.guess;
+            if !self.take_expected_key() {
+                break;
             }
-            if !self.read_null(index)? {
+            self.accept(index, parameters)?;
+            if !self.decoder.may_be_null() || !self.read_null(index)? {
                 return Ok(Some(index));
             }
         }
+        if self.decoder.take_object_end() { Ok(None) } else { self.next_in_any_order(parameters) }
     }
 
     #[inline]

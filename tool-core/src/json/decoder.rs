@@ -152,6 +152,13 @@ impl<'de> Decoder<'de> {
         }
     }
 
+    /// Returns false if the next value is certainly not `null`.
+    #[inline]
+    pub(crate) fn may_be_null(&self) -> bool {
+        let byte = self.byte(self.at);
+        byte == b'n' || byte <= b' '
+    }
+
     /// Consumes `null` if it is the next value.
     #[inline]
     pub fn take_null(&mut self) -> Result<bool, Error> {
