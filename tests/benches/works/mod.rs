@@ -3,6 +3,7 @@
 // Each benchmark uses its part of this.
 #![allow(dead_code)]
 
+pub(crate) mod answers;
 pub(crate) mod callgrind;
 pub(crate) mod floor;
 pub(crate) mod governed;
