@@ -1,77 +1,93 @@
 //! Members that are read in the forms that servers send them, and texts with invalid escapes.
 
+use crate::providers::json_reader::{FromJson, JsonObject, JsonReader};
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::{Number, Result};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// A text. Numbers and booleans are read as their text, anything else as none.
 #[derive(Debug, Default)]
 pub(crate) struct LenientText<'a>(pub(crate) Option<Cow<'a, str>>);
 
-/// A count. A text with digits is read as its number, anything else as 0.
+/// A count. A text with digits is read as its number, null as no count, and anything else as 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LenientCount(pub(crate) u64);
 
 /// An object. Anything else is read as none.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LenientObject<T>(pub(crate) Option<T>);
 
 /// The objects of an array. A single object is read as an array of one, anything else as an empty one.
 #[derive(Debug, Default)]
-pub(crate) struct LenientObjects<T>(pub(crate) Vec<T>);
+pub(crate) struct LenientObjects<T> {
+    /// Most arrays have one object.
+    first: Option<T>,
+    rest: Vec<T>,
+}
 
-/// Any value, with its digits as they were written.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct RawJson<'a>(#[serde(borrow)] pub(crate) Option<&'a RawValue>);
+/// The JSON of any value but null.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RawJson<'a>(pub(crate) Option<&'a str>);
 
 /// Parses an object; `None` for another value.
-pub(crate) fn parse_object<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<Option<T>> {
-    serde_json::from_str::<LenientObject<T>>(text).map(|object| object.0)
+pub(crate) fn parse_object<'a, T: JsonObject<'a>>(text: &'a str) -> Result<Option<T>> {
+    let mut json = JsonReader::new(text);
+    let mut object = LenientObject::default();
+    object.read_json(&mut json)?;
+    json.end().map(|()| object.0)
+}
+
+/// Parses the items of an array.
+pub(crate) fn parse_items(text: &str) -> Result<Vec<&str>> {
+    let mut json = JsonReader::new(text);
+    let mut items = Vec::new();
+    json.array(|json| json.raw().map(|item| items.push(item)))?;
+    json.end().map(|()| items)
 }
 
 impl<'a> RawJson<'a> {
     /// Returns a string's text, the JSON of any other value, and nothing for null or no value.
     pub(crate) fn text(self) -> Cow<'a, str> {
-        let raw = self.0.map_or("", RawValue::get);
-        match raw.as_bytes().first() {
-            Some(b'"') => unescaped(raw),
-            _ if raw == "null" => Cow::Borrowed(""),
-            _ => Cow::Borrowed(raw),
-        }
+        let raw = self.0.unwrap_or_default();
+        if raw.starts_with('"') { unescaped(raw) } else { Cow::Borrowed(raw) }
     }
 
     /// Parses the value; `None` if it is of another type.
     pub(crate) fn parse<T: Deserialize<'a>>(self) -> Option<T> {
-        serde_json::from_str(self.0?.get()).ok()
+        serde_json::from_str(self.0?).ok()
+    }
+
+    /// Parses an object; `None` for another value.
+    pub(crate) fn object<T: JsonObject<'a>>(self) -> Option<T> {
+        parse_object(self.0?).ok().flatten()
+    }
+
+    /// Parses an object, or the objects of an array; none for another value.
+    pub(crate) fn objects<T: JsonObject<'a>>(self) -> LenientObjects<T> {
+        let mut objects = LenientObjects::default();
+        let read = self.0.map(|raw| objects.read_json(&mut JsonReader::new(raw)));
+        if matches!(read, Some(Ok(()))) { objects } else { LenientObjects::default() }
     }
 
     /// Returns the text of a string; `None` for another value.
     pub(crate) fn string(self) -> Option<Cow<'a, str>> {
-        self.0.is_some_and(|raw| raw.get().starts_with('"')).then(|| self.text())
+        self.0.filter(|raw| raw.starts_with('"')).map(unescaped)
     }
 
     /// Returns a member of an object; none of another value.
     pub(crate) fn member(self, name: &str) -> Self {
-        let members = self.parse::<BTreeMap<Cow<'a, str>, Self>>();
-        members.and_then(|mut members| members.remove(name)).unwrap_or_default()
+        let mut found = Self::default();
+        let read = |member: &str, json: &mut JsonReader<'a>| {
+            if member == name { found.read_json(json) } else { json.skip() }
+        };
+        let is_read = self.0.is_some_and(|raw| JsonReader::new(raw).object(read).is_ok());
+        if is_read { found } else { Self::default() }
     }
 
-    /// Parses an object, or the objects of an array; none for another value.
-    pub(crate) fn objects<T: Deserialize<'a>>(self) -> Vec<T> {
-        self.parse::<LenientObjects<T>>().map_or_else(Vec::new, |objects| objects.0)
-    }
-
-    /// Parses the items of an array; none for another value.
-    pub(crate) fn items(self) -> Vec<&'a RawValue> {
-        self.parse().unwrap_or_default()
+    /// Returns the items of an array; none for another value.
+    pub(crate) fn items(self) -> Vec<&'a str> {
+        self.0.and_then(|raw| parse_items(raw).ok()).unwrap_or_default()
     }
 }
 
@@ -95,141 +111,107 @@ impl<T> Deref for LenientObject<T> {
     }
 }
 
-/// Implements the methods of a visitor for kinds of JSON values that are read as absent.
-macro_rules! absent {
-    ($absent:expr; $($kind:ident)*) => {
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("any value")
-        }
-
-        $(absent!(@ $kind $absent);)*
-    };
-    (@ bool $absent:expr) => { fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> { Ok($absent) } };
-    (@ number $absent:expr) => {
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> { Ok($absent) }
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> { Ok($absent) }
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> { Ok($absent) }
-    };
-    (@ text $absent:expr) => { fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> { Ok($absent) } };
-    (@ null $absent:expr) => { fn visit_unit<E>(self) -> Result<Self::Value, E> { Ok($absent) } };
-    (@ array $absent:expr) => {
-        fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
-            IgnoredAny.visit_seq(items).map(|_| $absent)
-        }
-    };
-    (@ object $absent:expr) => {
-        fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
-            IgnoredAny.visit_map(members).map(|_| $absent)
-        }
-    };
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor).map(Self)
+impl<'a, 'json: 'a> FromJson<'json> for RawJson<'a> {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
+        self.0 = Some(json.raw()?).filter(|raw| *raw != "null");
+        Ok(())
     }
 }
 
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Option<Cow<'de, str>>;
-
-    absent!(None; null array object);
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Owned(value.to_string())))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Owned(number.to_string())))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Owned(number.to_string())))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Owned(number.to_string())))
+impl<'a, 'json: 'a> FromJson<'json> for LenientText<'a> {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
+        self.0 = match json.peek() {
+            b'"' => Some(json.string()?),
+            b'n' | b'{' | b'[' => json.skip().map(|()| None)?,
+            b'-' | b'0'..=b'9' => Some(number_text(json.raw()?)?),
+            _ => Some(Cow::Borrowed(json.raw()?)),
+        };
+        Ok(())
     }
 }
 
-impl<'de> Deserialize<'de> for LenientCount {
+/// Returns a number as a text without an exponent.
+fn number_text(raw: &str) -> Result<Cow<'_, str>> {
+    if raw.len() < 19 && raw.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(Cow::Borrowed(raw));
+    }
+    let number = serde_json::from_str::<Number>(raw)?;
+    let float = number.as_f64().filter(|_| number.is_f64());
+    Ok(Cow::Owned(float.map_or_else(|| number.to_string(), |float| float.to_string())))
+}
+
+impl<'json> FromJson<'json> for LenientCount {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match Value::deserialize(deserializer)? {
-            // Cohere counts in floats.
-            Value::Number(number) => number.as_u64().unwrap_or_else(|| number.as_f64().unwrap_or_default() as u64),
-            Value::String(text) => text.parse().unwrap_or(0),
-            _ => 0,
-        }))
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientObject<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ObjectVisitor(PhantomData)).map(Self)
-    }
-}
-
-struct ObjectVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-    type Value = Option<T>;
-
-    absent!(None; bool number text null array);
-
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(members)).map(Some)
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientObjects<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ObjectsVisitor(PhantomData)).map(Self)
-    }
-}
-
-struct ObjectsVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectsVisitor<T> {
-    type Value = Vec<T>;
-
-    absent!(Vec::new(); bool number text null);
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let mut objects = Vec::new();
-        while let Some(LenientObject(item)) = items.next_element::<LenientObject<T>>()? {
-            // Most arrays have one object, and objects may be large.
-            if objects.is_empty() {
-                objects.reserve_exact(1);
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
+        self.0 = match json.peek() {
+            b'-' | b'0'..=b'9' => {
+                let raw = json.raw()?;
+                // Cohere counts in floats.
+                let float = || serde_json::from_str::<f64>(raw).map(|float| float as u64);
+                raw.parse().or_else(|_| float())?
             }
-            objects.extend(item);
+            b'"' => json.string()?.parse().unwrap_or(0),
+            b'n' => return json.skip(),
+            _ => json.skip().map(|()| 0)?,
+        };
+        Ok(())
+    }
+}
+
+impl<'json, T: JsonObject<'json>> FromJson<'json> for LenientObject<T> {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
+        if json.peek() == b'{' {
+            return self.0.get_or_insert_default().read_members(json);
         }
-        Ok(objects)
+        self.0 = None;
+        json.skip()
+    }
+}
+
+impl<'json, T: JsonObject<'json>> FromJson<'json> for LenientObjects<T> {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
+        match json.peek() {
+            b'[' => json.array(|json| if json.peek() == b'{' { self.read_one(json) } else { json.skip() }),
+            b'{' => self.read_one(json),
+            _ => json.skip(),
+        }
+    }
+}
+
+impl<T> LenientObjects<T> {
+    fn read_one<'json>(&mut self, json: &mut JsonReader<'json>) -> Result<()>
+    where
+        T: JsonObject<'json>,
+    {
+        if self.first.is_none() {
+            return self.first.get_or_insert_default().read_members(json);
+        }
+        self.rest.push(T::default());
+        self.rest.last_mut().map_or(Ok(()), |object| object.read_members(json))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(members)).map(|item| vec![item])
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.rest)
+    }
+}
+
+impl<'json, T: FromJson<'json>> FromJson<'json> for Option<T> {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
+        if json.peek() == b'n' {
+            return json.skip();
+        }
+        self.get_or_insert_default().read_json(json)
     }
 }
 
 /// Returns the text of a valid JSON string. A surrogate without its other half becomes a replacement character.
 fn unescaped(string: &str) -> Cow<'_, str> {
-    if !string.contains('\\') {
-        return Cow::Borrowed(string.get(1..string.len() - 1).unwrap_or_default());
-    }
-    let parse = |json: &str| serde_json::from_str::<String>(json).ok();
-    let text = parse(string).or_else(|| parse(&surrogates_replaced(string)?));
-    Cow::Owned(text.unwrap_or_default())
+    let repaired = || serde_json::from_str::<String>(&surrogates_replaced(string)?).ok();
+    JsonReader::new(string).string().unwrap_or_else(|_| Cow::Owned(repaired().unwrap_or_default()))
 }
 
 fn utf16_unit(digits: &str) -> Option<u16> {

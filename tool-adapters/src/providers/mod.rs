@@ -20,6 +20,7 @@ pub(crate) mod event;
 pub(crate) mod framing;
 pub mod gemini;
 pub(crate) mod gemini_live;
+pub(crate) mod json_reader;
 pub(crate) mod lenient;
 pub mod lint;
 pub mod manifest;

@@ -6,6 +6,7 @@ use crate::providers::framing::json::{JsonScanner, Scan};
 use crate::providers::lenient::RawJson;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::hash::Hash;
@@ -90,7 +91,7 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
     }
 
     /// Adds a piece of arguments. A piece of an unknown call begins one, whose name has to follow.
-    pub(crate) fn append(&mut self, key: &K, piece: &str, sink: &mut EventSink<'_>) {
+    pub(crate) fn append(&mut self, key: &K, piece: Cow<'_, str>, sink: &mut EventSink<'_>) {
         if piece.is_empty() {
             return;
         }
@@ -107,7 +108,7 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
         let differs = |call: &&mut PartialCall<K>| !call.emitted && call.arguments != arguments;
         let Some(call) = self.latest_mut(key).filter(differs).filter(|_| !arguments.is_empty()) else { return };
         if let Some(rest) = arguments.strip_prefix(&*call.arguments) {
-            call.append(rest, sink);
+            call.append(Cow::Borrowed(rest), sink);
         } else {
             arguments.clone_into(&mut call.arguments);
             call.scan = ObjectScan::default();
@@ -169,15 +170,15 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
 }
 
 impl<K: Display> PartialCall<K> {
-    fn append(&mut self, piece: &str, sink: &mut EventSink<'_>) {
+    fn append(&mut self, piece: Cow<'_, str>, sink: &mut EventSink<'_>) {
         if self.wire.name.is_empty() {
             // Emitted with the name.
-            sink.append(&mut self.arguments, piece, &mut self.too_large);
+            sink.append(&mut self.arguments, &piece, &mut self.too_large);
             return;
         }
         self.start(sink);
-        if sink.append(&mut self.arguments, piece, &mut self.too_large) {
-            self.emit_piece(piece.to_owned(), sink);
+        if sink.append(&mut self.arguments, &piece, &mut self.too_large) {
+            self.emit_piece(piece.into_owned(), sink);
         }
     }
 

@@ -2,9 +2,9 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson, parse_object};
 use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use tool_core::trace::TokenUsage;
 
@@ -13,7 +13,7 @@ use tool_core::trace::TokenUsage;
 pub(crate) struct AnthropicReader {
     blocks: ContentBlocks,
     /// The counts of tokens so far. Members that an event leaves out keep their value.
-    usage: Map<String, Value>,
+    usage: LenientObject<MessageUsage>,
     /// The message's id.
     id: String,
     origin: ResponseOrigin,
@@ -70,7 +70,7 @@ impl AnthropicReader {
     }
 
     fn begin(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
-        let message = event.message.parse::<MessageEvent<'_>>();
+        let message = event.message.object::<MessageEvent<'_>>();
         let id = message.as_ref().map_or("", |message| message.id.as_str());
         if self.begun && self.id == id {
             return false;
@@ -98,7 +98,7 @@ impl AnthropicReader {
     }
 
     fn begin_block(&mut self, key: &str, block: RawJson<'_>, sink: &mut EventSink<'_>) -> bool {
-        let Some((wire, item)) = block.parse::<WireBlock<'_>>().zip(block.parse::<Value>()) else { return false };
+        let Some((wire, item)) = block.object::<WireBlock<'_>>().zip(block.parse::<Value>()) else { return false };
         self.begun = true;
         let is_new = match wire.kind.as_str() {
             "tool_use" => {
@@ -120,7 +120,7 @@ impl AnthropicReader {
     }
 
     fn read_delta(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
-        let Some(delta) = event.delta.parse::<WireBlock<'_>>() else { return false };
+        let Some(delta) = event.delta.object::<WireBlock<'_>>() else { return false };
         let key = event.index.as_str();
         let Some(block) = self.blocks.open(key) else {
             if delta.kind.as_str() != "input_json_delta" || self.blocks.has_had(key) {
@@ -149,7 +149,7 @@ impl AnthropicReader {
 
     fn read_end(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
         self.begun = true;
-        let delta = event.delta.parse::<MessageEvent<'_>>();
+        let delta = event.delta.object::<MessageEvent<'_>>();
         let reason = delta.and_then(|delta| finish_of(delta.stop_reason.as_str()));
         self.finish = reason.or(self.finish.take());
         self.read_usage(event.usage, sink);
@@ -181,11 +181,10 @@ impl AnthropicReader {
     }
 
     fn read_usage(&mut self, usage: RawJson<'_>, sink: &mut EventSink<'_>) {
-        let Some(counts) = usage.parse::<Map<String, Value>>() else { return };
-        let is_known = |name: &str| USAGE_MEMBERS.contains(&name);
-        self.usage.extend(counts.into_iter().filter(|(name, count)| is_known(name) && !count.is_null()));
-        let usage = MessageUsage::deserialize(&self.usage);
-        sink.events.extend(usage.map(|usage| Event::Usage(usage.usage())));
+        let Some(counts) = usage.0.filter(|counts| counts.starts_with('{')) else { return };
+        if self.usage.read_json(&mut JsonReader::new(counts)).is_ok() {
+            sink.events.extend(self.usage.as_ref().map(|usage| Event::Usage(usage.usage())));
+        }
     }
 }
 
@@ -219,68 +218,49 @@ fn finish_of(reason: &str) -> Option<Finish> {
     })
 }
 
-/// A stream event, a whole answer, the message with which a stream begins, or the delta with which it ends.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct MessageEvent<'a> {
-    #[serde(rename = "type")]
-    kind: LenientText<'a>,
-    id: LenientText<'a>,
-    model: LenientText<'a>,
-    index: LenientText<'a>,
-    content_block: RawJson<'a>,
-    delta: RawJson<'a>,
-    /// The message of `message_start`.
-    message: RawJson<'a>,
-    content: RawJson<'a>,
-    stop_reason: LenientText<'a>,
-    usage: RawJson<'a>,
+json_objects! {
+    /// A stream event, a whole answer, the message with which a stream begins, or the delta with which it ends.
+    struct MessageEvent<'a> {
+        kind: LenientText<'a> = "type",
+        id: LenientText<'a>,
+        model: LenientText<'a>,
+        index: LenientText<'a>,
+        content_block: RawJson<'a>,
+        delta: RawJson<'a>,
+        /// The message of `message_start`.
+        message: RawJson<'a>,
+        content: RawJson<'a>,
+        stop_reason: LenientText<'a>,
+        usage: RawJson<'a>,
+    }
+
+    /// A content block, or a piece of one.
+    struct WireBlock<'a> {
+        kind: LenientText<'a> = "type",
+        id: LenientText<'a>,
+        name: LenientText<'a>,
+        text: LenientText<'a>,
+        thinking: LenientText<'a>,
+        input: RawJson<'a>,
+        signature: LenientText<'a>,
+        partial_json: LenientText<'a>,
+        citation: RawJson<'a>,
+    }
 }
 
-/// A content block, or a piece of one.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct WireBlock<'a> {
-    #[serde(rename = "type")]
-    kind: LenientText<'a>,
-    id: LenientText<'a>,
-    name: LenientText<'a>,
-    text: LenientText<'a>,
-    thinking: LenientText<'a>,
-    input: RawJson<'a>,
-    signature: LenientText<'a>,
-    partial_json: LenientText<'a>,
-    citation: RawJson<'a>,
-}
+json_objects! {
+    /// The tokens used. Bedrock counts in the same way and writes the names in camel case.
+    pub(crate) struct MessageUsage {
+        input_tokens: LenientCount = "input_tokens" | "inputTokens",
+        cache_creation_input_tokens: LenientCount = "cache_creation_input_tokens" | "cacheWriteInputTokens",
+        cache_read_input_tokens: LenientCount = "cache_read_input_tokens" | "cacheReadInputTokens",
+        output_tokens: LenientCount = "output_tokens" | "outputTokens",
+        output_tokens_details: LenientObject<OutputDetails>,
+    }
 
-/// The members of [`MessageUsage`] in Messages. Others are not kept: each event may bring more.
-const USAGE_MEMBERS: [&str; 5] = [
-    "input_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-    "output_tokens",
-    "output_tokens_details",
-];
-
-/// The tokens used. Bedrock counts in the same way and writes the names in camel case.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct MessageUsage {
-    #[serde(alias = "inputTokens")]
-    input_tokens: LenientCount,
-    #[serde(alias = "cacheWriteInputTokens")]
-    cache_creation_input_tokens: LenientCount,
-    #[serde(alias = "cacheReadInputTokens")]
-    cache_read_input_tokens: LenientCount,
-    #[serde(alias = "outputTokens")]
-    output_tokens: LenientCount,
-    output_tokens_details: LenientObject<OutputDetails>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OutputDetails {
-    thinking_tokens: LenientCount,
+    struct OutputDetails {
+        thinking_tokens: LenientCount,
+    }
 }
 
 impl MessageUsage {

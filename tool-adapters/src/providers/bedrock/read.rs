@@ -4,9 +4,9 @@
 use crate::providers::anthropic::read::MessageUsage;
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientText, RawJson, parse_object};
 use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The events that report an error.
@@ -42,7 +42,7 @@ impl MessageReader for ConverseReader {
             self.blocks.complete(stop.content_block_index.as_str(), sink)
         } else if let Some(stop) = &*event.message_stop {
             self.begun && self.end(stop.stop_reason.as_str(), sink)
-        } else if let Some(metadata) = event.metadata.parse::<ConverseEvent<'_>>() {
+        } else if let Some(metadata) = event.metadata.object::<ConverseEvent<'_>>() {
             emit_router_model(metadata.trace, sink);
             emit_usage(&metadata.usage, sink);
             true
@@ -86,7 +86,7 @@ impl ConverseReader {
 
     /// Reads a whole block or the beginning of one.
     fn read_block(&mut self, key: &str, block: RawJson<'_>, sink: &mut EventSink<'_>) -> bool {
-        let Some((wire, mut item)) = block.parse::<WireBlock<'_>>().zip(block.parse::<Value>()) else { return false };
+        let Some((wire, mut item)) = block.object::<WireBlock<'_>>().zip(block.parse::<Value>()) else { return false };
         if let Some(call) = &*wire.tool_use {
             return self.read_call(key, call, item, sink);
         }
@@ -244,62 +244,53 @@ fn finish_of(reason: &str) -> Finish {
     }
 }
 
-/// A stream event, a whole answer, or the metadata at the end of a stream.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct ConverseEvent<'a> {
-    message_start: RawJson<'a>,
-    content_block_start: LenientObject<BlockEvent<'a>>,
-    content_block_delta: LenientObject<BlockEvent<'a>>,
-    content_block_stop: LenientObject<BlockEvent<'a>>,
-    message_stop: LenientObject<BlockEvent<'a>>,
-    metadata: RawJson<'a>,
-    /// The `message` of a whole answer.
-    output: RawJson<'a>,
-    stop_reason: LenientText<'a>,
-    usage: LenientObject<MessageUsage>,
-    trace: RawJson<'a>,
-}
+json_objects! {
+    /// A stream event, a whole answer, or the metadata at the end of a stream.
+    struct ConverseEvent<'a> {
+        message_start: RawJson<'a> = "messageStart",
+        content_block_start: LenientObject<BlockEvent<'a>> = "contentBlockStart",
+        content_block_delta: LenientObject<BlockEvent<'a>> = "contentBlockDelta",
+        content_block_stop: LenientObject<BlockEvent<'a>> = "contentBlockStop",
+        message_stop: LenientObject<BlockEvent<'a>> = "messageStop",
+        metadata: RawJson<'a>,
+        /// The `message` of a whole answer.
+        output: RawJson<'a>,
+        stop_reason: LenientText<'a> = "stopReason",
+        usage: LenientObject<MessageUsage>,
+        trace: RawJson<'a>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct BlockEvent<'a> {
-    content_block_index: LenientText<'a>,
-    /// The first piece, of the event that begins a block.
-    start: RawJson<'a>,
-    delta: LenientObject<WireBlock<'a>>,
-    /// The reason, of the event that ends the message.
-    stop_reason: LenientText<'a>,
-}
+    struct BlockEvent<'a> {
+        content_block_index: LenientText<'a> = "contentBlockIndex",
+        /// The first piece, of the event that begins a block.
+        start: RawJson<'a>,
+        delta: LenientObject<WireBlock<'a>>,
+        /// The reason, of the event that ends the message.
+        stop_reason: LenientText<'a> = "stopReason",
+    }
 
-/// A content block, or a piece of one.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct WireBlock<'a> {
-    text: LenientText<'a>,
-    tool_use: LenientObject<ToolUse<'a>>,
-    reasoning_content: LenientObject<Reasoning<'a>>,
-    /// Pieces of the result of a tool that the provider ran itself.
-    tool_result: RawJson<'a>,
-    citation: RawJson<'a>,
-}
+    /// A content block, or a piece of one.
+    struct WireBlock<'a> {
+        text: LenientText<'a>,
+        tool_use: LenientObject<ToolUse<'a>> = "toolUse",
+        reasoning_content: LenientObject<Reasoning<'a>> = "reasoningContent",
+        /// Pieces of the result of a tool that the provider ran itself.
+        tool_result: RawJson<'a> = "toolResult",
+        citation: RawJson<'a>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Reasoning<'a> {
-    text: LenientText<'a>,
-    signature: LenientText<'a>,
-    redacted_content: LenientText<'a>,
-}
+    struct Reasoning<'a> {
+        text: LenientText<'a>,
+        signature: LenientText<'a>,
+        redacted_content: LenientText<'a> = "redactedContent",
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct ToolUse<'a> {
-    tool_use_id: LenientText<'a>,
-    name: LenientText<'a>,
-    /// An object; in a stream a piece of its text.
-    input: RawJson<'a>,
-    /// `server_tool_use` for a tool that the provider runs itself.
-    #[serde(rename = "type")]
-    kind: LenientText<'a>,
+    struct ToolUse<'a> {
+        tool_use_id: LenientText<'a> = "toolUseId",
+        name: LenientText<'a>,
+        /// An object; in a stream a piece of its text.
+        input: RawJson<'a>,
+        /// `server_tool_use` for a tool that the provider runs itself.
+        kind: LenientText<'a> = "type",
+    }
 }

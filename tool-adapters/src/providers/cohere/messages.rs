@@ -2,13 +2,12 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson, parse_object};
 use crate::providers::openai_chat::messages::{CallEntry, read_content};
 use crate::providers::partial_calls::PartialCalls;
 use crate::providers::provider::Provider;
 use crate::providers::request::{Request, RequestBody, chat_messages, function_call, text_of};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::call::ModelResult;
@@ -25,50 +24,45 @@ pub(crate) struct CohereReader {
     begun: bool,
 }
 
-/// A stream event, its delta, or a whole answer.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct CohereEvent<'a> {
-    #[serde(rename = "type")]
-    kind: LenientText<'a>,
-    id: LenientText<'a>,
-    index: LenientCount,
-    delta: LenientObject<Box<Self>>,
-    message: LenientObject<CohereMessage<'a>>,
-    finish_reason: LenientText<'a>,
-    usage: LenientObject<CohereUsage>,
-    error: RawJson<'a>,
-}
+json_objects! {
+    /// A stream event, its delta, or a whole answer.
+    struct CohereEvent<'a> {
+        kind: LenientText<'a> = "type",
+        id: LenientText<'a>,
+        index: LenientCount,
+        delta: RawJson<'a>,
+        message: LenientObject<CohereMessage<'a>>,
+        finish_reason: LenientText<'a>,
+        usage: LenientObject<CohereUsage>,
+        error: RawJson<'a>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct CohereMessage<'a> {
-    content: RawJson<'a>,
-    tool_plan: LenientText<'a>,
-    /// An array in an answer, a single call in a stream.
-    tool_calls: LenientObjects<CallEntry<'a>>,
-    citations: Option<&'a RawValue>,
-}
+    struct CohereMessage<'a> {
+        content: RawJson<'a>,
+        tool_plan: LenientText<'a>,
+        /// An array in an answer, a single call in a stream.
+        tool_calls: LenientObjects<CallEntry<'a>>,
+        citations: RawJson<'a>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CohereUsage {
-    tokens: LenientObject<TokenCounts>,
-    billed_units: LenientObject<TokenCounts>,
-    cached_tokens: LenientCount,
-}
+    struct CohereUsage {
+        tokens: LenientObject<TokenCounts>,
+        billed_units: LenientObject<TokenCounts>,
+        cached_tokens: LenientCount,
+    }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
-#[serde(default)]
-struct TokenCounts {
-    input_tokens: LenientCount,
-    output_tokens: LenientCount,
+    #[derive(Clone, Copy, PartialEq)]
+    struct TokenCounts {
+        input_tokens: LenientCount,
+        output_tokens: LenientCount,
+    }
 }
 
 impl MessageReader for CohereReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         let Some(event) = parse_object::<CohereEvent<'_>>(text)? else { return sink.unknown(text) };
-        let message = event.delta.as_ref().and_then(|delta| delta.message.as_ref());
+        let delta = event.delta.object::<CohereEvent<'_>>();
+        let message = delta.as_ref().and_then(|delta| delta.message.as_ref());
         self.begun |= event.kind.0.is_some();
         match (event.kind.as_str(), message) {
             ("content-start" | "content-delta" | "tool-plan-delta" | "citation-start", Some(message)) => {
@@ -77,7 +71,7 @@ impl MessageReader for CohereReader {
             ("tool-call-start", Some(message)) => self.read_calls(event.index.0, message, true, sink),
             ("tool-call-delta", Some(message)) => self.read_calls(event.index.0, message, false, sink),
             ("tool-call-end", _) => self.calls.complete(&event.index.0, sink),
-            ("message-end", _) => self.read_end(event.delta.as_deref(), sink),
+            ("message-end", _) => self.read_end(delta.as_ref(), sink),
             ("message-start", _) => self.origin.emit(event.id.as_str(), "", sink),
             ("content-end" | "citation-end", _) => {}
             ("", _) => return self.read_answer(&event, text, sink),
@@ -104,7 +98,7 @@ impl CohereReader {
         };
         self.origin.emit(event.id.as_str(), "", sink);
         self.read_text(message, sink)?;
-        for (key, call) in (0..).zip(&message.tool_calls.0) {
+        for (key, call) in (0..).zip(message.tool_calls.iter()) {
             self.begin_call(key, call);
             self.append(key, call, sink);
         }
@@ -117,14 +111,14 @@ impl CohereReader {
         sink.reasoning(message.tool_plan.as_str());
         self.plan.push_str(message.tool_plan.as_str());
         read_content(message.content, sink);
-        match message.citations.filter(|citations| citations.get() != "null") {
+        match message.citations.0 {
             Some(citations) => sink.item(&format!("{{\"citations\":{citations}}}")),
             None => Ok(()),
         }
     }
 
     fn read_calls(&mut self, key: u64, message: &CohereMessage<'_>, begins: bool, sink: &mut EventSink<'_>) {
-        for call in &message.tool_calls.0 {
+        for call in message.tool_calls.iter() {
             if begins {
                 self.begin_call(key, call);
             }
@@ -146,7 +140,7 @@ impl CohereReader {
 
     fn append(&mut self, key: u64, entry: &CallEntry<'_>, sink: &mut EventSink<'_>) {
         if let Some(function) = &*entry.function {
-            self.calls.append(&key, &function.arguments.text(), sink);
+            self.calls.append(&key, function.arguments.text(), sink);
         }
     }
 

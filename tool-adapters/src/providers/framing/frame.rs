@@ -1,6 +1,7 @@
 //! The frames of a message, and what the decoders of all framings share.
 
 use crate::providers::event::{ProtocolError, malformed};
+use memchr::memchr2;
 use std::borrow::Cow;
 
 /// The largest event in bytes. A larger one is reported and passed over.
@@ -35,7 +36,7 @@ pub(crate) fn is_too_large_to_parse(text: &str) -> bool {
 
 /// Returns the bytes after the quote that ends a string.
 fn after_string(mut bytes: &[u8]) -> &[u8] {
-    while let Some(at) = find(*b"\"\\", bytes) {
+    while let Some(at) = memchr2(b'"', b'\\', bytes) {
         let is_end = bytes.get(at) == Some(&b'"');
         bytes = bytes.get(at + if is_end { 1 } else { 2 }..).unwrap_or_default();
         if is_end {
@@ -84,39 +85,4 @@ pub(crate) fn joined<'a>(kept: &mut Vec<u8>, part: &'a [u8]) -> Cow<'a, [u8]> {
     let mut whole = std::mem::take(kept);
     whole.extend_from_slice(part);
     Cow::Owned(whole)
-}
-
-const LOW: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = 0x8080_8080_8080_8080;
-
-/// Returns the index of the first byte that is one of `needles`. Reads eight bytes at a time.
-pub(crate) fn find<const N: usize>(needles: [u8; N], bytes: &[u8]) -> Option<usize> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (at, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let hits = needles.iter().fold(0, |hits, needle| {
-            // A byte equal to the needle is zero here. Only bytes above the first zero byte can be taken for one by error.
-            let other = word ^ (LOW * u64::from(*needle));
-            hits | (other.wrapping_sub(LOW) & !other & HIGH)
-        });
-        if hits != 0 {
-            return Some(at * 8 + hits.trailing_zeros() as usize / 8);
-        }
-    }
-    let at = rest.iter().position(|byte| needles.contains(byte))?;
-    Some(words.len() * 8 + at)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn finds_the_first_needle(bytes in prop::collection::vec(prop_oneof![any::<u8>(), 8..16_u8], 0..40)) {
-            let plain = bytes.iter().position(|byte| b"\n\r".contains(byte));
-            prop_assert_eq!(find(*b"\n\r", &bytes), plain);
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! JSON values one after another, and where each ends.
 
 use crate::providers::event::{ProtocolError, malformed};
-use crate::providers::framing::frame::{Frame, FrameSink, MAX_EVENT_BYTES, emit_event, find, joined};
+use crate::providers::framing::frame::{Frame, FrameSink, MAX_EVENT_BYTES, emit_event, joined};
+use memchr::{memchr, memchr2, memchr3};
 
 /// Reads JSON values: one, several in lines, or the items of an array.
 #[derive(Debug, Default)]
@@ -109,7 +110,7 @@ impl JsonDecoder {
     }
 
     fn read_garbage(&mut self, bytes: &[u8], sink: FrameSink<'_>) -> usize {
-        let end = find(*b"\n\r", bytes);
+        let end = memchr2(b'\n', b'\r', bytes);
         let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
         self.check_size(part, sink);
         if end.is_some() {
@@ -222,7 +223,11 @@ impl JsonScanner {
     /// Reads on in a string: the bytes up to its end, or the index of a raw line end, which no string may have.
     fn scan_text(&mut self, bytes: &[u8]) -> Result<usize, usize> {
         let mut at = usize::from(std::mem::take(&mut self.escaped));
-        while let Some(next) = find(*b"\"\\\n\r", bytes.get(at..).unwrap_or_default()) {
+        let next = |rest: &[u8]| {
+            let next = memchr3(b'"', b'\\', b'\n', rest);
+            memchr(b'\r', rest.get(..next.unwrap_or(rest.len())).unwrap_or_default()).or(next)
+        };
+        while let Some(next) = next(bytes.get(at..).unwrap_or_default()) {
             at += next;
             match bytes.get(at) {
                 Some(b'"') => {

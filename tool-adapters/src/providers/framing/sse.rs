@@ -1,8 +1,9 @@
 //! Server-sent events, line by line.
 
 use crate::providers::event::{ProtocolError, malformed};
-use crate::providers::framing::frame::{Frame, FrameSink, MAX_EVENT_BYTES, emit_event, find, joined};
+use crate::providers::framing::frame::{Frame, FrameSink, MAX_EVENT_BYTES, emit_event, joined};
 use crate::providers::framing::json::{JsonDecoder, JsonScanner, Scan};
+use memchr::{memchr, memchr2};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 
@@ -30,7 +31,7 @@ impl SseDecoder {
                 rest = after;
                 continue;
             }
-            let end = find(*b"\n\r", rest);
+            let end = memchr2(b'\n', b'\r', rest);
             let (part, after) = rest.split_at(end.unwrap_or(rest.len()));
             if self.line.len() + part.len() > MAX_EVENT_BYTES && !std::mem::replace(&mut self.line_dropped, true) {
                 self.line = Vec::new();
@@ -120,7 +121,7 @@ struct PendingEvent {
 
 impl PendingEvent {
     fn read_field(&mut self, line: &[u8], sink: FrameSink<'_>) {
-        let colon = find(*b":", line);
+        let colon = memchr(b':', line);
         let (field, value) = line.split_at(colon.unwrap_or(line.len()));
         let value = value.strip_prefix(b":").unwrap_or_default();
         let value = value.strip_prefix(b" ").unwrap_or(value);

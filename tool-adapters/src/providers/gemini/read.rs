@@ -2,9 +2,12 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson, parse_object};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use crate::providers::json_reader::json_objects;
+use crate::providers::lenient::{
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, parse_items, parse_object,
+};
+use serde::de::Error as _;
+use serde_json::Error;
 use tool_core::ToolCall;
 use tool_core::trace::TokenUsage;
 
@@ -24,8 +27,7 @@ impl MessageReader for GeminiReader {
         if !text.trim_ascii_start().starts_with('[') {
             return self.read_chunk(text, sink);
         }
-        let chunks = serde_json::from_str::<Vec<&RawValue>>(text)?;
-        chunks.into_iter().try_for_each(|chunk| self.read_chunk(chunk.get(), sink))
+        parse_items(text)?.into_iter().try_for_each(|chunk| self.read_chunk(chunk, sink))
     }
 
     /// The message ends with the stream: some models name the reason for the end in every chunk.
@@ -61,7 +63,7 @@ impl GeminiReader {
         if self.begun {
             self.origin.emit(answer.response_id.as_str(), answer.model_version.as_str(), sink);
         }
-        let candidates = answer.candidates.unwrap_or_default().0;
+        let candidates = answer.candidates.unwrap_or_default();
         // Further candidates are alternatives to the first.
         if !known || candidates.iter().any(|candidate| candidate.index.0 != 0) {
             sink.unknown(text)?;
@@ -134,13 +136,13 @@ pub(crate) enum PartItems {
 pub(crate) fn read_parts(content: RawJson<'_>, items: PartItems, sink: &mut EventSink<'_>) -> serde_json::Result<bool> {
     let mut has_calls = false;
     for raw in content.member("parts").items() {
-        has_calls |= read_part(raw.get(), items, sink)?;
+        has_calls |= read_part(raw, items, sink)?;
     }
     Ok(has_calls)
 }
 
 fn read_part(raw: &str, items: PartItems, sink: &mut EventSink<'_>) -> serde_json::Result<bool> {
-    let part = serde_json::from_str::<WirePart<'_>>(raw)?;
+    let part = parse_object::<WirePart<'_>>(raw)?.ok_or_else(|| Error::custom("expected an object as a part"))?;
     if part.thought.is_true() {
         sink.reasoning(part.text.as_str());
     } else {
@@ -179,94 +181,64 @@ pub(crate) fn read_call(call: &FunctionCall<'_>, raw: &str, sink: &mut EventSink
     true
 }
 
-/// An answer or a chunk of one.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct GenerateAnswer<'a> {
-    #[serde(alias = "response_id")]
-    pub(crate) response_id: LenientText<'a>,
-    #[serde(alias = "model_version")]
-    pub(crate) model_version: LenientText<'a>,
-    pub(crate) candidates: Option<LenientObjects<Candidate<'a>>>,
-    #[serde(alias = "prompt_feedback")]
-    pub(crate) prompt_feedback: LenientObject<PromptFeedback<'a>>,
-    #[serde(alias = "usage_metadata")]
-    pub(crate) usage_metadata: LenientObject<UsageMetadata>,
-    pub(crate) error: RawJson<'a>,
-}
+json_objects! {
+    /// An answer or a chunk of one.
+    pub(crate) struct GenerateAnswer<'a> {
+        pub(crate) response_id: LenientText<'a> = "responseId" | "response_id",
+        pub(crate) model_version: LenientText<'a> = "modelVersion" | "model_version",
+        pub(crate) candidates: Option<LenientObjects<Candidate<'a>>>,
+        pub(crate) prompt_feedback: LenientObject<PromptFeedback<'a>> = "promptFeedback" | "prompt_feedback",
+        pub(crate) usage_metadata: LenientObject<UsageMetadata> = "usageMetadata" | "usage_metadata",
+        pub(crate) error: RawJson<'a>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct Candidate<'a> {
-    pub(crate) index: LenientCount,
-    pub(crate) content: RawJson<'a>,
-    #[serde(alias = "finish_reason")]
-    pub(crate) finish_reason: LenientText<'a>,
-    #[serde(alias = "finish_message")]
-    pub(crate) finish_message: LenientText<'a>,
-}
+    pub(crate) struct Candidate<'a> {
+        pub(crate) index: LenientCount,
+        pub(crate) content: RawJson<'a>,
+        pub(crate) finish_reason: LenientText<'a> = "finishReason" | "finish_reason",
+        pub(crate) finish_message: LenientText<'a> = "finishMessage" | "finish_message",
+    }
 
-/// The reason for which a prompt was blocked.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct PromptFeedback<'a> {
-    #[serde(alias = "block_reason")]
-    pub(crate) block_reason: LenientText<'a>,
-    #[serde(alias = "block_reason_message")]
-    pub(crate) block_reason_message: LenientText<'a>,
-}
+    /// The reason for which a prompt was blocked.
+    pub(crate) struct PromptFeedback<'a> {
+        pub(crate) block_reason: LenientText<'a> = "blockReason" | "block_reason",
+        pub(crate) block_reason_message: LenientText<'a> = "blockReasonMessage" | "block_reason_message",
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct WirePart<'a> {
-    pub(crate) text: LenientText<'a>,
-    pub(crate) thought: LenientText<'a>,
-    #[serde(alias = "function_call")]
-    pub(crate) function_call: LenientObject<FunctionCall<'a>>,
-    #[serde(alias = "inline_data")]
-    pub(crate) inline_data: LenientObject<InlineData<'a>>,
-}
+    pub(crate) struct WirePart<'a> {
+        pub(crate) text: LenientText<'a>,
+        pub(crate) thought: LenientText<'a>,
+        pub(crate) function_call: LenientObject<FunctionCall<'a>> = "functionCall" | "function_call",
+        pub(crate) inline_data: LenientObject<InlineData<'a>> = "inlineData" | "inline_data",
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct FunctionCall<'a> {
-    pub(crate) id: LenientText<'a>,
-    pub(crate) name: LenientText<'a>,
-    pub(crate) args: RawJson<'a>,
-    /// Pieces of arguments, if the request asks for them.
-    #[serde(alias = "partial_args")]
-    pub(crate) partial_args: RawJson<'a>,
-    #[serde(alias = "will_continue")]
-    pub(crate) will_continue: LenientText<'a>,
-}
+    pub(crate) struct FunctionCall<'a> {
+        pub(crate) id: LenientText<'a>,
+        pub(crate) name: LenientText<'a>,
+        pub(crate) args: RawJson<'a>,
+        /// Pieces of arguments, if the request asks for them.
+        pub(crate) partial_args: RawJson<'a> = "partialArgs" | "partial_args",
+        pub(crate) will_continue: LenientText<'a> = "willContinue" | "will_continue",
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct InlineData<'a> {
-    #[serde(alias = "mime_type")]
-    pub(crate) mime_type: LenientText<'a>,
-    pub(crate) data: LenientText<'a>,
-}
+    pub(crate) struct InlineData<'a> {
+        pub(crate) mime_type: LenientText<'a> = "mimeType" | "mime_type",
+        pub(crate) data: LenientText<'a>,
+    }
 
-/// The tokens used.
-#[allow(clippy::struct_field_names)] // The names are the provider's.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(crate) struct UsageMetadata {
-    #[serde(alias = "prompt_token_count")]
-    prompt_token_count: LenientCount,
-    #[serde(alias = "cached_content_token_count")]
-    cached_content_token_count: LenientCount,
-    #[serde(alias = "candidates_token_count")]
-    candidates_token_count: LenientCount,
-    /// Live's name for the candidates' tokens.
-    #[serde(alias = "response_token_count")]
-    response_token_count: LenientCount,
-    #[serde(alias = "thoughts_token_count")]
-    thoughts_token_count: LenientCount,
-    /// The input from tools that the provider ran itself.
-    #[serde(alias = "tool_use_prompt_token_count")]
-    tool_use_prompt_token_count: LenientCount,
+    /// The tokens used.
+    #[allow(clippy::struct_field_names)] // The names are the provider's.
+    #[derive(Clone, Copy)]
+    pub(crate) struct UsageMetadata {
+        prompt_token_count: LenientCount = "promptTokenCount" | "prompt_token_count",
+        cached_content_token_count: LenientCount = "cachedContentTokenCount" | "cached_content_token_count",
+        candidates_token_count: LenientCount = "candidatesTokenCount" | "candidates_token_count",
+        /// Live's name for the candidates' tokens.
+        response_token_count: LenientCount = "responseTokenCount" | "response_token_count",
+        thoughts_token_count: LenientCount = "thoughtsTokenCount" | "thoughts_token_count",
+        /// The input from tools that the provider ran itself.
+        tool_use_prompt_token_count: LenientCount = "toolUsePromptTokenCount" | "tool_use_prompt_token_count",
+    }
 }
 
 impl UsageMetadata {

@@ -4,10 +4,10 @@ use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, Wir
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::gemini::read::{FunctionCall, PartItems, UsageMetadata, WirePart, read_call, read_parts};
 use crate::providers::gemini::write::{function_response, with_settings};
+use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson, parse_object};
 use crate::providers::request::{Request, RequestBody, tools};
 use crate::providers::spec::{LiveMessage, LiveMessages, ResumptionHandle};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Reads Live.
@@ -17,51 +17,34 @@ pub(crate) struct LiveReader {
     begun: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct ServerMessage<'a> {
-    #[serde(alias = "server_content")]
-    server_content: LenientObject<ServerContent<'a>>,
-    #[serde(alias = "tool_call")]
-    tool_call: LenientObject<ServerCalls<'a>>,
-    #[serde(alias = "tool_call_cancellation")]
-    tool_call_cancellation: RawJson<'a>,
-    #[serde(alias = "usage_metadata")]
-    usage_metadata: LenientObject<UsageMetadata>,
-    error: RawJson<'a>,
-    /// For the transport: the connection will be closed soon.
-    #[serde(alias = "go_away")]
-    go_away: RawJson<'a>,
-    /// For the transport: the handle for resuming the session.
-    #[serde(alias = "session_resumption_update")]
-    session_resumption_update: RawJson<'a>,
-}
+json_objects! {
+    struct ServerMessage<'a> {
+        server_content: LenientObject<ServerContent<'a>> = "serverContent" | "server_content",
+        tool_call: LenientObject<ServerCalls<'a>> = "toolCall" | "tool_call",
+        tool_call_cancellation: RawJson<'a> = "toolCallCancellation" | "tool_call_cancellation",
+        usage_metadata: LenientObject<UsageMetadata> = "usageMetadata" | "usage_metadata",
+        error: RawJson<'a>,
+        /// For the transport: the connection will be closed soon.
+        go_away: RawJson<'a> = "goAway" | "go_away",
+        /// For the transport: the handle for resuming the session.
+        session_resumption_update: RawJson<'a> = "sessionResumptionUpdate" | "session_resumption_update",
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct ServerContent<'a> {
-    #[serde(alias = "model_turn")]
-    model_turn: RawJson<'a>,
-    #[serde(alias = "turn_complete")]
-    turn_complete: LenientText<'a>,
-    #[serde(alias = "turn_complete_reason")]
-    turn_complete_reason: LenientText<'a>,
-    #[serde(alias = "generation_complete")]
-    generation_complete: LenientText<'a>,
-    interrupted: LenientText<'a>,
-    /// The user's speech.
-    #[serde(alias = "input_transcription")]
-    input_transcription: RawJson<'a>,
-    /// The model's speech.
-    #[serde(alias = "output_transcription")]
-    output_transcription: LenientObject<WirePart<'a>>,
-}
+    struct ServerContent<'a> {
+        model_turn: RawJson<'a> = "modelTurn" | "model_turn",
+        turn_complete: LenientText<'a> = "turnComplete" | "turn_complete",
+        turn_complete_reason: LenientText<'a> = "turnCompleteReason" | "turn_complete_reason",
+        generation_complete: LenientText<'a> = "generationComplete" | "generation_complete",
+        interrupted: LenientText<'a>,
+        /// The user's speech.
+        input_transcription: RawJson<'a> = "inputTranscription" | "input_transcription",
+        /// The model's speech.
+        output_transcription: LenientObject<WirePart<'a>> = "outputTranscription" | "output_transcription",
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct ServerCalls<'a> {
-    #[serde(alias = "function_calls")]
-    function_calls: LenientObjects<FunctionCall<'a>>,
+    struct ServerCalls<'a> {
+        function_calls: LenientObjects<FunctionCall<'a>> = "functionCalls" | "function_calls",
+    }
 }
 
 impl MessageReader for LiveReader {
@@ -73,7 +56,7 @@ impl MessageReader for LiveReader {
         }
         if let Some(calls) = &*message.tool_call {
             (known, self.begun) = (true, true);
-            for call in &calls.function_calls.0 {
+            for call in calls.function_calls.iter() {
                 read_call(call, text, sink);
             }
         }

@@ -3,11 +3,10 @@
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
 use crate::providers::event::{Event, malformed};
-use crate::providers::lenient::{LenientObject, LenientText, RawJson, parse_object};
+use crate::providers::json_reader::json_objects;
+use crate::providers::lenient::{LenientObject, LenientText, RawJson, parse_items, parse_object};
 use crate::providers::mcp::output_schema;
 use crate::providers::request::{Request, RequestBody, text_of, tools};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tool_core::call::ModelResult;
 use tool_core::{Category, Content, ErrorKind, ToolCall, ToolDefinition};
@@ -20,24 +19,21 @@ const NUMBER_ID: &str = "number";
 #[derive(Debug, Default)]
 pub(crate) struct McpReader;
 
-/// A request, a notification or an answer.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct RpcMessage<'a> {
-    id: RawJson<'a>,
-    method: LenientText<'a>,
-    params: LenientObject<RpcParams<'a>>,
-}
+json_objects! {
+    /// A request, a notification or an answer.
+    struct RpcMessage<'a> {
+        id: RawJson<'a>,
+        method: LenientText<'a>,
+        params: LenientObject<RpcParams<'a>>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct RpcParams<'a> {
-    name: RawJson<'a>,
-    arguments: RawJson<'a>,
-    #[serde(rename = "_meta")]
-    meta: RawJson<'a>,
-    /// The request that `notifications/cancelled` is about.
-    request_id: RawJson<'a>,
+    struct RpcParams<'a> {
+        name: RawJson<'a>,
+        arguments: RawJson<'a>,
+        meta: RawJson<'a> = "_meta",
+        /// The request that `notifications/cancelled` is about.
+        request_id: RawJson<'a> = "requestId",
+    }
 }
 
 impl MessageReader for McpReader {
@@ -45,8 +41,7 @@ impl MessageReader for McpReader {
         if !text.trim_ascii_start().starts_with('[') {
             return read_message(text, sink);
         }
-        let messages = serde_json::from_str::<Vec<&RawValue>>(text)?;
-        messages.into_iter().try_for_each(|message| read_message(message.get(), sink))
+        parse_items(text)?.into_iter().try_for_each(|message| read_message(message, sink))
     }
 
     /// A request is whole, or the framing reports that it is cut off.
@@ -90,10 +85,7 @@ fn read_call(id: RawJson<'_>, params: Option<&RpcParams<'_>>, sink: &mut EventSi
     if let Some(meta) = params.meta.parse::<Value>().filter(|meta| !meta.is_null()) {
         sink.push(Event::Item(json!({"id": id, "_meta": meta})));
     }
-    let arguments = match params.arguments.0.map_or("null", RawValue::get) {
-        "null" => "{}",
-        arguments => arguments,
-    };
+    let arguments = params.arguments.0.unwrap_or("{}");
     sink.push(Event::CallStarted { id: ours.clone(), name: name.clone() });
     sink.push(Event::Arguments { id: ours.clone(), delta: arguments.to_owned() });
     sink.push(Event::Call(ToolCall::new(ours, name, arguments)));

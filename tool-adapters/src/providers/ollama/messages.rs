@@ -2,11 +2,11 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, parse_object};
 use crate::providers::openai_chat::messages::CallEntry;
 use crate::providers::partial_calls::PartialCalls;
 use crate::providers::request::{Request, RequestBody, chat_messages, object_arguments, text_of, tools};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tool_core::call::ModelResult;
 use tool_core::session::ToolChoice;
@@ -23,23 +23,21 @@ pub(crate) struct OllamaReader {
     begun: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Line<'a> {
-    model: LenientText<'a>,
-    message: LenientObject<LineMessage<'a>>,
-    done: LenientText<'a>,
-    done_reason: LenientText<'a>,
-    prompt_eval_count: LenientCount,
-    eval_count: LenientCount,
-}
+json_objects! {
+    struct Line<'a> {
+        model: LenientText<'a>,
+        message: LenientObject<LineMessage<'a>>,
+        done: LenientText<'a>,
+        done_reason: LenientText<'a>,
+        prompt_eval_count: LenientCount,
+        eval_count: LenientCount,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct LineMessage<'a> {
-    content: LenientText<'a>,
-    thinking: LenientText<'a>,
-    tool_calls: LenientObjects<CallEntry<'a>>,
+    struct LineMessage<'a> {
+        content: LenientText<'a>,
+        thinking: LenientText<'a>,
+        tool_calls: LenientObjects<CallEntry<'a>>,
+    }
 }
 
 impl MessageReader for OllamaReader {
@@ -53,7 +51,7 @@ impl MessageReader for OllamaReader {
         if let Some(message) = &*line.message {
             sink.reasoning(message.thinking.as_str());
             sink.text(message.content.as_str());
-            for entry in &message.tool_calls.0 {
+            for entry in message.tool_calls.iter() {
                 self.read_call(entry, sink);
             }
         }
@@ -77,7 +75,7 @@ impl OllamaReader {
         self.count += 1;
         let (id, name) = (entry.id.as_str().to_owned(), function.name.as_str().to_owned());
         self.calls.begin(key, WireCall { id, name, kind: "" });
-        self.calls.append(&key, &function.arguments.text(), sink);
+        self.calls.append(&key, function.arguments.text(), sink);
         self.calls.complete(&key, sink);
     }
 

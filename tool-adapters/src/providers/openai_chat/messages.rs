@@ -3,11 +3,11 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall, short_id};
 use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson, parse_object};
 use crate::providers::openai_responses::items::{OutputPart, TokenDetails};
 use crate::providers::partial_calls::{PartialCall, PartialCalls, is_object};
 use crate::providers::request::{self, Request, RequestBody, chat_messages, function_call};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::ToolCall;
@@ -36,19 +36,18 @@ struct CallPiece<'a> {
 
 impl MessageReader for ChatReader {
     fn read(&mut self, name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some(ChatAnswer { id, model, choices, usage, error }) = parse_object::<ChatAnswer<'_>>(text)? else {
-            return sink.unknown(text);
-        };
+        let Some(answer) = &parse_object::<ChatAnswer<'_>>(text)? else { return sink.unknown(text) };
+        let ChatAnswer { id, model, choices, usage, error } = answer;
         let is_empty = choices.is_none() && usage.is_none();
         let has_error = name == "error" || !error.text().is_empty() || is_empty;
         if !(has_error && sink.provider_error(text)) && is_empty {
             return sink.unknown(text);
         }
         let usage_alone = choices.is_none() && usage.is_some();
-        let choices = choices.unwrap_or_default().0;
+        let choices = || choices.iter().flat_map(LenientObjects::iter);
         // Further choices are alternatives to the first.
-        let first = || choices.iter().filter(|choice| choice.index.0 == 0);
-        if choices.len() > first().count() {
+        let first = || choices().filter(|choice| choice.index.0 == 0);
+        if choices().count() > first().count() {
             sink.unknown(text)?;
         }
         // The usage may come by itself after the end of the message.
@@ -56,7 +55,7 @@ impl MessageReader for ChatReader {
             self.origin.emit(id.as_str(), model.as_str(), sink);
         }
         first().for_each(|choice| self.read_choice(choice, sink));
-        if let Some(usage) = &*usage {
+        if let Some(usage) = &**usage {
             sink.push(Event::Usage(usage.usage()));
         }
         if first().any(|choice| choice.message.is_some()) {
@@ -98,21 +97,21 @@ impl ChatReader {
         self.begun = true;
         if let Some(delta) = &*choice.delta {
             self.read_text(delta, sink);
-            for entry in &delta.tool_calls.0 {
+            for entry in delta.tool_calls.iter() {
                 let key = entry.index.map_or(self.last, |index| index.0);
-                self.read_piece(key, &entry.piece(), sink);
+                self.read_piece(key, entry.piece(), sink);
             }
             if let Some(function) = &*delta.function_call {
-                self.read_piece(0, &CallPiece::new(&LenientText::default(), function, ""), sink);
+                self.read_piece(0, CallPiece::new(&LenientText::default(), function, ""), sink);
             }
         }
         if let Some(message) = &*choice.message {
             self.read_text(message, sink);
-            for entry in &message.tool_calls.0 {
-                self.read_whole(&entry.piece(), sink);
+            for entry in message.tool_calls.iter() {
+                self.read_whole(entry.piece(), sink);
             }
-            if let Some(function) = message.function_call.as_ref().filter(|_| message.tool_calls.0.is_empty()) {
-                self.read_whole(&CallPiece::new(&LenientText::default(), function, ""), sink);
+            if let Some(function) = message.function_call.as_ref().filter(|_| message.tool_calls.is_empty()) {
+                self.read_whole(CallPiece::new(&LenientText::default(), function, ""), sink);
             }
         }
         if let Some(reason) = choice.finish_reason.0.as_deref().filter(|reason| !reason.is_empty()) {
@@ -138,15 +137,15 @@ impl ChatReader {
     }
 
     /// Reads a call of a whole answer.
-    fn read_whole(&mut self, piece: &CallPiece<'_>, sink: &mut EventSink<'_>) {
+    fn read_whole(&mut self, piece: CallPiece<'_>, sink: &mut EventSink<'_>) {
         let key = self.last;
         self.last += 1;
         self.calls.begin(key, piece.wire());
-        self.calls.append(&key, &piece.arguments, sink);
+        self.calls.append(&key, piece.arguments, sink);
     }
 
     /// Reads a call of a chunk, or a piece of one.
-    fn read_piece(&mut self, key: u64, piece: &CallPiece<'_>, sink: &mut EventSink<'_>) {
+    fn read_piece(&mut self, key: u64, piece: CallPiece<'_>, sink: &mut EventSink<'_>) {
         self.last = key;
         let after_whole = piece.may_begin_object() && self.calls.has_whole_object(&key);
         match self.calls.latest(&key) {
@@ -155,7 +154,7 @@ impl ChatReader {
             Some(call) if piece.begins_after(call, after_whole) => self.calls.begin(key, piece.wire()),
             Some(_) => self.calls.identify(&key, piece.id, piece.name),
         }
-        self.calls.append(&key, &piece.arguments, sink);
+        self.calls.append(&key, piece.arguments, sink);
     }
 }
 
@@ -210,25 +209,18 @@ fn given_id<'a>(id: &'a LenientText<'_>) -> &'a str {
 
 /// Reads a text, or parts of text and reasoning.
 pub(crate) fn read_content(content: RawJson<'_>, sink: &mut EventSink<'_>) {
-    for part in parts(content) {
-        match part {
-            Ok(text) => sink.text(&text),
-            Err(part) => {
-                sink.text(part.text.as_str());
-                parts(part.thinking).for_each(|thought| match thought {
-                    Ok(text) => sink.reasoning(&text),
-                    Err(part) => sink.reasoning(part.text.as_str()),
-                });
+    if let Some(text) = content.string() {
+        return sink.text(&text);
+    }
+    for part in content.objects::<ContentPart<'_>>().iter() {
+        sink.text(part.text.as_str());
+        match part.thinking.string() {
+            Some(text) => sink.reasoning(&text),
+            None => {
+                part.thinking.objects::<ContentPart<'_>>().iter().for_each(|part| sink.reasoning(part.text.as_str()));
             }
         }
     }
-}
-
-/// Returns the text or the parts.
-fn parts(content: RawJson<'_>) -> impl Iterator<Item = Result<Cow<'_, str>, ContentPart<'_>>> {
-    let parts = content.objects::<ContentPart<'_>>();
-    let text = parts.is_empty().then(|| content.string()).flatten();
-    text.map(Ok).into_iter().chain(parts.into_iter().map(Err))
 }
 
 fn finish_of(reason: &str) -> Finish {
@@ -241,94 +233,82 @@ fn finish_of(reason: &str) -> Finish {
     }
 }
 
-/// A whole answer or a chunk of one.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct ChatAnswer<'a> {
-    pub(crate) id: LenientText<'a>,
-    pub(crate) model: LenientText<'a>,
-    pub(crate) choices: Option<LenientObjects<Choice<'a>>>,
-    pub(crate) usage: LenientObject<ChatUsage>,
-    pub(crate) error: RawJson<'a>,
-}
+json_objects! {
+    /// A whole answer or a chunk of one.
+    pub(crate) struct ChatAnswer<'a> {
+        pub(crate) id: LenientText<'a>,
+        pub(crate) model: LenientText<'a>,
+        pub(crate) choices: Option<LenientObjects<Choice<'a>>>,
+        pub(crate) usage: LenientObject<ChatUsage>,
+        pub(crate) error: RawJson<'a>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct Choice<'a> {
-    pub(crate) index: LenientCount,
-    /// The message of a chunk.
-    pub(crate) delta: LenientObject<ChatMessage<'a>>,
-    /// The message of a whole answer.
-    pub(crate) message: LenientObject<ChatMessage<'a>>,
-    pub(crate) finish_reason: LenientText<'a>,
-}
+    pub(crate) struct Choice<'a> {
+        pub(crate) index: LenientCount,
+        /// The message of a chunk.
+        pub(crate) delta: LenientObject<ChatMessage<'a>>,
+        /// The message of a whole answer.
+        pub(crate) message: LenientObject<ChatMessage<'a>>,
+        pub(crate) finish_reason: LenientText<'a>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct ChatMessage<'a> {
-    /// A text or parts.
-    pub(crate) content: RawJson<'a>,
-    pub(crate) refusal: LenientText<'a>,
-    /// The reasoning by the name of some servers.
-    pub(crate) reasoning_content: LenientText<'a>,
-    /// The reasoning by the name of others.
-    pub(crate) reasoning: LenientText<'a>,
-    pub(crate) audio: LenientObject<OutputPart<'a>>,
-    pub(crate) tool_calls: LenientObjects<CallEntry<'a>>,
-    /// The only call, in the form before `tool_calls`.
-    pub(crate) function_call: LenientObject<CalledFunction<'a>>,
-}
+    pub(crate) struct ChatMessage<'a> {
+        /// A text or parts.
+        pub(crate) content: RawJson<'a>,
+        pub(crate) refusal: LenientText<'a>,
+        /// The reasoning by the name of some servers.
+        pub(crate) reasoning_content: LenientText<'a>,
+        /// The reasoning by the name of others.
+        pub(crate) reasoning: LenientText<'a>,
+        pub(crate) audio: LenientObject<OutputPart<'a>>,
+        pub(crate) tool_calls: LenientObjects<CallEntry<'a>>,
+        /// The only call, in the form before `tool_calls`.
+        pub(crate) function_call: LenientObject<CalledFunction<'a>>,
+    }
 
-/// A part of the content.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct ContentPart<'a> {
-    pub(crate) text: LenientText<'a>,
-    /// The reasoning of Mistral's models: a text or parts.
-    pub(crate) thinking: RawJson<'a>,
-}
+    /// A part of the content.
+    pub(crate) struct ContentPart<'a> {
+        pub(crate) text: LenientText<'a>,
+        /// The reasoning of Mistral's models: a text or parts.
+        pub(crate) thinking: RawJson<'a>,
+    }
 
-/// A call or a piece of one. Cohere's and Ollama's are read with it too.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct CallEntry<'a> {
-    pub(crate) index: Option<LenientCount>,
-    pub(crate) id: LenientText<'a>,
-    pub(crate) function: LenientObject<CalledFunction<'a>>,
-    /// The call of a custom tool, whose input is free text.
-    pub(crate) custom: LenientObject<CalledFunction<'a>>,
-}
+    /// A call or a piece of one. Cohere's and Ollama's are read with it too.
+    pub(crate) struct CallEntry<'a> {
+        pub(crate) index: Option<LenientCount>,
+        pub(crate) id: LenientText<'a>,
+        pub(crate) function: LenientObject<CalledFunction<'a>>,
+        /// The call of a custom tool, whose input is free text.
+        pub(crate) custom: LenientObject<CalledFunction<'a>>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct CalledFunction<'a> {
-    pub(crate) name: LenientText<'a>,
-    /// A text; an object from some servers.
-    pub(crate) arguments: RawJson<'a>,
-    /// The input of a custom tool.
-    pub(crate) input: RawJson<'a>,
-}
+    pub(crate) struct CalledFunction<'a> {
+        pub(crate) name: LenientText<'a>,
+        /// A text; an object from some servers.
+        pub(crate) arguments: RawJson<'a>,
+        /// The input of a custom tool.
+        pub(crate) input: RawJson<'a>,
+    }
 
-/// The tokens used, by the names of many servers.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct ChatUsage {
-    prompt_tokens: LenientCount,
-    completion_tokens: LenientCount,
-    total_tokens: LenientCount,
-    prompt_tokens_details: LenientObject<TokenDetails>,
-    completion_tokens_details: LenientObject<TokenDetails>,
-    /// The cached tokens of `DeepSeek`.
-    prompt_cache_hit_tokens: LenientCount,
-    /// The cached tokens of Mistral.
-    num_cached_tokens: LenientCount,
-    /// The cached tokens of Moonshot, and of Anthropic's compatible endpoint.
-    cached_tokens: LenientCount,
-    /// The cached tokens of gateways to Anthropic's models.
-    cache_read_input_tokens: LenientCount,
-    cache_creation_input_tokens: LenientCount,
-    /// The reasoning tokens of Perplexity and some others.
-    reasoning_tokens: LenientCount,
+    /// The tokens used, by the names of many servers.
+    pub(crate) struct ChatUsage {
+        prompt_tokens: LenientCount,
+        completion_tokens: LenientCount,
+        total_tokens: LenientCount,
+        prompt_tokens_details: LenientObject<TokenDetails>,
+        completion_tokens_details: LenientObject<TokenDetails>,
+        /// The cached tokens of `DeepSeek`.
+        prompt_cache_hit_tokens: LenientCount,
+        /// The cached tokens of Mistral.
+        num_cached_tokens: LenientCount,
+        /// The cached tokens of Moonshot, and of Anthropic's compatible endpoint.
+        cached_tokens: LenientCount,
+        /// The cached tokens of gateways to Anthropic's models.
+        cache_read_input_tokens: LenientCount,
+        cache_creation_input_tokens: LenientCount,
+        /// The reasoning tokens of Perplexity and some others.
+        reasoning_tokens: LenientCount,
+    }
 }
 
 impl ChatUsage {

@@ -2,12 +2,11 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, short_id};
 use crate::providers::event::{Event, ProtocolError};
-use crate::providers::lenient::parse_object;
+use crate::providers::lenient::{RawJson, parse_object};
 use crate::providers::openai_responses::items::{ItemKey, OutputItem, OutputItems, ResponseEvent, ResponseObject};
 use crate::providers::partial_calls::is_object;
 use crate::providers::request::{self, Request, RequestBody};
 use crate::providers::spec::{LiveMessage, LiveMessages};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tool_core::session::ToolChoice;
 
@@ -39,7 +38,7 @@ impl MessageReader for RealtimeReader {
         }
         match kind {
             "response.output_item.added" => {
-                if let Some(item) = event.item.and_then(OutputItem::parse) {
+                if let Some(item) = event.item.object::<OutputItem<'_>>() {
                     self.items.begin(&ItemKey::of_id(&item.id, &item.call_id), &item);
                 }
             }
@@ -58,7 +57,7 @@ impl MessageReader for RealtimeReader {
             }
             "response.function_call_arguments.delta" => {
                 let key = self.identify_call(&event);
-                self.items.calls.append(&key, event.delta.as_str(), sink);
+                self.items.calls.append(&key, event.delta.0.unwrap_or_default(), sink);
             }
             "response.function_call_arguments.done" => {
                 let key = self.identify_call(&event);
@@ -108,17 +107,17 @@ impl RealtimeReader {
         }
     }
 
-    fn complete_item(&mut self, raw: Option<&RawValue>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some((raw, item)) = raw.and_then(|raw| Some((raw, OutputItem::parse(raw)?))) else { return Ok(()) };
+    fn complete_item(&mut self, raw: RawJson<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let Some((raw, item)) = raw.0.zip(raw.object::<OutputItem<'_>>()) else { return Ok(()) };
         let is_new = self.items.complete(&ItemKey::of_id(&item.id, &item.call_id), &item, sink);
         // Texts and calls are events already. The session keeps them itself.
         let is_own = !matches!(item.kind.as_str(), "message" | "function_call");
-        if is_new && is_own { sink.item(raw.get()) } else { Ok(()) }
+        if is_new && is_own { sink.item(raw) } else { Ok(()) }
     }
 
     fn end(&mut self, response: &ResponseObject<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         for raw in response.output.items() {
-            self.complete_item(Some(raw), sink)?;
+            self.complete_item(RawJson(Some(raw)), sink)?;
         }
         self.items.end(response, response.status.as_str(), sink);
         self.items = OutputItems::default();

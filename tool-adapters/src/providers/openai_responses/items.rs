@@ -3,10 +3,9 @@
 
 use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
+use crate::providers::json_reader::json_objects;
+use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
 use crate::providers::partial_calls::PartialCalls;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt;
 use tool_core::trace::TokenUsage;
@@ -76,8 +75,8 @@ impl OutputItems {
         }
         if let Some(kind) = item.call_kind() {
             self.begin_call(key, item.call_id.as_str(), item.name.as_str(), kind);
-            let arguments = if kind == CUSTOM_CALL { item.input.text() } else { item.arguments.text() };
-            self.calls.set(key, &arguments, sink);
+            let arguments = if kind == CUSTOM_CALL { item.input } else { item.arguments };
+            self.calls.set(key, &arguments.text(), sink);
             match item.status.as_str() {
                 "incomplete" => self.calls.truncate(key, sink),
                 _ => self.calls.complete(key, sink),
@@ -124,7 +123,7 @@ impl OutputItems {
     }
 }
 
-fn emit_text(item: &OutputItem<'_>, parts: &[OutputPart<'_>], sink: &mut EventSink<'_>) {
+fn emit_text(item: &OutputItem<'_>, parts: &LenientObjects<OutputPart<'_>>, sink: &mut EventSink<'_>) {
     match item.kind.as_str() {
         "message" => parts.iter().for_each(|part| {
             sink.text(part.text.as_str());
@@ -133,18 +132,13 @@ fn emit_text(item: &OutputItem<'_>, parts: &[OutputPart<'_>], sink: &mut EventSi
         }),
         "reasoning" => {
             let summary = item.summary.objects::<OutputPart<'_>>();
-            summary.iter().chain(parts).for_each(|part| sink.reasoning(part.text.as_str()));
+            summary.iter().chain(parts.iter()).for_each(|part| sink.reasoning(part.text.as_str()));
         }
         _ => {}
     }
 }
 
-impl<'a> OutputItem<'a> {
-    /// Parses an item; `None` for another value than an object.
-    pub(crate) fn parse(raw: &'a RawValue) -> Option<Self> {
-        Some(raw.get()).filter(|raw| raw.starts_with('{')).and_then(|raw| serde_json::from_str(raw).ok())
-    }
-
+impl OutputItem<'_> {
     /// Returns the kind of a call that is answered here; `None` for another item.
     fn call_kind(&self) -> Option<&'static str> {
         match self.kind.as_str() {
@@ -155,98 +149,81 @@ impl<'a> OutputItem<'a> {
     }
 }
 
-/// A stream event. Realtime's are read with it too.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct ResponseEvent<'a> {
-    /// Absent in a whole answer.
-    #[serde(rename = "type")]
-    pub(crate) kind: LenientText<'a>,
-    pub(crate) item: Option<&'a RawValue>,
-    pub(crate) item_id: LenientText<'a>,
-    pub(crate) output_index: Option<LenientCount>,
-    pub(crate) delta: LenientText<'a>,
-    pub(crate) call_id: LenientText<'a>,
-    pub(crate) name: LenientText<'a>,
-    pub(crate) arguments: RawJson<'a>,
-    pub(crate) input: RawJson<'a>,
-    pub(crate) response: LenientObject<ResponseObject<'a>>,
-}
+json_objects! {
+    /// A stream event. Realtime's are read with it too.
+    pub(crate) struct ResponseEvent<'a> {
+        /// Absent in a whole answer.
+        pub(crate) kind: LenientText<'a> = "type",
+        pub(crate) item: RawJson<'a>,
+        pub(crate) item_id: LenientText<'a>,
+        pub(crate) output_index: Option<LenientCount>,
+        pub(crate) delta: LenientText<'a>,
+        pub(crate) call_id: LenientText<'a>,
+        pub(crate) name: LenientText<'a>,
+        pub(crate) arguments: RawJson<'a>,
+        pub(crate) input: RawJson<'a>,
+        pub(crate) response: LenientObject<ResponseObject<'a>>,
+    }
 
-/// A response, as far as it has arrived.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct ResponseObject<'a> {
-    pub(crate) id: LenientText<'a>,
-    pub(crate) model: LenientText<'a>,
-    pub(crate) output: RawJson<'a>,
-    pub(crate) status: LenientText<'a>,
-    incomplete_details: LenientObject<StatusDetails<'a>>,
-    /// Realtime's name for the details.
-    status_details: LenientObject<StatusDetails<'a>>,
-    error: LenientObject<ResponseError<'a>>,
-    usage: LenientObject<ResponseUsage>,
-}
+    /// A response, as far as it has arrived.
+    pub(crate) struct ResponseObject<'a> {
+        pub(crate) id: LenientText<'a>,
+        pub(crate) model: LenientText<'a>,
+        pub(crate) output: RawJson<'a>,
+        pub(crate) status: LenientText<'a>,
+        incomplete_details: LenientObject<StatusDetails<'a>>,
+        /// Realtime's name for the details.
+        status_details: LenientObject<StatusDetails<'a>>,
+        error: LenientObject<ResponseError<'a>>,
+        usage: LenientObject<ResponseUsage>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct StatusDetails<'a> {
-    reason: LenientText<'a>,
-    error: LenientObject<ResponseError<'a>>,
-}
+    struct StatusDetails<'a> {
+        reason: LenientText<'a>,
+        error: LenientObject<ResponseError<'a>>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct ResponseError<'a> {
-    code: LenientText<'a>,
-    message: LenientText<'a>,
-}
+    struct ResponseError<'a> {
+        code: LenientText<'a>,
+        message: LenientText<'a>,
+    }
 
-/// An item of the output.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct OutputItem<'a> {
-    #[serde(rename = "type")]
-    pub(crate) kind: LenientText<'a>,
-    pub(crate) id: LenientText<'a>,
-    pub(crate) status: LenientText<'a>,
-    pub(crate) call_id: LenientText<'a>,
-    pub(crate) name: LenientText<'a>,
-    pub(crate) arguments: RawJson<'a>,
-    pub(crate) input: RawJson<'a>,
-    pub(crate) content: RawJson<'a>,
-    pub(crate) summary: RawJson<'a>,
-}
+    /// An item of the output.
+    pub(crate) struct OutputItem<'a> {
+        pub(crate) kind: LenientText<'a> = "type",
+        pub(crate) id: LenientText<'a>,
+        pub(crate) status: LenientText<'a>,
+        pub(crate) call_id: LenientText<'a>,
+        pub(crate) name: LenientText<'a>,
+        pub(crate) arguments: RawJson<'a>,
+        pub(crate) input: RawJson<'a>,
+        pub(crate) content: RawJson<'a>,
+        pub(crate) summary: RawJson<'a>,
+    }
 
-/// A part of a message or of its reasoning.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct OutputPart<'a> {
-    pub(crate) text: LenientText<'a>,
-    pub(crate) refusal: LenientText<'a>,
-    /// The text of a spoken part.
-    pub(crate) transcript: LenientText<'a>,
-}
+    /// A part of a message or of its reasoning.
+    pub(crate) struct OutputPart<'a> {
+        pub(crate) text: LenientText<'a>,
+        pub(crate) refusal: LenientText<'a>,
+        /// The text of a spoken part.
+        pub(crate) transcript: LenientText<'a>,
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ResponseUsage {
-    input_tokens: LenientCount,
-    output_tokens: LenientCount,
-    /// Realtime has the name without the s.
-    #[serde(alias = "input_token_details")]
-    input_tokens_details: LenientObject<TokenDetails>,
-    #[serde(alias = "output_token_details")]
-    output_tokens_details: LenientObject<TokenDetails>,
-}
+    struct ResponseUsage {
+        input_tokens: LenientCount,
+        output_tokens: LenientCount,
+        /// Realtime has the name without the s.
+        input_tokens_details: LenientObject<TokenDetails> = "input_tokens_details" | "input_token_details",
+        output_tokens_details: LenientObject<TokenDetails> = "output_tokens_details" | "output_token_details",
+    }
 
-/// The kinds of tokens, in Chat Completions too.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct TokenDetails {
-    pub(crate) cached_tokens: LenientCount,
-    pub(crate) cache_write_tokens: LenientCount,
-    pub(crate) reasoning_tokens: LenientCount,
+    /// The kinds of tokens, in Chat Completions too.
+    #[derive(Clone, Copy)]
+    pub(crate) struct TokenDetails {
+        pub(crate) cached_tokens: LenientCount,
+        pub(crate) cache_write_tokens: LenientCount,
+        pub(crate) reasoning_tokens: LenientCount,
+    }
 }
 
 impl ResponseUsage {

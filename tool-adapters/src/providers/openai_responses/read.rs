@@ -2,9 +2,8 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
 use crate::providers::event::ProtocolError;
-use crate::providers::lenient::parse_object;
+use crate::providers::lenient::{RawJson, parse_object};
 use crate::providers::openai_responses::items::{ItemKey, OutputItem, OutputItems, ResponseEvent, ResponseObject};
-use serde_json::value::RawValue;
 use std::collections::HashMap;
 
 /// Reads Responses.
@@ -42,7 +41,8 @@ impl MessageReader for ResponsesReader {
                 self.items.reasoning(self.key(&event), event.delta.as_str(), sink);
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                self.items.calls.append(&self.key(&event), event.delta.as_str(), sink);
+                let (key, delta) = (self.key(&event), event.delta.0.unwrap_or_default());
+                self.items.calls.append(&key, delta, sink);
             }
             "response.function_call_arguments.done" => {
                 self.items.calls.set(&self.key(&event), &event.arguments.text(), sink);
@@ -78,8 +78,8 @@ impl ResponsesReader {
 
     /// Reads a whole answer, or an error instead of one.
     fn read_answer(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let response = serde_json::from_str::<ResponseObject<'_>>(text)?;
-        if response.output.parse::<Vec<&RawValue>>().is_none() {
+        let response = parse_object::<ResponseObject<'_>>(text)?.unwrap_or_default();
+        if !response.output.0.is_some_and(|output| output.starts_with('[')) {
             return sink.error_or_unknown(text);
         }
         let status = response.status.0.as_deref().unwrap_or("completed").to_owned();
@@ -113,16 +113,16 @@ impl ResponsesReader {
     }
 
     fn begin_item(&mut self, event: &ResponseEvent<'_>) {
-        if let Some(item) = event.item.and_then(OutputItem::parse) {
+        if let Some(item) = event.item.object::<OutputItem<'_>>() {
             let key = self.item_key(event, &item);
             self.items.begin(&key, &item);
         }
     }
 
     fn complete_item(&mut self, event: &ResponseEvent<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some((raw, item)) = event.item.and_then(|raw| Some((raw, OutputItem::parse(raw)?))) else { return Ok(()) };
+        let Some((raw, item)) = event.item.0.zip(event.item.object::<OutputItem<'_>>()) else { return Ok(()) };
         let key = self.item_key(event, &item);
-        if self.items.complete(&key, &item, sink) { sink.item(raw.get()) } else { Ok(()) }
+        if self.items.complete(&key, &item, sink) { sink.item(raw) } else { Ok(()) }
     }
 
     /// Ends the response. Items that its events did not bring are read from the response itself.
@@ -136,8 +136,8 @@ impl ResponsesReader {
         Ok(())
     }
 
-    fn complete_output(&mut self, index: u64, raw: &RawValue, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some(item) = OutputItem::parse(raw) else { return Ok(()) };
+    fn complete_output(&mut self, index: u64, raw: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let Some(item) = RawJson(Some(raw)).object::<OutputItem<'_>>() else { return Ok(()) };
         let by_id = ItemKey::Id(item.id.as_str().to_owned());
         let known = self.keys.get(item.id.as_str()).filter(|key| !self.items.is_taken(key, &item)).cloned();
         let key = match known {
@@ -147,7 +147,7 @@ impl ResponsesReader {
             None if self.items.is_taken(&ItemKey::Index(index), &item) => ItemKey::of_id(&item.id, &item.call_id),
             None => ItemKey::Index(index),
         };
-        if self.items.complete(&key, &item, sink) { sink.item(raw.get()) } else { Ok(()) }
+        if self.items.complete(&key, &item, sink) { sink.item(raw) } else { Ok(()) }
     }
 }
 
