@@ -2,7 +2,7 @@
 
 use crate::providers::provider::Provider;
 use crate::providers::report::Report;
-use crate::providers::schema::restore::restore;
+use crate::providers::schema::restore::NullRules;
 use crate::providers::tool_names::{NameRule, ToolNames};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -31,12 +31,15 @@ pub struct Declarations(pub(crate) Arc<DeclaredTools>);
 /// The content of [`Declarations`].
 pub(crate) struct DeclaredTools {
     pub(crate) provider: Provider,
+    pub(crate) options: DeclareOptions,
     /// The value of the request's `tools`.
     pub(crate) json: Box<RawValue>,
     pub(crate) settings: Map<String, Value>,
     pub(crate) name_rule: NameRule,
     pub(crate) names: ToolNames,
     pub(crate) definitions: Vec<ToolDefinition>,
+    /// Those of the definitions.
+    pub(crate) null_rules: Vec<NullRules>,
     pub(crate) report: Report,
 }
 
@@ -92,15 +95,13 @@ impl Declarations {
     pub fn restore(&self, call: ToolCall) -> ToolCall {
         let Some(index) = self.0.names.index(call.name()) else { return call };
         let Some(tool) = self.0.definitions.get(index) else { return call };
-        let arguments = match self.0.report.tools.get(index) {
-            Some(report) if report.strict => restore(tool.parameters(), call.arguments()),
-            _ => Cow::Borrowed(call.arguments()),
+        let rules = self.0.null_rules.get(index);
+        let rules = rules.filter(|_| self.0.report.tools.get(index).is_some_and(|report| report.strict));
+        let call = match rules.map(|rules| rules.restore(tool.parameters(), call.arguments())) {
+            Some(Cow::Owned(arguments)) => call.with_arguments(arguments),
+            _ => call,
         };
-        match (arguments, tool.name() == call.name()) {
-            (Cow::Borrowed(_), true) => call,
-            (Cow::Borrowed(_), false) => call.renamed(tool.name()),
-            (Cow::Owned(arguments), _) => call.with_arguments(arguments).renamed(tool.name()),
-        }
+        if tool.name() == call.name() { call } else { call.renamed(tool.name()) }
     }
 
     /// Returns true if these declarations are of the same tools, so that they can be used again.

@@ -5,11 +5,12 @@ use crate::providers::declared_tool::{DeclaredTool, JsonObject, json_array, writ
 use crate::providers::projection::{Projection, ProjectionResult, project_all};
 use crate::providers::provider::Provider;
 use crate::providers::report::{Report, Skipped, ToolReport};
+use crate::providers::schema::restore::NullRules;
 use crate::providers::spec::{DeclaredKinds, ToolListForm};
 use crate::providers::tool_names::ToolNames;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 use tool_core::json::unless_too_deep;
 use tool_core::{ProviderTool, ToolContext, ToolDefinition};
@@ -41,13 +42,18 @@ pub fn declare(provider: Provider, tools: &ToolContext) -> Declarations {
 /// Declares the tools of a context to a provider, with options.
 pub fn declare_with(provider: Provider, tools: &ToolContext, options: DeclareOptions) -> Declarations {
     let cache = tools.memo::<DeclarationCache>();
-    let key = (provider, options);
-    if let Some(cached) = cache.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-        return cached.clone();
+    let is_wanted = |made: &&Declarations| (made.0.provider, made.0.options) == (provider, options);
+    let find = |cached: &[Declarations]| cached.iter().find(is_wanted).cloned();
+    if let Some(cached) = find(&cache.0.read().unwrap_or_else(PoisonError::into_inner)) {
+        return cached;
     }
     // Made outside the lock. Of two threads that make the same declarations, the first keeps its own.
     let made = declare_tools(provider, tools.definitions(), tools.provider_tools(), options);
-    cache.0.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(made).clone()
+    let mut cached = cache.0.write().unwrap_or_else(PoisonError::into_inner);
+    find(&cached).unwrap_or_else(|| {
+        cached.push(made.clone());
+        made
+    })
 }
 
 /// Declares tools that are not all tools of one context, such as those that a session shows. The result is not cached.
@@ -86,11 +92,13 @@ pub fn declare_tools<'a>(
     let settings = (spec.request_settings)(kinds);
     Declarations(Arc::new(DeclaredTools {
         provider,
+        options,
         // The parts are JSON, so the whole is.
         json: RawValue::from_string(tool_list(spec.tool_list, &functions, &mixed)).unwrap_or_default(),
         settings: settings.and_then(|settings| settings.as_object().cloned()).unwrap_or_default(),
         name_rule: spec.names,
         names,
+        null_rules: definitions.iter().map(|_| NullRules::default()).collect(),
         definitions,
         report: Report { provider, tools: reports, skipped: mixed.skipped, warnings: mixed.warnings },
     }))
@@ -152,9 +160,9 @@ fn tool_list(form: ToolListForm, functions: &[String], mixed: &MixedTools) -> St
     }
 }
 
-/// The declarations of a context, by provider and options.
+/// The declarations of a context, of which there are few.
 #[derive(Default)]
-struct DeclarationCache(RwLock<HashMap<(Provider, DeclareOptions), Declarations>>);
+struct DeclarationCache(RwLock<Vec<Declarations>>);
 
 /// The provider tools of a request.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use crate::tool::dispatch::DispatchSettings;
 use crate::tool::instance::ToolsetInstance;
 use crate::tool::{FunctionTool, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset, ToolsetMetadata, dispatch};
 use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -25,7 +25,7 @@ pub struct ToolContext(Arc<ContextInner>);
 struct ContextInner {
     parts: ContextParts,
     tools: FrozenTools,
-    memos: Mutex<HashMap<TypeId, SharedResource>>,
+    memos: Mutex<FxHashMap<TypeId, SharedResource>>,
     definitions_json: OnceLock<String>,
 }
 

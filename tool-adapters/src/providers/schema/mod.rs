@@ -9,6 +9,7 @@
 pub(crate) mod containers;
 pub(crate) mod document;
 pub(crate) mod facts;
+pub(crate) mod matcher;
 pub(crate) mod node;
 pub(crate) mod projector;
 pub(crate) mod restore;

@@ -106,6 +106,25 @@ fn schemas_that_hold_together_decide_together() {
 }
 
 #[test]
+fn each_element_of_a_tuple_has_its_own_rule() {
+    let object = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}});
+    let schema = json!({"type": "object", "properties": {
+        "pair": {"type": "array", "prefixItems": [object("a"), {"type": "integer"}], "items": object("b")}}});
+    let text = r#"{"pair":[{"a":null},1,{"b":null},{"b":null,"a":null}]}"#;
+    assert_eq!(restore(&schema, text), r#"{"pair":[{},1,{},{"a":null}]}"#);
+}
+
+#[test]
+fn a_value_of_a_union_is_restored_inside_too() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "e": {"anyOf": [
+        {"type": "object", "properties": {"x": {"type": "array", "items": {"$ref": "#/$defs/D"}}}, "required": ["x"]},
+        {"type": "null"},
+    ]}}, "$defs": {"D": {"type": "object", "properties": {"y": {"type": "integer"}, "e": {"$ref": "#/properties/e"}}}}});
+    let text = r#"{"e":{"x":[{"y":null,"e":{"x":[{"y":null}]}},{"e":null}]},"a":null}"#;
+    assert_eq!(restore(&schema, text), r#"{"e":{"x":[{"e":{"x":[{}]}},{"e":null}]}}"#);
+}
+
+#[test]
 fn depth_is_bounded() {
     let depth = 20_000;
     let deep = r#"{"tree":"#.to_owned() + &r#"{"note":null,"children":["#.repeat(depth) + &"]}".repeat(depth) + "}";
