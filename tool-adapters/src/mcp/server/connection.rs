@@ -59,19 +59,19 @@ impl Connection {
             return Ok(Some(text.clone()));
         }
         let client = self.client_session(context)?;
-        Ok(tools::guides(client.get(ServerState::client_info(context)).await?))
+        Ok(tools::guides(client.get(context).await?))
     }
 
     /// Begins a call in the client's session. A shared session that has expired is replaced, as its client cannot do it.
     async fn begin_call(&self, context: &ServerContext) -> McpResult<(RunningCall, Session)> {
         let client_session = self.client_session(context)?;
-        let session = client_session.get(ServerState::client_info(context)).await?;
+        let session = client_session.get(context).await?;
         let (running, has_ended) = client_session.begin_call(session).await;
         match &self.shared {
             Some(shared) if has_ended && !self.session.is_open() => {
                 shared.remove(&client(context), &client_session);
                 let client_session = self.client_session(context)?;
-                let session = client_session.get(ServerState::client_info(context)).await?;
+                let session = client_session.get(context).await?;
                 Ok((client_session.begin_call(session).await.0, session.clone()))
             }
             _ => Ok((running, session.clone())),
@@ -81,15 +81,15 @@ impl Connection {
     async fn call(&self, request: CallToolRequestParams, context: &ServerContext) -> McpResult<CallToolResponse> {
         if let Some(request_state) = request.request_state.clone() {
             let client = self.client_session(context)?;
-            let session = client.get(ServerState::client_info(context)).await?;
+            let session = client.get(context).await?;
             return confirm::resume(session, request, &request_state).await;
         }
         let (running, session) = self.begin_call(context).await?;
         let session = &session;
         let wire_name = &*request.name;
         let tool = tools::tool_name(session, wire_name).unwrap_or_else(|| wire_name.to_owned());
-        let arguments = Value::Object(request.arguments.clone().unwrap_or_default());
-        let call = ToolCall::new(running.id(), &tool, arguments);
+        let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
+        let call = ToolCall::new(running.id(), &tool, arguments.unwrap_or_else(|| "{}".to_owned()));
         let response = run(session, call, context).await;
         if is_unknown_tool(session, &tool, &response) {
             let message = response.error().map_or_else(String::new, |error| error.message.clone());
@@ -152,7 +152,7 @@ impl ServerHandler for Connection {
     ) -> McpResult<InitializeResult> {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
-        self.session.get(ServerState::client_info(&context)).await?;
+        self.session.get(&context).await?;
         result.instructions = self.instructions(&context).await?;
         Ok(result)
     }
@@ -165,7 +165,7 @@ impl ServerHandler for Connection {
 
     async fn list_tools(&self, request: PageRequest, context: ServerContext) -> McpResult<ListToolsResult> {
         let client = self.client_session(&context)?;
-        let session = client.get(ServerState::client_info(&context)).await?;
+        let session = client.get(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
         tools::page(session, cursor.as_deref(), is_stateless(&context))
     }

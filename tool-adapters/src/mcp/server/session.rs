@@ -101,7 +101,7 @@ impl ServerState {
     }
 
     /// Returns the client that makes a request, for the function that configures its session.
-    pub(crate) fn client_info(context: &ServerContext) -> ClientInfo {
+    fn client_info(context: &ServerContext) -> ClientInfo {
         let info = context.client_info();
         ClientInfo {
             name: info.as_ref().map(|info| info.name.clone()),
@@ -162,8 +162,9 @@ impl ClientSession {
     }
 
     /// Returns the session, and opens it for a client if it is not open.
-    pub(crate) async fn get(&self, client: ClientInfo) -> McpResult<&Session> {
-        self.opened.get_or_try_init(|| open(&self.state, self.shared_id.as_deref(), client)).await
+    pub(crate) async fn get(&self, context: &ServerContext) -> McpResult<&Session> {
+        let client = || ServerState::client_info(context);
+        self.opened.get_or_try_init(|| open(&self.state, self.shared_id.as_deref(), client())).await
     }
 
     pub(crate) fn is_open(&self) -> bool {
