@@ -98,3 +98,8 @@ soak-agents seconds="60":
 # Measures this project beside a floor and other frameworks, and prints one table. `just peers floor ours` measures these two.
 peers *args:
     python3 tests/peers/run.py {{args}}
+
+# Compares instruction counts, compile time and sizes with tests/peers/counts.json (needs valgrind). `just speed --write REASON` records them.
+[positional-arguments]
+speed *args:
+    python3 tests/peers/speed.py "$@"

@@ -185,23 +185,29 @@ def workspace(peers, sizes):
     cargo(OUT, ROOT / "target", "metadata", "--format-version", "1")
 
 
-def debug(peer, n, reps):
-    """Returns the times of clean builds of a crate alone, and of builds after an edit of one body."""
-    name, source = f"cb-{peer}-{n}", OUT / f"{peer}_{n}/src/main.rs"
-    build = lambda: cargo(OUT, ROOT / "target", "build", "--offline", "-p", name)
-    clean, edited, text = [], [], source.read_text()
-    for _ in range(reps):
-        cargo(OUT, ROOT / "target", "clean", "-p", name, "--profile", "dev")
-        clean.append(build())
+def clean(peer, n):
+    """Builds a crate alone, and returns the seconds."""
+    cargo(OUT, ROOT / "target", "clean", "-p", f"cb-{peer}-{n}", "--profile", "dev")
+    return cargo(OUT, ROOT / "target", "build", "--offline", "-p", f"cb-{peer}-{n}")
+
+
+def edited(peer, n, reps):
+    """Builds a crate after edits of the body of a tool in the middle, and returns the seconds of each."""
+    source = OUT / f"{peer}_{n}/src/main.rs"
+    text, seconds = source.read_text(), []
     try:
         for rep in range(reps):
-            # The body of one tool in the middle.
             source.write_text(text.replace(f"/*EDIT{n // 2}*/", f"/*EDIT{n // 2}*/ {rep}x"))
-            edited.append(build())
+            seconds.append(cargo(OUT, ROOT / "target", "build", "--offline", "-p", f"cb-{peer}-{n}"))
     finally:
         source.write_text(text)
-    median = lambda runs, i: statistics.median(run[i] for run in runs)
-    return {"clean_s": median(clean, 0), "clean_cpu": median(clean, 1), "incr_s": median(edited, 0), "incr_cpu": median(edited, 1)}
+    return seconds
+
+
+def debug(peer, n):
+    """Returns medians of clean builds and of builds after an edit."""
+    runs = {"clean": [clean(peer, n) for _ in range(REPS)], "incr": edited(peer, n, REPS)}
+    return {f"{name}_{unit}": statistics.median(run[i] for run in times) for name, times in runs.items() for i, unit in enumerate(["s", "cpu"])}
 
 
 def release(peer, n):
@@ -213,11 +219,9 @@ def release(peer, n):
     return {"release_s": seconds, "release_cpu": cpu, "stripped_bytes": copy.stat().st_size}
 
 
-def prepare(peer):
+def prepare(peer, *profile):
     """Builds the dependencies, and what the first build of a crate writes."""
-    cargo(OUT, ROOT / "target", "build", "--offline", "-p", f"cb-{peer}-1")
-    if RELEASE:
-        cargo(OUT, ROOT / "target", "build", "--offline", "--release", "-p", f"cb-{peer}-1")
+    cargo(OUT, ROOT / "target", "build", "--offline", *profile, "-p", f"cb-{peer}-1")
 
 
 def main():
@@ -226,8 +230,10 @@ def main():
     for peer in peers:
         try:
             prepare(peer)
+            if RELEASE:
+                prepare(peer, "--release")
             for n in SIZES:
-                row = {"kind": "compile", "peer": peer, "n": n, **debug(peer, n, REPS), **(release(peer, n) if RELEASE else {})}
+                row = {"kind": "compile", "peer": peer, "n": n, **debug(peer, n), **(release(peer, n) if RELEASE else {})}
                 print(json.dumps(row), flush=True)
         except RuntimeError as error:
             print(f"# {peer} FAILED:\n{error}", file=sys.stderr, flush=True)
