@@ -231,7 +231,7 @@ impl RunContext {
     ///
     /// The nested call spends the same budget and fails beyond the policy's depth. Its id is this call's id, a dot and a
     /// number: `call_1.1`. Outside a session the response is `SESSION_INACTIVE`.
-    pub async fn call(&self, name: impl Into<String>, arguments: impl Into<Arguments<'_>>) -> ToolResponse {
+    pub async fn call(&self, name: impl AsRef<str>, arguments: impl Into<Arguments<'_>>) -> ToolResponse {
         let number = self.call.nested_calls.fetch_add(1, Ordering::Relaxed) + 1;
         let call = ToolCall::new(format!("{}.{number}", self.call_id().unwrap_or_default()), name, arguments);
         let depth = self.call.call.as_ref().map_or(0, ToolCall::depth) + 1;

@@ -5,6 +5,7 @@ use crate::json::nested::{is_nested_too_deep, unless_too_deep};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 /// A call that a model makes: an id for the response, a tool's name, and arguments.
@@ -16,12 +17,14 @@ use std::sync::Arc;
 /// let call = ToolCall::new("call_1", "add", json!({"a": 1, "b": 2}));
 /// assert_eq!((call.id(), call.name(), call.arguments()), ("call_1", "add", r#"{"a":1,"b":2}"#));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[must_use]
 pub struct ToolCall {
     id: Arc<str>,
-    name: String,
-    arguments: String,
+    /// The arguments, and behind them the name: one allocation for both.
+    text: String,
+    /// The length of the arguments.
+    arguments: usize,
     /// Members that few calls have.
     options: Option<Box<ToolCallOptions>>,
 }
@@ -40,16 +43,21 @@ impl ToolCall {
     /// Creates a call with arguments as text, bytes, a `Value` or a `RawValue`.
     ///
     /// Bytes that are not UTF-8 are replaced and marked, so that the call is refused as invalid JSON.
-    pub fn new<'a>(id: impl AsRef<str>, name: impl Into<String>, arguments: impl Into<Arguments<'a>>) -> Self {
+    pub fn new<'a>(id: impl AsRef<str>, name: impl AsRef<str>, arguments: impl Into<Arguments<'a>>) -> Self {
         let arguments = match arguments.into().0 {
-            ArgumentsText::Text(text) => text.into_owned(),
+            ArgumentsText::Text(text) => text,
             ArgumentsText::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
-                Ok(text) => text,
+                Ok(text) => text.into(),
                 // A replacement inside a string alone would leave valid JSON, so the text begins with one.
-                Err(error) => format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())),
+                Err(error) => format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())).into(),
             },
         };
-        Self { id: id.as_ref().into(), name: name.into(), arguments, options: None }
+        Self {
+            id: id.as_ref().into(),
+            text: joined(&arguments, name.as_ref()),
+            arguments: arguments.len(),
+            options: None,
+        }
     }
 
     /// Returns the id of the call, which its response carries.
@@ -59,12 +67,12 @@ impl ToolCall {
 
     /// Returns the tool's name.
     pub fn name(&self) -> &str {
-        &self.name
+        self.text.get(self.arguments..).unwrap_or_default()
     }
 
     /// Returns the arguments as JSON text.
     pub fn arguments(&self) -> &str {
-        &self.arguments
+        self.text.get(..self.arguments).unwrap_or_default()
     }
 
     /// Sets the session that makes the call, for a [`Runtime`](crate::Runtime) that serves several sessions as one
@@ -117,14 +125,16 @@ impl ToolCall {
     }
 
     /// Replaces the tool's name. An approval is dropped, because it was given for the other tool.
-    pub fn renamed(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+    pub fn renamed(mut self, name: impl AsRef<str>) -> Self {
+        self.text.truncate(self.arguments);
+        self.text.push_str(name.as_ref());
         self.unapproved()
     }
 
     /// Replaces the arguments. An approval is dropped, because it was given for the other arguments.
     pub fn with_arguments(mut self, arguments: impl Into<String>) -> Self {
-        self.arguments = arguments.into();
+        let arguments = arguments.into();
+        (self.text, self.arguments) = (joined(&arguments, self.name()), arguments.len());
         self.unapproved()
     }
 
@@ -160,6 +170,19 @@ impl ToolCall {
 
     pub(crate) fn shared_id(&self) -> &Arc<str> {
         &self.id
+    }
+}
+
+fn joined(arguments: &str, name: &str) -> String {
+    let mut text = String::with_capacity(arguments.len() + name.len());
+    text.push_str(arguments);
+    text.push_str(name);
+    text
+}
+
+impl fmt::Debug for ToolCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ToolCall").field(&self.id).field(&self.name()).field(&self.arguments()).finish()
     }
 }
 

@@ -28,7 +28,8 @@ pub(crate) struct AdmissionGate<'a> {
     defers_admitted: bool,
     /// One more than the turn in which the call was admitted; 0 before.
     turn: AtomicU64,
-    state: Mutex<GateState<'a>>,
+    /// Created for the few calls that need it.
+    state: Mutex<Option<Box<GateState<'a>>>>,
 }
 
 #[derive(Default)]
@@ -73,16 +74,18 @@ impl<'a> AdmissionGate<'a> {
 
     /// Sets the model's answer to whether the call may run beside an equal one.
     pub(crate) fn confirm_duplicate(&self, confirmed: Option<bool>) {
-        self.state.lock().confirm_duplicate = confirmed == Some(true);
+        if confirmed == Some(true) {
+            self.state.lock().get_or_insert_default().confirm_duplicate = true;
+        }
     }
 
     /// Returns true if the call runs without limits because the store was down.
     pub(crate) fn is_ungoverned(&self) -> bool {
-        self.state.lock().ungoverned
+        self.state.lock().as_ref().is_some_and(|state| state.ungoverned)
     }
 
     pub(crate) fn take_deferral(&self) -> Option<Deferral> {
-        self.state.lock().deferral.take()
+        self.state.lock().as_mut()?.deferral.take()
     }
 
     pub(crate) fn take_running(&self) -> Option<RunningGuard<'a>> {
@@ -90,7 +93,7 @@ impl<'a> AdmissionGate<'a> {
         if self.call.definition().options.on_duplicate == OnDuplicate::Allow {
             None
         } else {
-            self.state.lock().running.take()
+            self.state.lock().as_mut()?.running.take()
         }
     }
 
@@ -172,7 +175,7 @@ impl<'a> AdmissionGate<'a> {
         let call = self.call;
         tracing::error!(session = %call.session.id.as_str().escape_debug(), %error, "failed to admit a call");
         if call.definition().options.category == Category::Retrieval && call.policy().reads_without_store {
-            self.state.lock().ungoverned = true;
+            self.state.lock().get_or_insert_default().ungoverned = true;
             return Ok(());
         }
         let message =
@@ -205,7 +208,10 @@ impl<'a> AdmissionGate<'a> {
 
     /// Checks that the call was not cancelled while it waited to run.
     pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
-        let is_cancelled = self.state.lock().running.as_ref().is_some_and(|guard| guard.token.is_cancelled());
+        let state = self.state.lock();
+        let running = state.as_ref().and_then(|state| state.running.as_ref());
+        let is_cancelled = running.is_some_and(|guard| guard.token.is_cancelled());
+        drop(state);
         if is_cancelled { Err(self.call.cancelled().did_not_run()) } else { self.call.check_wanted() }
     }
 
@@ -213,14 +219,14 @@ impl<'a> AdmissionGate<'a> {
     #[inline]
     pub(crate) fn cancel_replaced(&self) {
         if self.call.definition().options.on_duplicate == OnDuplicate::Replace
-            && let Some(guard) = &self.state.lock().running
+            && let Some(guard) = self.state.lock().as_ref().and_then(|state| state.running.as_ref())
         {
             guard.cancel_replaced();
         }
     }
 
     fn defer(&self, deferral: Deferral) -> bool {
-        self.state.lock().deferral = Some(deferral);
+        self.state.lock().get_or_insert_default().deferral = Some(deferral);
         false
     }
 
@@ -229,6 +235,7 @@ impl<'a> AdmissionGate<'a> {
     fn claim(&self, arguments: &Fingerprint<'_>) -> Result<(), ToolError> {
         let call = self.call;
         let mut state = self.state.lock();
+        let state = state.get_or_insert_default();
         // Repaired arguments pass the gate a second time.
         if state.running.is_none() {
             // An approval covers the call as it was requested.

@@ -17,7 +17,7 @@ use crate::session::store::Charge;
 use crate::session::updates::call_with_updates;
 use crate::time::CallInstant;
 use crate::tool::dispatch::{repair, report_nulls};
-use crate::tool::invocation::{Invocation, Rejection};
+use crate::tool::invocation::{Execution, Invocation, Rejection};
 use crate::tool::{FunctionTool, panic_guard};
 use crate::trace::span::{self, OpenSpan};
 use futures_util::FutureExt;
@@ -33,9 +33,17 @@ use tokio::time::timeout_at;
 #[inline]
 pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     match &session.runtime.layers {
-        None => call_inside_layers(session, call).await,
+        // Most calls need none of the futures between, each of which would move the call and its response.
+        None if session.update_sink.get().is_none() && !is_observed(session) => governed(session, call).await,
+        None => Box::pin(call_inside_layers(session, call)).await,
         Some(layers) => Box::pin(call_through_layers(session, layers, call)).await,
     }
+}
+
+/// Returns true if calls have spans and log lines.
+#[inline]
+fn is_observed(session: &SessionInner) -> bool {
+    span::is_wanted() || session.policy().caps().is_some_and(SpendingCaps::have_cost)
 }
 
 async fn call_through_layers(session: &Arc<SessionInner>, layers: &LayerStack, call: ToolCall) -> ToolResponse {
@@ -64,7 +72,6 @@ pub(crate) async fn call_from_layers(runtime: Option<Arc<RuntimeInner>>, call: T
     }
 }
 
-#[inline]
 async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let sink = session.update_sink.get().filter(|_| call.progress().is_none());
     let reports = || session.tools.find(call.name()).is_some_and(|(_, tool)| tool.definition().compiled.uses_context);
@@ -79,7 +86,7 @@ async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> Tool
 
 /// Makes a call, in a span and with log lines where they are wanted.
 async fn run(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    if span::is_wanted() || session.policy().caps().is_some_and(SpendingCaps::have_cost) {
+    if is_observed(session) {
         let observed = log_lines::observe(session, call, |call| governed(session, call));
         Box::pin(observed).await
     } else {
@@ -131,16 +138,19 @@ fn metered(session: &Arc<SessionInner>, tool: &FunctionTool, caps: &SpendingCaps
 
 impl<'a> CallCx<'a> {
     async fn run(&self) -> ToolResponse {
-        if let Err(error) = self.check_mode().and_then(|()| self.check_depth()).and_then(|()| self.check_callers()) {
-            return record::finish(self, None, self.answer().fail(error)).await;
+        let mut response;
+        match self.acquire_permit().await {
+            Ok(_permit) => {
+                let gate = AdmissionGate::new(self);
+                response = self.decode_and_run(&gate).await;
+                record::record(self, &gate, &mut response).await;
+            }
+            Err(error) => {
+                response = self.answer().fail(error);
+                Box::pin(record::finish(self, None, &mut response)).await;
+            }
         }
-        let _permit = match self.acquire_permit().await {
-            Ok(permit) => permit,
-            Err(error) => return record::finish(self, None, self.answer().fail(error)).await,
-        };
-        let gate = AdmissionGate::new(self);
-        let response = self.decode_and_run(&gate).await;
-        record::record(self, &gate, response).await
+        response
     }
 
     /// Checks that the tool serves the session's mode.
@@ -177,10 +187,11 @@ impl<'a> CallCx<'a> {
         Err(ToolError::new(ErrorKind::BudgetExceeded, message, false))
     }
 
-    /// Waits until the call may run beside the others of its session. A `sequential` tool waits until it is alone, and
-    /// later calls wait for it, as the semaphore is fair.
+    /// Checks that the call may be made, and waits until it may run beside the others of its session. A `sequential` tool
+    /// waits until it is alone, and later calls wait for it, as the semaphore is fair.
     #[inline]
     async fn acquire_permit(&self) -> Result<Option<SemaphorePermit<'a>>, ToolError> {
+        self.check_mode().and_then(|()| self.check_depth()).and_then(|()| self.check_callers())?;
         // A nested call uses its parent's permit, and a control tool must not wait for the calls that it cancels.
         if self.request.depth() > 0 || self.session.tools.is_control_tool(self.index) {
             return Ok(None);
@@ -206,7 +217,11 @@ impl<'a> CallCx<'a> {
         let frame = self.answer().frame(self.request.arguments(), settings, false, Some(gate));
         match panic_guard::start(self.tool, Invocation(&frame)) {
             Ok(invocation) => {
-                let mut response = execute::drive(self, gate, invocation).await;
+                // A method that has returned does not need to pass through another future.
+                let mut response = match invocation {
+                    Execution::Done(outcome) => execute::done(self, gate, outcome),
+                    pending @ Execution::Pending(_) => execute::drive(self, gate, pending).await,
+                };
                 report_nulls(&mut response, self.tool, &frame);
                 response
             }

@@ -27,31 +27,25 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// Drives a call that has started to its response.
+/// Builds the response to a call whose method has returned.
 #[inline]
+pub(crate) fn done(call: &CallCx<'_>, gate: &AdmissionGate<'_>, outcome: ToolResult) -> ToolResponse {
+    gate.take_running().into_iter().for_each(RunningGuard::finish);
+    call.answer().finish(outcome)
+}
+
+/// Drives a call that has started to its response.
 pub(crate) async fn drive<'f>(
     call: &'f CallCx<'_>,
     gate: &AdmissionGate<'_>,
     invocation: Execution<'f>,
 ) -> ToolResponse {
-    let running = gate.take_running();
-    let future = match invocation {
-        Execution::Done(outcome) => {
-            running.into_iter().for_each(RunningGuard::finish);
-            return call.answer().finish(outcome);
-        }
-        later @ Execution::Pending(_) => panic_guard::drive(call.tool, later),
-    };
-    let mut future = pin!(future);
-    let outcome = match poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
-        Poll::Ready(outcome) => {
-            running.into_iter().for_each(RunningGuard::finish);
-            outcome
-        }
+    let mut future = pin!(panic_guard::drive(call.tool, invocation));
+    match poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
+        Poll::Ready(outcome) => done(call, gate, outcome),
         // Boxed, as most tools do not wait, or wait for longer than a box takes.
-        Poll::Pending => Box::pin(wait(call, running, future)).await,
-    };
-    call.answer().finish(outcome)
+        Poll::Pending => call.answer().finish(Box::pin(wait(call, gate.take_running(), future)).await),
+    }
 }
 
 /// Starts a call that the gate stopped, without the gate.

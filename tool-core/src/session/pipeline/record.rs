@@ -24,36 +24,35 @@ use tokio::time::timeout;
 pub(crate) const HOOK_GRACE: Duration = Duration::from_secs(1);
 
 /// Records a call that has reached the gate.
-pub(crate) async fn record(call: &CallCx<'_>, gate: &AdmissionGate<'_>, mut response: ToolResponse) -> ToolResponse {
+#[inline]
+pub(crate) async fn record(call: &CallCx<'_>, gate: &AdmissionGate<'_>, response: &mut ToolResponse) {
     if let Some(turn) = gate.turn() {
-        let empty = counts_as_empty(call, &response);
+        let empty = counts_as_empty(call, response);
         let payment = call.meter.as_ref().and_then(|meter| meter.take());
         if empty || payment.is_some() || (response.is_ok() && !response.intents().is_empty()) {
-            Box::pin(settle(call, turn, empty, payment, &mut response)).await;
+            Box::pin(settle(call, turn, empty, payment, response)).await;
         }
     } else if response.is_ok() && gate.is_ungoverned() {
         response.optional_meta().warnings.push("the session store was down, so no limits were applied".to_owned());
     }
-    finish(call, gate.turn(), response).await
+    finish(call, gate.turn(), response).await;
 }
 
 /// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged.
 #[inline]
-pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, mut response: ToolResponse) -> ToolResponse {
+pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) {
     if let Some(scope) = call.scope() {
         scope.answered.store(true, Ordering::SeqCst);
         if let Some(confirmations) = scope.confirmations.get() {
             response.optional_meta().nested_confirmations = std::mem::take(&mut *confirmations.lock());
         }
     }
-    let kept = count(call, turn, &mut response);
-    if let Some(kept) = kept {
+    if let Some(kept) = count(call, turn, response) {
         Box::pin(keep(call.session, &kept)).await;
     }
     if !call.session.runtime.hooks.is_empty() {
-        Box::pin(run_after_hooks(call, &hooked(call, turn), &mut response)).await;
+        Box::pin(run_after_hooks(call, &hooked(call, turn), response)).await;
     }
-    response
 }
 
 /// Keeps a call in a store outside of this process.
