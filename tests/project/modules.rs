@@ -27,7 +27,10 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            sources(&path, found);
+            // The workspace of the peers builds into its own folder.
+            if !path.ends_with("target") {
+                sources(&path, found);
+            }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
