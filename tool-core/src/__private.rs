@@ -1,7 +1,9 @@
 //! The items that generated code uses. Not public: they change without notice.
 
 pub use crate::arguments::fields::BorrowedText as Text;
-pub use crate::arguments::fields::{ArgumentStruct, Fields, decode_arguments, deserialize_arguments};
+pub use crate::arguments::fields::{
+    ArgumentStruct, Fields, Flattened, Slot, decode_arguments, deserialize_arguments, filled,
+};
 pub use crate::arguments::flatten::FlattenedEntries as Rest;
 pub use crate::arguments::limits::*;
 pub use crate::call::context::FromRunContext;
@@ -12,7 +14,7 @@ pub use crate::json::error::Error as DecodeError;
 pub use crate::json::keys::Key;
 pub use crate::schema::parameter::*;
 pub use crate::tool::invocation::{
-    Execution, HandlerResult, Invocation, Rejection, ToolResult, context, lifecycle, pending,
+    DecodedArguments, Execution, HandlerResult, Invocation, Rejection, ToolResult, context, lifecycle, start,
 };
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate};
 pub use crate::tool::registration::{Discovery, Registration, ToolsetDiscovery, type_id_of};
@@ -20,7 +22,7 @@ pub use crate::tool::returns::*;
 pub use crate::tool::spec::*;
 pub use crate::tool::wrap::SpanLabel;
 pub use crate::tool::wrap_all::{CallableKind, ContainerKind, ReturnedKind, SingleKind, TracedKind, TypeIsKnown};
-pub use crate::trace::body::{BodySpan, SpanEnding, function_id, in_agent, never};
+pub use crate::trace::body::{AgentSpan, BodySpan, SpanEnding, function_id, in_agent, never};
 pub use crate::{
     __agent_span as agent_span, __discovery as discovery, __failure as failure, __finish as finish,
     __outcome as outcome, __output as output, __path as path, __respond as respond, __returns, __returns as returns,

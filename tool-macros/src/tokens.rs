@@ -4,6 +4,7 @@
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
+use std::cell::Cell;
 
 /// Returns whether the tokens contain the identifier `word`.
 pub(crate) fn mentions(tokens: impl ToTokens, word: &str) -> bool {
@@ -44,7 +45,8 @@ pub(crate) fn without_self_type(tokens: impl ToTokens, self_ty: &TokenStream) ->
             TokenTree::Ident(ident) if ident == "Self" => {
                 let is_prefix =
                     trees.peek().is_some_and(|next| matches!(next, TokenTree::Punct(p) if p.as_char() == ':'));
-                replaced.extend(if is_prefix { quote!(<#self_ty>) } else { self_ty.clone() });
+                let self_ty = respanned(self_ty, ident.span());
+                replaced.extend(if is_prefix { quote!(<#self_ty>) } else { self_ty });
             }
             TokenTree::Group(group) => {
                 let inner = without_self_type(group.stream(), self_ty);
@@ -141,23 +143,58 @@ pub(crate) fn compact(tokens: impl ToTokens) -> String {
     text
 }
 
+thread_local! {
+    static SITE: Cell<Option<Span>> = const { Cell::new(None) };
+}
+
+/// Returns the span of generated tokens, which resolve apart from the user's: at the tool that is being expanded, or at
+/// the macro's attribute.
+pub(crate) fn site() -> Span {
+    SITE.get().unwrap_or_else(Span::mixed_site)
+}
+
+/// Expands a tool at its place.
+///
+/// If its tokens were at the attribute, an expression that joins them with the user's would span all tools before it. Then
+/// every change to one of those would have the compiler check this tool again.
+pub(crate) fn expanded_at<T>(place: Span, expand: impl FnOnce() -> T) -> T {
+    struct Restore(Option<Span>);
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            SITE.set(self.0);
+        }
+    }
+
+    let _restore = Restore(SITE.replace(Some(place)));
+    expand()
+}
+
 /// Makes an identifier that no identifier of the user's can refer to.
 pub(crate) fn generated(name: &str) -> Ident {
-    Ident::new(name, Span::mixed_site())
+    Ident::new(name, site())
 }
 
 /// Returns a span that points at the user's code and resolves like generated code, so that lints and names of the user's
 /// do not apply to it.
 pub(crate) fn located(tokens: impl ToTokens) -> Span {
     let first = tokens.into_token_stream().into_iter().next();
-    first.map_or_else(Span::mixed_site, |tree| tree.span().resolved_at(Span::mixed_site()))
+    first.map_or_else(site, |tree| tree.span().resolved_at(Span::mixed_site()))
 }
 
 /// Moves the tokens of a path to another place.
+///
+/// An expression whose tokens are far apart has a span over all that is between them, and then the compiler checks the
+/// expression again after every change there.
 pub(crate) fn respanned(tokens: &TokenStream, place: Span) -> TokenStream {
-    let each = tokens.clone().into_iter().map(|mut tree| {
-        tree.set_span(place.resolved_at(tree.span()));
-        tree
+    let each = tokens.clone().into_iter().map(|tree| {
+        let span = place.resolved_at(tree.span());
+        let mut moved = match tree {
+            TokenTree::Group(group) => Group::new(group.delimiter(), respanned(&group.stream(), place)).into(),
+            other => other,
+        };
+        moved.set_span(span);
+        moved
     });
     each.collect()
 }

@@ -7,7 +7,7 @@ use crate::json::keys::Key;
 use crate::json::probe::Probe;
 use crate::schema::build::FieldRule;
 use crate::schema::nullable::NullMeaning;
-use crate::schema::parameter::{AbsentValue, FieldValue, Parameter, ToolParameter};
+use crate::schema::parameter::{AbsentValue, DefaultValue, FieldValue, Parameter, ToolParameter};
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -20,47 +20,65 @@ pub trait ArgumentStruct<'de>: Sized {
     const PARAMETERS: &'static [Parameter];
 
     /// Reads the fields in the order of the source.
-    fn decode<F: Fields<'de>>(fields: &mut F) -> Result<Self, F::Error>;
+    fn decode<M: MapAccess<'de>>(fields: &mut Fields<M>) -> Result<Self, M::Error>;
 }
 
-/// The source of the fields of an argument struct.
-pub trait Fields<'de> {
-    /// The error of a read.
-    type Error: serde::de::Error;
+/// The place of a parameter's value while arguments are decoded. It is compiled once for each type and not for each tool.
+pub trait Slot<'de> {
+    /// Reads the value.
+    fn read(&mut self, decoder: &mut Decoder<'de>) -> Result<(), error::Error>;
 
-    /// Returns the index of the parameter that comes next. Unknown names and repeated names are errors.
-    fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, Self::Error>;
-
-    /// Reads the value of the parameter that [`next`](Self::next) returned.
-    fn value<T: FieldValue<'de>>(&mut self) -> Result<T, Self::Error>;
-
-    /// Keeps the value of that entry for the flattened parameters.
-    fn keep(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), Self::Error>;
-
-    /// Returns the value, or what `T` decodes from an absent one.
-    #[inline]
-    fn required<T: FieldValue<'de>>(&mut self, value: Option<T>, index: usize) -> Result<T, Self::Error> {
-        match value {
-            Some(value) => Ok(value),
-            None => T::deserialize(AbsentValue).map_err(|_| missing(index)),
-        }
-    }
+    /// Takes what the type decodes from an absent value. Returns false if it decodes nothing.
+    fn fill_absent(&mut self) -> bool;
 
     /// Decodes a flattened parameter from the entries that were kept.
-    fn flattened<T: ToolParameter>(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<T, Self::Error> {
-        rest.take().map_err(Self::Error::custom)
+    fn take_from(&mut self, _: &mut FlattenedEntries<'de>) -> Result<(), error::Error> {
+        Ok(())
     }
+}
 
-    /// Refuses entries that no flattened parameter took.
-    fn finish(&mut self, rest: FlattenedEntries<'de>) -> Result<(), Self::Error> {
-        rest.finish().map_err(Self::Error::custom)
-    }
-
-    /// Fails if a value breaks its constraint.
+impl<'de, T: FieldValue<'de>> Slot<'de> for Option<T> {
     #[inline]
-    fn check(&mut self, index: usize, holds: bool) -> Result<(), Self::Error> {
-        if holds { Ok(()) } else { Err(refused(index)) }
+    fn read(&mut self, decoder: &mut Decoder<'de>) -> Result<(), error::Error> {
+        *self = Some(T::deserialize(decoder)?);
+        Ok(())
     }
+
+    fn fill_absent(&mut self) -> bool {
+        if self.is_none() {
+            *self = T::deserialize(AbsentValue).ok();
+        }
+        self.is_some()
+    }
+}
+
+/// The place of a flattened parameter's value.
+pub struct Flattened<T>(pub Option<T>);
+
+impl<'de, T: ToolParameter> Slot<'de> for Flattened<T> {
+    fn read(&mut self, _: &mut Decoder<'de>) -> Result<(), error::Error> {
+        Ok(())
+    }
+
+    fn fill_absent(&mut self) -> bool {
+        self.0.is_some()
+    }
+
+    fn take_from(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), error::Error> {
+        self.0 = Some(rest.take()?);
+        Ok(())
+    }
+}
+
+/// Returns the value of a slot that decoding has filled.
+///
+/// # Panics
+///
+/// Panics if the slot is empty. Decoding fails then, so generated code does not get here.
+#[inline]
+#[track_caller]
+pub fn filled<T>(slot: Option<T>) -> T {
+    slot.unwrap_or_else(|| unreachable!("decoding fills every slot"))
 }
 
 #[cold]
@@ -69,7 +87,7 @@ fn missing<E: serde::de::Error>(index: usize) -> E {
 }
 
 #[cold]
-fn refused<E: serde::de::Error>(index: usize) -> E {
+pub(crate) fn refused<E: serde::de::Error>(index: usize) -> E {
     E::custom(format_args!("parameter {index} breaks its constraint"))
 }
 
@@ -140,6 +158,41 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
     #[inline]
     pub(crate) fn are_exact(&self) -> bool {
         self.coerced_nulls == 0 && self.decoder.is_at_end()
+    }
+
+    /// Reads the members of the object into `slots`, one for each parameter, and the end of the object.
+    pub(crate) fn read(
+        &mut self,
+        parameters: &'static [Parameter],
+        slots: &mut [&mut dyn Slot<'de>],
+    ) -> Result<(), error::Error> {
+        let (mut rest, mut read) = (None::<FlattenedEntries<'de>>, 0);
+        while let Some(index) = self.next(parameters)? {
+            let (Some(slot), Some(parameter)) = (slots.get_mut(index), parameters.get(index)) else { break };
+            if parameter.flatten {
+                self.keep(rest.get_or_insert_default())?;
+            } else {
+                slot.read(&mut self.decoder).inspect_err(|_| self.failed = self.guess)?;
+                read += 1;
+            }
+        }
+        if read == slots.len() { Ok(()) } else { Self::complete(parameters, slots, rest.unwrap_or_default()) }
+    }
+
+    /// Fills the slots of absent parameters without a default, and of flattened ones.
+    fn complete(
+        parameters: &'static [Parameter],
+        slots: &mut [&mut dyn Slot<'de>],
+        mut rest: FlattenedEntries<'de>,
+    ) -> Result<(), error::Error> {
+        for (index, (slot, parameter)) in slots.iter_mut().zip(parameters).enumerate() {
+            if parameter.flatten {
+                slot.take_from(&mut rest)?;
+            } else if matches!(parameter.default, DefaultValue::None) && !slot.fill_absent() {
+                return Err(missing(index));
+            }
+        }
+        rest.finish().map_err(error::Error::custom)
     }
 
     /// Adds the name of the parameter whose value failed to an error's path.
@@ -213,11 +266,8 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         }
         Ok(true)
     }
-}
 
-impl<'de> Fields<'de> for ObjectFields<'de, '_> {
-    type Error = error::Error;
-
+    /// Returns the index of the parameter that comes next. Unknown names and repeated names are errors.
     #[inline]
     fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, error::Error> {
         loop {
@@ -233,25 +283,11 @@ impl<'de> Fields<'de> for ObjectFields<'de, '_> {
         if self.decoder.take_object_end() { Ok(None) } else { self.next_in_any_order(parameters) }
     }
 
-    #[inline]
-    fn value<T: FieldValue<'de>>(&mut self) -> Result<T, error::Error> {
-        T::deserialize(&mut self.decoder).inspect_err(|_| self.failed = self.guess)
-    }
-
+    /// Keeps the value of that entry for the flattened parameters.
     fn keep(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), error::Error> {
         rest.probe_with(self.decoder.probe());
         let raw = self.decoder.raw()?;
         rest.push(std::mem::take(&mut self.key), raw.into()).map_err(error::Error::custom)
-    }
-
-    fn flattened<T: ToolParameter>(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<T, error::Error> {
-        rest.take()
-    }
-
-    #[inline]
-    fn check(&mut self, index: usize, holds: bool) -> Result<(), error::Error> {
-        // A probe is about the types. Its text satisfies no constraints.
-        if holds || self.decoder.probe().is_some() { Ok(()) } else { Err(refused(index)) }
     }
 }
 
@@ -269,7 +305,7 @@ pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
         }
 
         fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<A, M::Error> {
-            let mut fields = MapFields { map, given: ParameterSet::default(), guess: 0, key: String::new() };
+            let mut fields = Fields { map, given: ParameterSet::default(), guess: 0, key: String::new() };
             let args = A::decode(&mut fields)?;
             match fields.map.next_key::<IgnoredAny>()? {
                 None => Ok(args),
@@ -281,18 +317,17 @@ pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
     deserializer.deserialize_map(Arguments(PhantomData))
 }
 
-/// The fields of another deserializer's map.
-struct MapFields<M> {
+/// The fields of a deserializer's map.
+pub struct Fields<M> {
     map: M,
     given: ParameterSet,
     guess: usize,
     key: String,
 }
 
-impl<'de, M: MapAccess<'de>> Fields<'de> for MapFields<M> {
-    type Error = M::Error;
-
-    fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, M::Error> {
+impl<'de, M: MapAccess<'de>> Fields<M> {
+    /// Returns the index of the parameter that comes next. Unknown names and repeated names are errors.
+    pub fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, M::Error> {
         let Some(key) = self.map.next_key::<String>()? else { return Ok(None) };
         let (index, flattened) = find(parameters, &key, self.guess).ok_or_else(|| unknown::<M::Error>(&key))?;
         self.guess = index + 1;
@@ -303,23 +338,47 @@ impl<'de, M: MapAccess<'de>> Fields<'de> for MapFields<M> {
         Ok(Some(index))
     }
 
-    fn value<T: FieldValue<'de>>(&mut self) -> Result<T, M::Error> {
+    /// Reads the value of the parameter that [`next`](Self::next) returned.
+    pub fn value<T: FieldValue<'de>>(&mut self) -> Result<T, M::Error> {
         self.map.next_value()
     }
 
-    fn keep(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), M::Error> {
+    /// Keeps the value of that entry for the flattened parameters.
+    pub fn keep(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), M::Error> {
         let value = self.map.next_value::<serde_json::Value>()?;
         let text = serde_json::to_string(&value).map_err(M::Error::custom)?;
         rest.push(std::mem::take(&mut self.key).into(), text.into()).map_err(M::Error::custom)
+    }
+
+    /// Returns the value, or what `T` decodes from an absent one.
+    pub fn required<T: FieldValue<'de>>(&mut self, value: Option<T>, index: usize) -> Result<T, M::Error> {
+        match value {
+            Some(value) => Ok(value),
+            None => T::deserialize(AbsentValue).map_err(|_| missing(index)),
+        }
+    }
+
+    /// Decodes a flattened parameter from the entries that were kept.
+    pub fn flattened<T: ToolParameter>(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<T, M::Error> {
+        rest.take().map_err(M::Error::custom)
+    }
+
+    /// Refuses entries that no flattened parameter took.
+    pub fn finish(&mut self, rest: FlattenedEntries<'de>) -> Result<(), M::Error> {
+        rest.finish().map_err(M::Error::custom)
+    }
+
+    /// Fails if a value breaks its constraint.
+    pub fn check(&mut self, index: usize, holds: bool) -> Result<(), M::Error> {
+        if holds { Ok(()) } else { Err(refused(index)) }
     }
 }
 
 /// Decodes argument text outside a call, for `confirm = fn`.
 pub fn decode_arguments<'de, A: ArgumentStruct<'de>>(text: &'de str) -> Result<A, error::Error> {
-    let mut fields = ObjectFields::new(text, &[], true, None);
-    fields.decoder.begin_object()?;
-    let args = A::decode(&mut fields)?;
-    fields.decoder.end()?;
+    let mut decoder = Decoder::new(text);
+    let args = deserialize_arguments(&mut decoder)?;
+    decoder.end()?;
     Ok(args)
 }
 

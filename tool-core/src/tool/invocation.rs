@@ -1,7 +1,7 @@
 //! The protocol between the dispatcher and the wrappers that the macros generate.
 
 use crate::arguments::coerce::Coercions;
-use crate::arguments::fields::{ArgumentStruct, ObjectFields};
+use crate::arguments::fields::{ObjectFields, Slot, refused};
 use crate::arguments::prepare::RefusedArguments;
 use crate::call::context::{FromRunContext, RunContext};
 use crate::call::error::ToolError;
@@ -9,10 +9,13 @@ use crate::call::output::ToolOutput;
 use crate::json::decoder::Decoder;
 use crate::json::{error, value};
 use crate::schema::evaluation::check;
+use crate::schema::parameter::Parameter;
 use crate::tool::definition::CompiledDefinition;
+use pin_project_lite::pin_project;
 use serde_json::Value;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 
 /// The future that `setup` and `close` return.
 pub type LifecycleFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
@@ -30,6 +33,13 @@ pub enum Execution<'a> {
 
 /// The future of an async method. A stream's ends with the future that collects it.
 pub(crate) type PendingExecution<'a> = Pin<Box<dyn Future<Output = Execution<'a>> + Send + 'a>>;
+
+impl<'a> Execution<'a> {
+    /// Boxes the future of a method.
+    pub(crate) fn pending<F: Future<Output = Self> + Send + 'a>(future: F) -> Self {
+        Self::Pending(Box::pin(future))
+    }
+}
 
 /// The reason why a wrapper did not run its method.
 pub enum Rejection {
@@ -87,10 +97,32 @@ pub(crate) struct InvocationFrame<'a> {
     pub(crate) gate: Option<&'a dyn AdmissionGate>,
 }
 
+/// The state of the decoder after the arguments.
+pub struct DecodedArguments<'a> {
+    decoder: Decoder<'a>,
+    /// A bit for each parameter whose `null` was coerced.
+    nulls: u64,
+}
+
 impl<'a> Invocation<'a> {
-    /// Decodes the arguments into the tool's argument struct.
+    /// Decodes the arguments into `slots`, one for each parameter of the tool, and asks the gate.
+    pub fn decode(self, slots: &mut [&mut dyn Slot<'a>]) -> Result<(), Rejection> {
+        let mut fields = self.fields(slots)?;
+        // A bare call of most tools has nothing left to check.
+        if self.0.gate.is_none() && fields.are_exact() {
+            return Ok(());
+        }
+        self.finish(&mut fields.decoder, fields.coerced_nulls)
+    }
+
+    /// Decodes the arguments into `slots`. The wrapper checks the constraints before it calls [`accept`](Self::accept).
+    pub fn read(self, slots: &mut [&mut dyn Slot<'a>]) -> Result<DecodedArguments<'a>, Rejection> {
+        let fields = self.fields(slots)?;
+        Ok(DecodedArguments { decoder: fields.decoder, nulls: fields.coerced_nulls })
+    }
+
     #[inline]
-    pub fn decode<A: ArgumentStruct<'a>>(self) -> Result<A, Rejection> {
+    fn fields(self, slots: &mut [&mut dyn Slot<'a>]) -> Result<ObjectFields<'a, 'a>, Rejection> {
         let InvocationFrame { text, tool, coercions, .. } = self.0;
         let schema = &tool.schema;
         if schema.needs_validator && !self.0.validated {
@@ -99,20 +131,33 @@ impl<'a> Invocation<'a> {
         }
         let mut fields = ObjectFields::new(text, &schema.fields, coercions.null_as_absent, schema.probe.as_deref());
         fields.decoder.begin_object()?;
-        match A::decode(&mut fields) {
-            // A bare call of most tools has nothing left to check.
-            Ok(args) if self.0.gate.is_none() && fields.are_exact() => Ok(args),
-            Ok(args) => self.accept(&mut fields.decoder, fields.coerced_nulls).map(|()| args),
-            Err(error) => Err(fields.locate(error, A::PARAMETERS).into()),
+        match fields.read(tool.rows, slots) {
+            Ok(()) => Ok(fields),
+            Err(error) => Err(fields.locate(error, tool.rows).into()),
         }
     }
 
-    /// Checks what the decoded fields do not show, and asks the gate. Not inlined, because it would be compiled again for
-    /// each tool.
+    /// Fails if a value breaks its constraint.
+    pub fn check(self, index: usize, holds: bool) -> Result<(), Rejection> {
+        // A probe is about the types. Its text satisfies no constraints.
+        if holds || self.0.tool.schema.probe.is_some() { Ok(()) } else { Err(refused::<error::Error>(index).into()) }
+    }
+
+    /// Returns a parameter of the tool.
     ///
-    /// `nulls` has a bit for each parameter whose `null` was coerced.
-    #[inline(never)]
-    fn accept(self, decoder: &mut Decoder<'_>, nulls: u64) -> Result<(), Rejection> {
+    /// # Panics
+    ///
+    /// Panics if the tool has fewer parameters.
+    pub fn parameter(self, index: usize) -> &'static Parameter {
+        &self.0.tool.rows[index]
+    }
+
+    /// Checks what the decoded fields do not show, and asks the gate.
+    pub fn accept(self, mut decoded: DecodedArguments<'a>) -> Result<(), Rejection> {
+        self.finish(&mut decoded.decoder, decoded.nulls)
+    }
+
+    fn finish(self, decoder: &mut Decoder<'_>, nulls: u64) -> Result<(), Rejection> {
         decoder.end()?;
         if nulls != 0 {
             self.0.nulls.store(nulls, Ordering::Relaxed);
@@ -179,10 +224,37 @@ pub fn context<'a, C: FromRunContext<'a>>(call: Invocation<'a>) -> Result<C, Rej
     C::from_run_context(call.0.ctx).map_err(Rejection::Context)
 }
 
-/// Wraps the future of an async method.
+/// Starts an async method. `respond` converts what the method returns.
 #[inline]
-pub fn pending<'a, F: Future<Output = Execution<'a>> + Send + 'a>(future: F) -> Execution<'a> {
-    Execution::Pending(Box::pin(future))
+pub fn start<'a, F, R>(call: Invocation<'a>, method: F, respond: R) -> Execution<'a>
+where
+    F: Future + Send + 'a,
+    R: Fn(F::Output, Invocation<'a>) -> Execution<'a> + Send + 'a,
+{
+    Execution::Pending(Box::pin(Responding { method, respond, call }))
+}
+
+pin_project! {
+    /// The future of an async method and of its response.
+    struct Responding<'a, F, R> {
+        #[pin]
+        method: F,
+        respond: R,
+        call: Invocation<'a>,
+    }
+}
+
+impl<'a, F: Future, R: Fn(F::Output, Invocation<'a>) -> Execution<'a>> Future for Responding<'a, F, R> {
+    type Output = Execution<'a>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Execution<'a>> {
+        let this = self.project();
+        match this.method.poll(cx) {
+            Poll::Ready(value) => Poll::Ready((this.respond)(value, *this.call)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
 }
 
 /// Boxes the future of a `#[setup]` or `#[close]` method.

@@ -11,7 +11,7 @@ use crate::schema::to_draft_2020_12;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, check_raw_name};
 use crate::tool::function::{FunctionTool, Handler};
 use crate::tool::guide::Guide;
-use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, ToolResult, pending};
+use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, ToolResult};
 use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_option};
 use serde::de::Error as _;
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ impl<S: Send + Sync, T: RawResult, F: for<'a> RawStateHandler<'a, S, T>> Handler
     fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
         let arguments = parse_arguments(call)?;
         let result = self.handler.handle(&self.state, arguments, call.0.ctx);
-        Ok(pending(async move { Execution::Done(result.await.and_then(|result| result.into_result(call))) }))
+        Ok(Execution::pending(async move { Execution::Done(result.await.and_then(|result| result.into_result(call))) }))
     }
 }
 

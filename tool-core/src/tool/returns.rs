@@ -5,9 +5,8 @@
 
 use crate::call::error::{IntoToolError, ToolError, with_causes};
 use crate::call::output::{BoundedArray, IntoToolOutput, encode_owned, encode_tree};
-use crate::tool::invocation;
 use crate::tool::invocation::{Execution, Invocation, ToolResult};
-use crate::trace::body::{BodySpan, ReturnedSpan, SpanEnding, open_agent, open_tool};
+use crate::trace::body::{AgentSpan, BodySpan, ReturnedSpan, SpanEnding, open_tool};
 use crate::trace::instrumented::Instrumented;
 use crate::trace::record::SpanEnd;
 use crate::trace::span::is_wanted;
@@ -130,7 +129,7 @@ impl IsStream {
     where
         T: Stream<Item: Serialize> + Send + 'a,
     {
-        invocation::pending(async move { Execution::Done(collect(stream, call).await) })
+        Execution::pending(async move { Execution::Done(collect(stream, call).await) })
     }
 }
 
@@ -324,16 +323,44 @@ impl<T> SpanEnding<T> for IsPlain {
     }
 }
 
-/// Opens the span of a tool's body. The probe gives the type that the body returns.
-#[inline]
-pub fn tool_span<T, E: SpanEnding<T>>(name: &'static str, id: u32, _: Probe<T>, _: E) -> BodySpan<T, E> {
-    BodySpan::new(if is_wanted() { open_tool(name, id) } else { None })
+/// Decides how the span of a body that returns a `T` ends.
+///
+/// Its constant is chosen by the path `<Ending<T>>::END`: that of a `Result` comes before the one of the trait.
+pub struct Ending<T>(PhantomData<T>);
+
+impl<T, E> Ending<Result<T, E>> {
+    /// Ends the span with the result's error.
+    pub const END: fn(&Result<T, E>) -> SpanEnd = SpanEnd::of_result;
 }
 
-/// Opens the span of an async agent's body. The probe gives the type that the body returns.
+/// The ending of the span of a body that returns no `Result`.
+pub trait PlainEnding {
+    /// The type that the body returns.
+    type Value;
+    /// Ends the span well.
+    const END: fn(&Self::Value) -> SpanEnd;
+}
+
+impl<T> PlainEnding for Ending<T> {
+    type Value = T;
+    const END: fn(&T) -> SpanEnd = ends_well;
+}
+
+/// Ends a span well.
+pub fn ends_well<T>(_: &T) -> SpanEnd {
+    SpanEnd::default()
+}
+
+/// Opens the span of a tool's body.
 #[inline]
-pub fn agent_span<T, E: SpanEnding<T>>(name: &'static str, _: Probe<T>, _: E) -> BodySpan<T, E> {
-    BodySpan::new(open_agent(name))
+pub fn tool_span<T>(name: &'static str, id: u32, ending: fn(&T) -> SpanEnd) -> BodySpan<T> {
+    BodySpan::new(if is_wanted() { open_tool(name, id) } else { None }, ending)
+}
+
+/// Opens the span of an async agent's body.
+#[inline]
+pub fn agent_span<T>(name: &'static str, ending: fn(&T) -> SpanEnd) -> AgentSpan<T> {
+    AgentSpan::open(name, ending)
 }
 
 /// Opens the span of a tool's body. Dispatch and the body recognise the same function by its path in the module.
@@ -372,14 +399,12 @@ macro_rules! __agent_span {
 #[macro_export]
 macro_rules! __span_of {
     ($open:ident [$($argument:expr),*]) => {
-        $crate::__private::$open($($argument,)* $crate::__private::Probe::new(), $crate::__private::IsPlain)
+        $crate::__private::$open($($argument,)* $crate::__private::ends_well)
     };
     ($open:ident [$($argument:expr),*] $returned:ty) => {{
         #[allow(unused_imports)]
-        use $crate::__private::{PlainKind as _, ResultKind as _};
-        let __tool_returned = $crate::__private::Probe::<$returned>::new();
-        let __tool_kind = (&&__tool_returned).__tool_split();
-        $crate::__private::$open($($argument,)* __tool_returned, __tool_kind)
+        use $crate::__private::PlainEnding as _;
+        $crate::__private::$open($($argument,)* <$crate::__private::Ending<$returned>>::END)
     }};
 }
 

@@ -1,13 +1,11 @@
 //! The spans that `#[tool]` and `#[agent]` open around the bodies of functions.
 
 use crate::text::Name;
-use crate::trace::record::{SpanEnd, SpanKind, SpanStatus};
-use crate::trace::span::{NewSpan, OpenSpan, SpanGuard, current, enter, open, run, run_to_end};
-use pin_project_lite::pin_project;
-use std::marker::PhantomData;
+use crate::trace::instrumented::Instrumented;
+use crate::trace::record::{SpanEnd, SpanKind};
+use crate::trace::span::{EnteredSpan, NewSpan, SpanGuard, current, open, run, run_to_end};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// Decides how the span of a body ends, by the value that the body returned.
 pub trait SpanEnding<T> {
@@ -21,29 +19,70 @@ pub trait SpanEnding<T> {
     }
 }
 
-/// The span of a body that returns a `T`, opened where spans are wanted. `E` decides how it ends.
-pub struct BodySpan<T, E> {
+/// The span of a tool's body that returns a `T`, opened where spans are wanted.
+pub struct BodySpan<T> {
+    /// The same span, entered while the body of a future that was given up is dropped. Dropped before the span closes.
+    entered: EnteredSpan,
     span: Option<SpanGuard>,
-    types: PhantomData<fn() -> (T, E)>,
+    ending: fn(&T) -> SpanEnd,
 }
 
-impl<T, E: SpanEnding<T>> BodySpan<T, E> {
-    /// Names the types of an open span, or of none.
+impl<T> BodySpan<T> {
+    /// Names the type of an open span, or of none.
     #[inline]
-    pub(crate) fn new(span: Option<SpanGuard>) -> Self {
-        Self { span, types: PhantomData }
+    pub(crate) fn new(span: Option<SpanGuard>, ending: fn(&T) -> SpanEnd) -> Self {
+        Self { entered: EnteredSpan::default(), span, ending }
     }
 
     /// Runs the body inside the span, and closes the span.
     #[inline]
     pub fn run(self, body: impl FnOnce() -> T) -> T {
-        run_to_end(self.span, body, E::end)
+        run_to_end(self.span, body, self.ending)
     }
 
     /// Returns a future that runs the body inside the span, and closes the span.
+    ///
+    /// The caller drops the body after the future and before `self`. The body is pinned by its caller, because every
+    /// function that moves it is compiled again for each tool.
     #[inline]
-    pub fn run_async<F: Future<Output = T>>(self, body: F) -> BodyFuture<F, E> {
-        BodyFuture { body: Some(body), scope: self.span.and_then(SpanGuard::into_span), ending: PhantomData }
+    pub fn run_async<'a, F: Future<Output = T>>(&'a mut self, body: Pin<&'a mut F>) -> BodyFuture<'a, F, T> {
+        BodyFuture { body, span: SpanOfBody(self) }
+    }
+
+    /// Polls the body inside the span.
+    #[cold]
+    fn poll(&mut self, mut body: Pin<&mut dyn Future<Output = T>>, cx: &mut Context<'_>) -> Poll<T> {
+        let (polled, span) = run(self.span.take(), || body.as_mut().poll(cx));
+        match (polled, span) {
+            (Poll::Pending, span) => {
+                self.span = span;
+                Poll::Pending
+            }
+            (Poll::Ready(value), span) => {
+                if let Some(span) = span {
+                    span.close((self.ending)(&value));
+                }
+                Poll::Ready(value)
+            }
+        }
+    }
+}
+
+/// The span of an agent's async body that returns a `T`.
+pub struct AgentSpan<T> {
+    span: Option<SpanGuard>,
+    ending: fn(&T) -> SpanEnd,
+}
+
+impl<T> AgentSpan<T> {
+    /// Opens the span.
+    pub(crate) fn open(name: &'static str, ending: fn(&T) -> SpanEnd) -> Self {
+        Self { span: open_agent(name), ending }
+    }
+
+    /// Returns a future that runs the body inside the span, and closes the span.
+    pub fn run_async<F: Future<Output = T>>(self, body: F) -> Instrumented<F> {
+        Instrumented::with_span(self.span, body, self.ending)
     }
 }
 
@@ -108,61 +147,32 @@ pub fn never<T>() -> T {
     }
 }
 
-pin_project! {
-    /// The future of a body inside its span. One word larger than the body's own.
-    #[must_use = "futures do nothing unless polled"]
-    pub struct BodyFuture<F, E> {
-        #[pin]
-        body: Option<F>,
-        scope: Option<Arc<OpenSpan>>,
-        ending: PhantomData<fn() -> E>,
-    }
-
-    impl<F, E> PinnedDrop for BodyFuture<F, E> {
-        fn drop(this: Pin<&mut Self>) {
-            let mut this = this.project();
-            if let Some(scope) = this.scope.take() {
-                let span = SpanGuard::of(scope);
-                // The values that the body holds are dropped inside its span.
-                let _inside = span.enter();
-                this.body.set(None);
-            }
-        }
-    }
+/// The future of a tool's body inside its span.
+#[must_use = "futures do nothing unless polled"]
+pub struct BodyFuture<'a, F, T> {
+    body: Pin<&'a mut F>,
+    span: SpanOfBody<'a, T>,
 }
 
-/// Closes the span as panicked if a poll of the body unwinds.
-struct CloseOnPanic<'a>(&'a mut Option<Arc<OpenSpan>>);
-
-impl Drop for CloseOnPanic<'_> {
-    fn drop(&mut self) {
-        if let Some(scope) = self.0.take() {
-            SpanGuard::of(scope).close(SpanStatus::Panicked.into());
-        }
-    }
-}
-
-impl<F: Future, E: SpanEnding<F::Output>> Future for BodyFuture<F, E> {
-    type Output = F::Output;
+impl<F: Future<Output = T>, T> Future for BodyFuture<'_, F, T> {
+    type Output = T;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let mut this = self.project();
-        let guard = CloseOnPanic(this.scope);
-        let polled = {
-            let _inside = guard.0.as_ref().map(enter);
-            // A finished future that is polled again stays pending.
-            let polled = this.body.as_mut().as_pin_mut().map_or(Poll::Pending, |body| body.poll(cx));
-            if polled.is_ready() {
-                this.body.set(None);
-            }
-            polled
-        };
-        std::mem::forget(guard);
-        let value = ready!(polled);
-        if let Some(scope) = this.scope.take() {
-            SpanGuard::of(scope).close(E::end(&value));
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let Self { body, span } = self.get_mut();
+        if span.0.span.is_none() { body.as_mut().poll(cx) } else { span.0.poll(body.as_mut(), cx) }
+    }
+}
+
+/// The span of a body that may be given up. Dropping this enters the span of a body that has not ended, so that the values
+/// which the body holds are dropped inside it.
+struct SpanOfBody<'a, T>(&'a mut BodySpan<T>);
+
+impl<T> Drop for SpanOfBody<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(span) = self.0.span.as_ref().and_then(SpanGuard::span) {
+            self.0.entered = EnteredSpan::enter(span);
         }
-        Poll::Ready(value)
     }
 }

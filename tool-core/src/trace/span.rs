@@ -288,6 +288,42 @@ impl Drop for EnterGuard<'_> {
     }
 }
 
+/// A span that is the thread's current one until this is dropped, on the same thread. Unlike an [`EnterGuard`], it may be a
+/// part of a future that moves between threads before it enters the span.
+#[derive(Default)]
+pub(crate) struct EnteredSpan {
+    span: Option<Arc<OpenSpan>>,
+    before: Option<Arc<OpenSpan>>,
+}
+
+impl EnteredSpan {
+    /// Makes the span the thread's current one.
+    pub(crate) fn enter(span: &Arc<OpenSpan>) -> Self {
+        if let Some(log) = span.log.as_deref() {
+            log.with_subscriber(|(id, subscriber)| subscriber.enter(id));
+        }
+        let before = CURRENT.try_with(|cell| cell.replace(Some(Arc::clone(span)))).ok().flatten();
+        Self { span: Some(Arc::clone(span)), before }
+    }
+}
+
+impl Drop for EnteredSpan {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(span) = self.span.take() {
+            leave(&span, self.before.take());
+        }
+    }
+}
+
+#[cold]
+fn leave(span: &OpenSpan, before: Option<Arc<OpenSpan>>) {
+    let _left = CURRENT.try_with(|cell| cell.replace(before));
+    if let Some(log) = span.log.as_deref() {
+        log.with_subscriber(|(id, subscriber)| subscriber.exit(id));
+    }
+}
+
 /// The description of a span that is about to be opened.
 pub(crate) struct NewSpan {
     kind: SpanKind,
@@ -349,16 +385,6 @@ pub(crate) fn open_in(parent: Option<Arc<OpenSpan>>, new: NewSpan) -> SpanGuard 
 }
 
 impl SpanGuard {
-    /// Creates the guard of a span from [`Self::into_span`], for futures that store the span as one word.
-    pub(crate) fn of(span: Arc<OpenSpan>) -> Self {
-        Self { span: Some(span), call_id: None }
-    }
-
-    /// Returns the span without closing it. The id of the call is lost.
-    pub(crate) fn into_span(mut self) -> Option<Arc<OpenSpan>> {
-        self.span.take()
-    }
-
     #[inline]
     pub(crate) fn span(&self) -> Option<&Arc<OpenSpan>> {
         self.span.as_ref()

@@ -8,11 +8,12 @@ use super::scope::ItemScope;
 use crate::model::parameter::{Argument, DefaultValue, ModelText};
 use crate::model::passing::{ParamPassing, PassingForm};
 use crate::names::camel_case;
-use crate::tokens::located;
+use crate::tokens::{located, site};
 
 /// Defines the private argument struct, and the structs of parameters that are left to the derives.
 pub(super) fn define_private(expansion: &ToolExpansion) -> TokenStream {
-    let definition = expansion.tool.options.args.is_none().then(|| define(expansion, &TokenStream::new()));
+    let is_private = expansion.has_struct() && expansion.tool.options.args.is_none();
+    let definition = is_private.then(|| define(expansion, &TokenStream::new()));
     let derived = expansion.tool.arguments().enumerate().filter(|(_, argument)| !argument.derived.is_empty());
     let derived = derived.map(|(index, argument)| derived_struct(expansion, index, argument));
     quote!(#definition #(#derived)*)
@@ -24,7 +25,7 @@ pub(super) fn define_public(expansion: &ToolExpansion) -> Option<TokenStream> {
     let (vis, name) = (&expansion.tool.function.vis, &expansion.tool.name.text);
     let doc = format!("The arguments of the tool `{name}`.");
     let definition = define(expansion, &quote!(#vis));
-    Some(quote_spanned!(Span::mixed_site()=> #[doc = #doc] #definition))
+    Some(quote_spanned!(site()=> #[doc = #doc] #definition))
 }
 
 /// Expands to: `struct CreateEventArgs<'__de> { title: String, description: Option<__tool::Text<'__de>> }`
@@ -34,14 +35,14 @@ fn define(expansion: &ToolExpansion, vis: &TokenStream) -> TokenStream {
     let fields = expansion.tool.arguments().map(|argument| {
         let doc = is_public.then(|| documentation(argument));
         let (name, ty) = (field(argument), field_type(expansion, argument, is_public));
-        quote_spanned!(Span::mixed_site()=> #doc #vis #name: #ty)
+        quote_spanned!(site()=> #doc #vis #name: #ty)
     });
     let types = expansion.scope.type_names();
-    let marker = args.generic.then(|| {
-        quote_spanned!(Span::mixed_site()=> #[doc(hidden)] #vis __marker: ::core::marker::PhantomData<fn() -> (#types)>,)
-    });
+    let marker = args
+        .generic
+        .then(|| quote_spanned!(site()=> #[doc(hidden)] #vis __marker: ::core::marker::PhantomData<fn() -> (#types)>,));
     let cfgs = expansion.cfgs();
-    quote_spanned!(Span::mixed_site()=> #cfgs #vis struct #ident #generics #clause { #(#fields,)* #marker })
+    quote_spanned!(site()=> #cfgs #vis struct #ident #generics #clause { #(#fields,)* #marker })
 }
 
 /// Writes the docs of a public field.
@@ -83,7 +84,7 @@ impl TypePaths {
     }
 
     fn outside(scope: &ItemScope) -> Self {
-        let (krate, span) = (&scope.krate, Span::mixed_site());
+        let (krate, span) = (&scope.krate, site());
         Self {
             option: quote_spanned!(span=> ::core::option::Option),
             vec: quote_spanned!(span=> ::std::vec::Vec),
@@ -95,7 +96,7 @@ impl TypePaths {
 
 /// Returns the type of the field. It is optional if the instance provides the default.
 fn field_type(expansion: &ToolExpansion, argument: &Argument, is_public: bool) -> TokenStream {
-    let span = Span::mixed_site();
+    let span = site();
     let mut paths = if is_public {
         TypePaths::outside(expansion.scope)
     } else {
@@ -111,6 +112,13 @@ fn field_type(expansion: &ToolExpansion, argument: &Argument, is_public: bool) -
         DefaultValue::Instance(_) => quote_spanned!(span=> #option<#stored>),
         _ => stored,
     }
+}
+
+/// Returns the type of the variable into which a wrapper decodes the parameter, without its `Option`.
+pub(crate) fn slot_type(scope: &ItemScope, argument: &Argument) -> TokenStream {
+    let place = located(argument.ty);
+    let text = quote_spanned!(place=> __tool::Text<'__a>);
+    stored_type(scope, argument.passing, &TypePaths::inside(text, place))
 }
 
 /// Returns the type whose schema is published, which is the stored type without borrows.
@@ -137,7 +145,7 @@ fn stored_type(scope: &ItemScope, passing: ParamPassing, paths: &TypePaths) -> T
 /// Returns the name of the struct with one field for a parameter that is left to the derives.
 pub(crate) fn derived_ident(expansion: &ToolExpansion, index: usize) -> Ident {
     let tool = camel_case(&expansion.tool.function.plain_name());
-    format_ident!("__Tool{tool}Param{index}", span = Span::mixed_site())
+    format_ident!("__Tool{tool}Param{index}", span = site())
 }
 
 /// Expands to: `#[derive(Deserialize, JsonSchema)] struct __ToolSearchParam3 { #[serde(with = "..")] at: Timestamp }`
@@ -152,7 +160,7 @@ fn derived_struct(expansion: &ToolExpansion, index: usize, argument: &Argument) 
         None => TokenStream::new(),
     };
     let rename = argument.renamed.as_ref().map(|name| quote!(#[serde(rename = #name)]));
-    quote_spanned! {Span::mixed_site()=>
+    quote_spanned! {site()=>
         #cfgs
         #[derive(__tool::serde::Deserialize, __tool::schemars::JsonSchema)]
         #[serde(crate = #serde)]

@@ -1,18 +1,18 @@
 //! The bodies of tools and agents, inside their spans.
 
-use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::{GenericArgument, PathArguments, ReturnType, Signature, Type, TypeInfer};
 
-use super::expansion::ToolExpansion;
+use super::expansion::{ToolExpansion, quoted};
 use super::scope::krate_path;
 use super::spec;
 use crate::attr::agent::AgentOptions;
 use crate::input::FunctionItem;
 use crate::model::passing::ungrouped_type;
 use crate::print::RewrittenBody;
-use crate::tokens::{flattened, generated, line, located, regrouped, respanned};
+use crate::tokens::{flattened, generated, line, located, regrouped, respanned, site};
 
 /// A body, taken apart.
 struct Body<'a> {
@@ -31,7 +31,7 @@ struct Body<'a> {
 /// { __private::tool_span!("add", "::add", i64).run(move || -> i64 { a + b }) }
 /// ```
 pub(crate) fn tool<'a>(expansion: &ToolExpansion<'a>) -> RewrittenBody<'a> {
-    let krate = &expansion.scope.krate;
+    let krate = &expansion.scope.krate_here();
     let consumed = expansion.tool.agent.as_ref().map(|agent| agent.attr);
     let Some(body) = Body::of(expansion.tool.function) else {
         // rustc refuses a function without a body.
@@ -41,9 +41,9 @@ pub(crate) fn tool<'a>(expansion: &ToolExpansion<'a>) -> RewrittenBody<'a> {
         Some(agent) => body.block(body.in_agent(krate, &agent.options)),
         None => body.code.clone(),
     };
-    let (name, path) = (&expansion.tool.name.text, spec::path(expansion));
-    let span = body.span(krate, "tool_span", &quote!(#name, #path));
-    RewrittenBody { body: body.closed(&body.in_span(krate, &span, &code)), consumed }
+    let (name, path) = (quoted(&expansion.tool.name.text), quoted(&spec::path(expansion)));
+    let span = body.span(krate, "tool_span", &quote_spanned!(site()=> #name, #path));
+    RewrittenBody { body: body.closed(&body.in_span(krate, &span, &code, true)), consumed }
 }
 
 /// Wraps the body of an agent in its span.
@@ -75,10 +75,10 @@ impl<'a> Body<'a> {
             .as_ref()
             .map_or_else(|| self.sig.ident.unraw().to_string().to_token_stream(), ToTokens::to_token_stream);
         if self.sig.asyncness.is_some() {
-            return self.in_span(krate, &self.span(krate, "agent_span", &name), &self.code);
+            return self.in_span(krate, &self.span(krate, "agent_span", &name), &self.code, false);
         }
         let hidden = matches!(self.returned(), Some(Type::ImplTrait(_))).then(|| quote!(future));
-        let (span, closure) = (Span::mixed_site(), self.closure(&self.code));
+        let (span, closure) = (site(), self.closure(&self.code));
         self.called(
             &quote_spanned!(span=> #krate::__private::in_agent(#name, #closure, #krate::__private::finish!(#hidden))),
         )
@@ -93,17 +93,18 @@ impl<'a> Body<'a> {
 
     /// Expands to: `__private::tool_span!("add", "::add", i64)`
     fn span(&self, krate: &TokenStream, open: &str, arguments: &TokenStream) -> TokenStream {
-        let (open, returned) = (generated(open), self.annotation().map(|ty| quote!(, #ty)));
-        quote_spanned!(Span::mixed_site()=> #krate::__private::#open!(#arguments #returned))
+        let (open, returned) = (generated(open), self.annotation().map(|ty| quote_spanned!(site()=> , #ty)));
+        quote_spanned!(site()=> #krate::__private::#open!(#arguments #returned))
     }
 
-    /// Runs the code inside the span.
+    /// Runs the code inside the span. The future of a tool's body is pinned, so that the span's future is not compiled for
+    /// each tool. That of an agent may be one that is not `Send`, and it is not.
     ///
-    /// Expands to: `span.run(move || -> R { .. })`, or `span.run_async(async move { returns!(R); .. }).await`
-    fn in_span(&self, krate: &TokenStream, span: &TokenStream, code: &Group) -> TokenStream {
+    /// Expands to: `span.run(move || -> R { .. })`, or `span.run_async(pin!(async move { returns!(R); .. })).await`
+    fn in_span(&self, krate: &TokenStream, span: &TokenStream, code: &Group, is_pinned: bool) -> TokenStream {
         if self.sig.asyncness.is_none() {
             let closure = self.closure(code);
-            return self.called(&quote_spanned!(Span::mixed_site()=> #span.run(#closure)));
+            return self.called(&quote_spanned!(site()=> #span.run(#closure)));
         }
         // At the place of the return type: rustc points there when it says which type it expected.
         let place = self.returned().map_or_else(|| located(&self.sig.ident), located);
@@ -112,12 +113,14 @@ impl<'a> Body<'a> {
         // Inner braces keep the user's places. On one line rustc would call them unnecessary.
         let code = if is_one_line(code) { code.stream() } else { code.to_token_stream() };
         let block = self.block(quote!(#typed #code));
-        self.called(&quote_spanned!(Span::mixed_site()=> #span.run_async(async move #block).await))
+        let future = quote_spanned!(site()=> async move #block);
+        let future = if is_pinned { quote_spanned!(site()=> ::core::pin::pin!(#future)) } else { future };
+        self.called(&quote_spanned!(site()=> #span.run_async(#future).await))
     }
 
     /// Expands to: `move || -> R { .. }`
     fn closure(&self, code: &Group) -> TokenStream {
-        let span = Span::mixed_site();
+        let span = site();
         let arrow = self.annotation().map(|ty| quote_spanned!(span=> -> #ty));
         quote_spanned!(span=> move || #arrow #code)
     }
@@ -125,7 +128,7 @@ impl<'a> Body<'a> {
     /// The call as the function's last expression. A function that never returns cannot return the call's value.
     fn called(&self, call: &TokenStream) -> TokenStream {
         match self.returned() {
-            Some(Type::Never(_)) => quote_spanned!(Span::mixed_site()=> match #call {}),
+            Some(Type::Never(_)) => quote_spanned!(site()=> match #call {}),
             _ => call.clone(),
         }
     }
@@ -134,9 +137,9 @@ impl<'a> Body<'a> {
     fn annotation(&self) -> Option<TokenStream> {
         match self.returned() {
             Some(Type::ImplTrait(_)) => None,
-            Some(Type::Never(_)) => Some(quote_spanned!(Span::mixed_site()=> ::core::convert::Infallible)),
+            Some(Type::Never(_)) => Some(quote_spanned!(site()=> ::core::convert::Infallible)),
             Some(ty) => Some(without_impl_trait(ty)),
-            None => Some(quote_spanned!(Span::mixed_site()=> ())),
+            None => Some(quote_spanned!(site()=> ())),
         }
     }
 

@@ -1,37 +1,46 @@
 //! The decoding of an argument struct, a loop that assigns fields.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
 
 use super::arguments::{derived_ident, field, table_type};
 use super::expansion::{ToolExpansion, unsuffixed};
 use super::parameters::{checker, row};
+use super::slots::slot;
 use super::value;
 use crate::model::parameter::Argument;
-use crate::tokens::{generated, located};
+use crate::tokens::{generated, located, site};
 
 /// Expands to:
 ///
 /// ```text
 /// impl<'__de> __tool::ArgumentStruct<'__de> for CreateEventArgs<'__de> {
 ///     const PARAMETERS: &'static [__tool::Parameter] = &[..];
-///     fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> Result<Self, F::Error> { .. }
+///     fn decode<M: MapAccess<'__de>>(fields: &mut __tool::Fields<M>) -> Result<Self, M::Error> { .. }
 /// }
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
+    if !expansion.has_struct() {
+        return TokenStream::new();
+    }
     let (args, cfgs) = (&expansion.args, expansion.cfgs());
     let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('__de)), args.where_clause());
-    let rows = expansion.tool.arguments().enumerate().map(|(i, argument)| row(expansion, i, argument));
+    let rows = rows(expansion);
     let (fields, body) = (generated("__f"), body(expansion));
-    let implementation = quote_spanned! {Span::mixed_site()=>
+    let implementation = quote_spanned! {site()=>
         #cfgs
         impl #generics __tool::ArgumentStruct<'__de> for #applied #clause {
             const PARAMETERS: &'static [__Row] = &[#(#rows),*];
-            fn decode<__F: __tool::Fields<'__de>>(#fields: &mut __F) -> __Result<Self, __F::Error> { #body }
+            fn decode<__M: __tool::serde::de::MapAccess<'__de>>(#fields: &mut __tool::Fields<__M>) -> __Result<Self, __M::Error> { #body }
         }
     };
     let deserialize = needs_deserialize(expansion).then(|| deserialize(expansion));
     quote!(#implementation #deserialize)
+}
+
+/// Writes the rows of the table of parameters.
+pub(super) fn rows(expansion: &ToolExpansion) -> impl Iterator<Item = TokenStream> {
+    expansion.tool.arguments().enumerate().map(|(i, argument)| row(expansion, i, argument))
 }
 
 fn needs_deserialize(expansion: &ToolExpansion) -> bool {
@@ -42,7 +51,7 @@ fn needs_deserialize(expansion: &ToolExpansion) -> bool {
 fn deserialize(expansion: &ToolExpansion) -> TokenStream {
     let (args, cfgs) = (&expansion.args, expansion.cfgs());
     let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('__de)), args.where_clause());
-    quote_spanned! {Span::mixed_site()=>
+    quote_spanned! {site()=>
         #cfgs
         impl #generics __tool::serde::Deserialize<'__de> for #applied #clause {
             fn deserialize<__D: __tool::serde::Deserializer<'__de>>(__from: __D) -> __Result<Self, __D::Error> {
@@ -53,7 +62,7 @@ fn deserialize(expansion: &ToolExpansion) -> TokenStream {
 }
 
 fn body(expansion: &ToolExpansion) -> TokenStream {
-    let span = Span::mixed_site();
+    let span = site();
     let (fields, args) = (generated("__f"), generated("__args"));
     let (reading, rest_is_there) = (reading(expansion), expansion.tool.arguments().any(is_kept));
     let values = expansion.tool.arguments().enumerate().map(|(i, argument)| {
@@ -82,7 +91,7 @@ fn body(expansion: &ToolExpansion) -> TokenStream {
 
 /// Writes the loop over the members of the object.
 fn reading(expansion: &ToolExpansion) -> TokenStream {
-    let span = Span::mixed_site();
+    let span = site();
     let (fields, rest, found) = (generated("__f"), generated("__rest"), generated("__index"));
     let count = expansion.tool.arguments().count();
     if count == 0 {
@@ -115,18 +124,14 @@ fn reading(expansion: &ToolExpansion) -> TokenStream {
     }
 }
 
-fn slot(i: usize) -> Ident {
-    format_ident!("__f{i}", span = Span::mixed_site())
-}
-
 /// Returns whether the members of the parameter are kept until the end: it is flattened, or left to the derives.
-fn is_kept(argument: &Argument) -> bool {
+pub(super) fn is_kept(argument: &Argument) -> bool {
     argument.flatten.is_some() || !argument.derived.is_empty()
 }
 
 /// Expands to: `fields.required(f0, 0)?`
 fn field_value(expansion: &ToolExpansion, i: usize, argument: &Argument) -> TokenStream {
-    let (span, place) = (Span::mixed_site(), located(argument.ty));
+    let (span, place) = (site(), located(argument.ty));
     let (fields, rest) = (generated("__f"), generated("__rest"));
     if !argument.derived.is_empty() {
         let (ty, name) = (derived_ident(expansion, i), field(argument));

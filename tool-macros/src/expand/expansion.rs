@@ -1,6 +1,6 @@
 //! The parts that every step of a tool's expansion shares.
 
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 
 use super::scope::ItemScope;
@@ -8,7 +8,7 @@ use crate::attr::tool::Confirm;
 use crate::model::parameter::ModelText;
 use crate::model::toolset::Tool;
 use crate::names::camel_case;
-use crate::tokens::mentions;
+use crate::tokens::{expanded_at, generated, located, mentions, site};
 
 /// A tool that is being expanded.
 pub(crate) struct ToolExpansion<'a> {
@@ -18,10 +18,32 @@ pub(crate) struct ToolExpansion<'a> {
 }
 
 impl ToolExpansion<'_> {
+    /// Expands a part of the tool, at the tool's place.
+    pub(crate) fn here<T>(&self, expand: impl FnOnce(&Self) -> T) -> T {
+        expanded_at(located(self.tool.ident()), || expand(self))
+    }
+
+    /// Returns whether there is a struct of the arguments: it is public, or a function decides by it.
+    pub(crate) fn has_struct(&self) -> bool {
+        self.tool.options.args.is_some() || matches!(self.tool.options.confirm, Some(Confirm::When(_)))
+    }
+
+    /// Puts the body of a generated function where the user's body begins.
+    ///
+    /// A function that encloses all tokens of its signature is compiled again only if those change. The compiler sees the
+    /// places of tokens outside of an item as counted from the start of the file.
+    pub(crate) fn braced(&self, code: TokenStream) -> Group {
+        let mut braces = Group::new(Delimiter::Brace, code);
+        let body = &self.tool.function.body;
+        let place = if let TokenTree::Group(group) = body { group.span_open() } else { body.span() };
+        braces.set_span(place.resolved_at(site()));
+        braces
+    }
+
     /// Returns the conditions of the method, which every generated item repeats.
     pub(crate) fn cfgs(&self) -> TokenStream {
         let cfgs = self.tool.function.cfgs();
-        quote_spanned!(Span::mixed_site()=> #(#cfgs)*)
+        quote_spanned!(site()=> #(#cfgs)*)
     }
 }
 
@@ -104,20 +126,24 @@ pub(crate) fn tool_mentions(tool: &Tool, word: &str) -> bool {
     mentions(quote!(#(#attrs)* #sig #description #confirm), word)
 }
 
-/// Makes an identifier that no identifier of the user's can refer to.
-pub(crate) fn generated(name: &str) -> Ident {
-    Ident::new(name, Span::mixed_site())
-}
-
 /// Writes an index without a type suffix.
 pub(crate) fn unsuffixed(index: usize) -> Literal {
-    Literal::usize_unsuffixed(index)
+    let mut literal = Literal::usize_unsuffixed(index);
+    literal.set_span(site());
+    literal
+}
+
+/// Writes a string.
+pub(crate) fn quoted(text: &str) -> Literal {
+    let mut literal = Literal::string(text);
+    literal.set_span(site());
+    literal
 }
 
 /// Writes a text for the model: a literal, or the user's constant expression.
 pub(crate) fn text(text: &ModelText, scope: &ItemScope) -> TokenStream {
     match text {
-        ModelText::Literal(text) => quote_spanned!(Span::mixed_site()=> #text),
+        ModelText::Literal(text) => quote_spanned!(site()=> #text),
         ModelText::Expr(expr) => scope.without_self(expr),
     }
 }

@@ -18,9 +18,9 @@ use crate::tokens::{compact, generated, line, located, mentions};
 pub(crate) fn expand_toolset(toolset: &Toolset) -> TokenStream {
     let scope = ItemScope::of_block(toolset.block, toolset.options.krate.as_ref());
     let expansions = expansions(toolset, &scope);
-    let items = expansions.iter().map(items);
-    let public = expansions.iter().filter_map(arguments::define_public);
-    let specs: Vec<TokenStream> = expansions.iter().map(spec::expand).collect();
+    let items = expansions.iter().map(|expansion| expansion.here(items));
+    let public = expansions.iter().filter_map(|expansion| expansion.here(arguments::define_public));
+    let specs: Vec<TokenStream> = expansions.iter().map(|expansion| expansion.here(spec::expand)).collect();
     let registered = match &toolset.options.part {
         None => main_block(toolset, &scope, &specs),
         Some(PartOption::Named(name)) => named_part(name, &scope, &specs),
@@ -31,7 +31,7 @@ pub(crate) fn expand_toolset(toolset: &Toolset) -> TokenStream {
     let constant = scope.enclose(&cfgs, &quote!(#consumed #(#items)* #registered));
     let expansion_of =
         |function: &FunctionItem| expansions.iter().find(|expansion| std::ptr::eq(expansion.tool.function, function));
-    let block = toolset.block.rewritten(|function| expansion_of(function).map(body::tool));
+    let block = toolset.block.rewritten(|function| expansion_of(function).map(|expansion| expansion.here(body::tool)));
     quote!(#block #(#cfgs #public)* #constant)
 }
 
@@ -132,7 +132,8 @@ fn options(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
 
 /// Expands to: `.setup(|this| __tool::lifecycle(async move { __tool::outcome!(GoogleCalendar::setup(this).await) }))`
 fn lifecycle(method: &str, function: &FunctionItem, scope: &ItemScope) -> TokenStream {
-    let (method, this, path, name) = (generated(method), generated("__this"), scope.self_path(), function.ident());
+    let (method, this, path, name) =
+        (generated(method), generated("__this"), scope.self_path(function.ident().span()), function.ident());
     let awaited = function.sig.asyncness.map(|_| quote!(.await));
     let outcome = quote_spanned!(located(name)=> __tool::outcome!(#path::#name(#this) #awaited));
     quote_spanned!(located(name)=> .#method(|#this| __tool::lifecycle(async move { #outcome })))
@@ -146,17 +147,20 @@ fn part_ident(name: &Ident) -> Ident {
 ///
 /// ```text
 /// impl<T> Store<T> {
-///     #[doc(hidden)] pub const fn __tool_part_admin() -> &'static [__tool::ToolSpec<Self>] { const { &[..] } }
+///     #[doc(hidden)] pub const fn __tool_part_admin() -> &'static [__tool::ToolSpec<Self>] { Self::__TOOL_PART_ADMIN }
+///     const __TOOL_PART_ADMIN: &'static [__tool::ToolSpec<Self>] = &[..];
 /// }
 /// ```
 fn named_part(name: &Ident, scope: &ItemScope, specs: &[TokenStream]) -> TokenStream {
     let (self_ty, function) = (&scope.self_ty, part_ident(name));
+    let constant = generated(&function.to_string().to_uppercase());
     let (generics, clause) = (scope.declared(), scope.where_clause());
     let generics = scope.is_generic().then(|| quote!(<#generics>));
     quote_spanned! {Span::mixed_site()=>
         impl #generics #self_ty #clause {
             #[doc(hidden)]
-            pub const fn #function() -> &'static [__tool::ToolSpec<Self>] { const { &[#(#specs),*] } }
+            pub const fn #function() -> &'static [__tool::ToolSpec<Self>] { Self::#constant }
+            const #constant: &'static [__tool::ToolSpec<Self>] = &[#(#specs),*];
         }
     }
 }
@@ -191,7 +195,8 @@ pub(crate) fn expand_function(tool: &Tool) -> TokenStream {
     let (function, name) = (tool.function, tool.ident());
     let ident = ArgsType::name(tool, &mut Vec::new(), |name| tool_mentions(tool, name));
     let expansion = ToolExpansion { tool, scope: &scope, args: ArgsType::of(tool, &scope, ident) };
-    let (items, public, spec) = (items(&expansion), arguments::define_public(&expansion), spec::expand(&expansion));
+    let (items, public, spec) =
+        (expansion.here(items), expansion.here(arguments::define_public), expansion.here(spec::expand));
     let consumed = consumed([tool], &["agent"]);
     let items = quote_spanned! {Span::mixed_site()=>
         #consumed
@@ -202,7 +207,7 @@ pub(crate) fn expand_function(tool: &Tool) -> TokenStream {
         }
     };
     let constant = scope.enclose(&TokenStream::new(), &items);
-    let function = function.rewritten(&body::tool(&expansion));
+    let function = function.rewritten(&expansion.here(body::tool));
     quote!(#function #public #constant)
 }
 

@@ -1,6 +1,6 @@
 //! The table of parameters, from which the program assembles schemas, and the checks of their limits.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::ExprPath;
 
@@ -12,12 +12,12 @@ use crate::attr::arg::{Constraint, Literal};
 use crate::attr::bounds::{Bound, Number, Range, Size};
 use crate::model::parameter::Argument;
 use crate::model::passing::number_type;
-use crate::tokens::{generated, located};
+use crate::tokens::{generated, located, site};
 
 /// Expands to: `__tool::Parameter::new::<u32>("limit", "How many").default_literal("10").constraints(&[..])`
 pub(crate) fn row(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
     let name = &argument.name;
-    let (span, place) = (Span::mixed_site(), located(argument.ty));
+    let (span, place) = (site(), located(argument.ty));
     if !argument.derived.is_empty() {
         let ty = derived_ident(expansion, index);
         return quote_spanned!(place=> __Row::flattened::<#ty>(#name));
@@ -52,7 +52,7 @@ pub(crate) fn checker(kind: &Constraint) -> Ident {
 
 /// Expands to: `__Limit::Length(Some(1), Some(80))`
 fn limit(kind: &Constraint, argument: &Argument, scope: &ItemScope) -> TokenStream {
-    let span = Span::mixed_site();
+    let span = site();
     match kind {
         Constraint::Range(range) => range_tokens(range, argument, scope),
         Constraint::Length(limits) => sized("Length", limits, scope),
@@ -68,10 +68,10 @@ fn limit(kind: &Constraint, argument: &Argument, scope: &ItemScope) -> TokenStre
 
 fn literal(value: &Literal) -> TokenStream {
     match value {
-        Literal::Text(text) => quote_spanned!(Span::mixed_site()=> __tool::Literal::Str(#text)),
+        Literal::Text(text) => quote_spanned!(site()=> __tool::Literal::Str(#text)),
         Literal::Number(value) => {
             let value = number(*value);
-            quote_spanned!(Span::mixed_site()=> __tool::Literal::Number(#value))
+            quote_spanned!(site()=> __tool::Literal::Number(#value))
         }
         // The option was refused when it was parsed.
         Literal::Bool(_) => TokenStream::new(),
@@ -80,7 +80,7 @@ fn literal(value: &Literal) -> TokenStream {
 
 /// Expands to: `__Limit::integers(__Some(5), __Some(480), false)`, or `__Limit::range(..)` where a bound is a float
 fn range_tokens(range: &Range, argument: &Argument, scope: &ItemScope) -> TokenStream {
-    let (span, exclusive) = (Span::mixed_site(), range.exclusive);
+    let (span, exclusive) = (site(), range.exclusive);
     let ty = number_type(argument.ty).map(generated);
     let is_float = ty.as_ref().is_some_and(|ty| ty == "f32" || ty == "f64");
     let whole = |bound: &Option<Bound<Number>>| match bound {
@@ -113,7 +113,7 @@ fn range_tokens(range: &Range, argument: &Argument, scope: &ItemScope) -> TokenS
 /// Expands to: `{ const __BOUND: u32 = MAX; __BOUND as i128 }`
 fn constant(path: &ExprPath, ty: Option<&Ident>, target: &str, scope: &ItemScope) -> TokenStream {
     let (path, target) = (scope.without_self(path), generated(target));
-    quote_spanned!(Span::mixed_site()=> { const __BOUND: #ty = #path; __BOUND as #target })
+    quote_spanned!(site()=> { const __BOUND: #ty = #path; __BOUND as #target })
 }
 
 fn sized(name: &str, size: &Size, scope: &ItemScope) -> TokenStream {
@@ -123,31 +123,28 @@ fn sized(name: &str, size: &Size, scope: &ItemScope) -> TokenStream {
             Bound::Number(count) => proc_macro2::Literal::u64_unsuffixed(*count).into_token_stream(),
             Bound::Const(path) => {
                 let value = constant(path, Some(&usize), "u64", scope);
-                quote_spanned!(Span::mixed_site()=> #value #less)
+                quote_spanned!(site()=> #value #less)
             }
         }))
     };
     let less = size.exclusive.then(|| quote!(-1));
     let (variant, min, max) = (generated(name), bound(&size.min, None), bound(&size.max, less));
-    quote_spanned!(Span::mixed_site()=> __Limit::#variant(#min, #max))
+    quote_spanned!(site()=> __Limit::#variant(#min, #max))
 }
 
 fn number(number: Number) -> TokenStream {
     match number {
         Number::Int(value) => {
             let value = proc_macro2::Literal::i128_unsuffixed(value);
-            quote_spanned!(Span::mixed_site()=> __tool::Number::Int(#value))
+            quote_spanned!(site()=> __tool::Number::Int(#value))
         }
         Number::Float(value) => {
             let value = proc_macro2::Literal::f64_unsuffixed(value);
-            quote_spanned!(Span::mixed_site()=> __tool::Number::Float(#value))
+            quote_spanned!(site()=> __tool::Number::Float(#value))
         }
     }
 }
 
 fn option(value: Option<TokenStream>) -> TokenStream {
-    value.map_or_else(
-        || generated("__None").to_token_stream(),
-        |value| quote_spanned!(Span::mixed_site()=> __Some(#value)),
-    )
+    value.map_or_else(|| generated("__None").to_token_stream(), |value| quote_spanned!(site()=> __Some(#value)))
 }

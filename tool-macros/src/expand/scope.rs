@@ -6,12 +6,14 @@ use syn::{Attribute, GenericParam, Generics, Path};
 
 use crate::input::{FunctionItem, ImplBlock, ImplMember};
 use crate::model::passing::ungrouped_type;
-use crate::tokens::{mentions, without_self_type};
+use crate::tokens::{mentions, respanned, site, without_self_type};
 
 /// The type, generics and paths that generated items use.
 pub(crate) struct ItemScope<'a> {
     /// The path to tool-core.
     pub(crate) krate: TokenStream,
+    /// The user wrote the path, and the compiler reports a wrong one there.
+    is_renamed: bool,
     /// The type of the block, or `()` for a free function.
     pub(crate) self_ty: TokenStream,
     generics: Option<&'a Generics>,
@@ -24,6 +26,7 @@ impl<'a> ItemScope<'a> {
         let self_ty = ungrouped_type(&block.parsed.self_ty).to_token_stream();
         Self {
             krate: krate_path(krate),
+            is_renamed: krate.is_some(),
             self_ty,
             generics: Some(&block.parsed.generics),
             calls_deprecated: deprecates(block),
@@ -32,7 +35,13 @@ impl<'a> ItemScope<'a> {
 
     pub(crate) fn free(krate: Option<&Path>, function: &FunctionItem) -> Self {
         let calls_deprecated = is_deprecated(&function.attrs);
-        Self { krate: krate_path(krate), self_ty: quote!(()), generics: None, calls_deprecated }
+        let is_renamed = krate.is_some();
+        Self { krate: krate_path(krate), is_renamed, self_ty: quote!(()), generics: None, calls_deprecated }
+    }
+
+    /// Returns the path to tool-core at the place of generated tokens.
+    pub(crate) fn krate_here(&self) -> TokenStream {
+        if self.is_renamed { self.krate.clone() } else { respanned(&self.krate, site()) }
     }
 
     pub(crate) fn is_free(&self) -> bool {
@@ -100,11 +109,11 @@ impl<'a> ItemScope<'a> {
         without_self_type(tokens, &self.self_ty)
     }
 
-    /// Writes the type before `::method`: `GoogleCalendar`, or `<Store<T>>`.
-    pub(crate) fn self_path(&self) -> TokenStream {
-        let ty = &self.self_ty;
+    /// Writes the type before `::method`, at the place of the method: `GoogleCalendar`, or `<Store<T>>`.
+    pub(crate) fn self_path(&self, place: Span) -> TokenStream {
+        let ty = respanned(&self.self_ty, place);
         let is_plain = ty.clone().into_iter().all(|tree| matches!(&tree, proc_macro2::TokenTree::Ident(_)));
-        if is_plain { ty.clone() } else { quote!(<#ty>) }
+        if is_plain { ty } else { quote!(<#ty>) }
     }
 
     /// Expands to: `const _: () = { use ::tool_core::__private as __tool; .. };`

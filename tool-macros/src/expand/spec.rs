@@ -1,31 +1,31 @@
 //! The constant description of a tool.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{ReturnType, Type};
 
 use super::expansion::{ToolExpansion, text, unsuffixed};
-use super::{value, wrapper};
+use super::{decode, value, wrapper};
 use crate::attr::tool::{Confirm, Modes, ToolOptions};
 use crate::model::parameter::DefaultValue;
 use crate::model::passing::ungrouped_type;
 use crate::model::toolset::Parameter;
 use crate::names::camel_case;
-use crate::tokens::{compact, generated, line, located, mentions, with_static_lifetimes, without_self_value};
+use crate::tokens::{compact, generated, line, located, mentions, site, with_static_lifetimes, without_self_value};
 
 /// Expands to:
 ///
 /// ```text
-/// __tool::ToolSpec::new("create_event", "Create a new calendar event.", __tool_create_event, <CreateEventArgs as __tool::ArgumentStruct>::PARAMETERS)
+/// __tool::ToolSpec::new("create_event", "Create a new calendar event.", __tool_create_event, &[..])
 ///     .at(::core::file!(), 42, __tool::path!("::GoogleCalendar::create_event"))
 ///     .category(__tool::Category::Action)
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
-    let span = Span::mixed_site();
+    let span = site();
     let (name, cfgs, wrapper) = (&expansion.tool.name.text, expansion.cfgs(), wrapper::ident(expansion));
     let description =
         expansion.tool.description.as_ref().map(|description| text(description, expansion.scope)).unwrap_or_default();
-    let (args, path) = (expansion.args.applied(&quote!('_)), path(expansion));
+    let (parameters, path) = (parameters(expansion), path(expansion));
     let location = source_location(line(expansion.tool.ident().span()), &path);
     let (options, output) = (options(expansion), output(expansion));
     let (defaults, returns) = (instance_defaults(expansion), &expansion.tool.returns);
@@ -34,9 +34,19 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     let uses_context = uses_context.then(|| quote_spanned!(span=> .uses_context()));
     quote_spanned! {span=>
         #cfgs
-        __tool::ToolSpec::new(#name, #description, #wrapper, <#args as __tool::ArgumentStruct>::PARAMETERS)
+        __tool::ToolSpec::new(#name, #description, #wrapper, #parameters)
             #location #options #uses_context #defaults #returns #output
     }
+}
+
+/// Writes the table of parameters, or the path to that of the argument struct.
+fn parameters(expansion: &ToolExpansion) -> TokenStream {
+    if expansion.has_struct() {
+        let args = expansion.args.applied(&quote!('_));
+        return quote_spanned!(site()=> <#args as __tool::ArgumentStruct>::PARAMETERS);
+    }
+    let rows = decode::rows(expansion);
+    quote_spanned!(site()=> &[#(#rows),*])
 }
 
 /// Returns the path of the function in its module, by which dispatch and the body recognise the tool.
@@ -52,7 +62,7 @@ pub(super) fn path(expansion: &ToolExpansion) -> String {
 /// Expands to: `.at(::core::file!(), 42, __tool::path!("::GoogleCalendar"))`
 pub(super) fn source_location(line: u32, path: &str) -> TokenStream {
     let line = proc_macro2::Literal::u32_unsuffixed(line);
-    quote_spanned!(Span::mixed_site()=> .at(::core::file!(), #line, __tool::path!(#path)))
+    quote_spanned!(site()=> .at(::core::file!(), #line, __tool::path!(#path)))
 }
 
 fn options(expansion: &ToolExpansion) -> TokenStream {
@@ -70,7 +80,7 @@ fn options(expansion: &ToolExpansion) -> TokenStream {
     });
     let (choices, confirm) = (choices(options), confirm(expansion));
     let guide = options.guide.as_ref().map(|guide| {
-        quote_spanned!(Span::mixed_site()=> .guide(::core::include_str!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), "/", #guide))))
+        quote_spanned!(site()=> .guide(::core::include_str!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), "/", #guide))))
     });
     quote!(#title #choices #confirm #timeout #(#flags)* #max_output #max_calls #guide)
 }
@@ -84,7 +94,7 @@ fn choices(options: &ToolOptions) -> TokenStream {
     ];
     let chosen = chosen.into_iter().filter_map(|(method, ty, choice)| {
         let (method, ty, variant) = (generated(method), generated(ty), generated(&camel_case(choice?)));
-        Some(quote_spanned!(Span::mixed_site()=> .#method(__tool::#ty::#variant)))
+        Some(quote_spanned!(site()=> .#method(__tool::#ty::#variant)))
     });
     let modes = options.modes.map(|modes| {
         let modes = generated(match modes {
@@ -92,14 +102,14 @@ fn choices(options: &ToolOptions) -> TokenStream {
             Modes::Voice => "VOICE",
             Modes::Text => "TEXT",
         });
-        quote_spanned!(Span::mixed_site()=> .modes(__tool::Modes::#modes))
+        quote_spanned!(site()=> .modes(__tool::Modes::#modes))
     });
     quote!(#(#chosen)* #modes)
 }
 
 /// Expands to: `.confirm(__tool::Confirm::Always)`, and `.instance_confirm(|__this| __this.asks)` where the instance decides.
 fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
-    let (span, this) = (Span::mixed_site(), generated("__this"));
+    let (span, this) = (site(), generated("__this"));
     let when = match expansion.tool.options.confirm.as_ref()? {
         Confirm::Always => quote_spanned!(span=> Always),
         Confirm::Never => quote_spanned!(span=> Never),
@@ -127,7 +137,7 @@ fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
             let DefaultValue::Instance(expr) = &argument.default else { return None };
             let expr = without_self_value(expansion.scope.without_self(expr), &this);
             let (number, value) = (unsuffixed(i), value::json(expansion, argument, &expr));
-            Some(quote_spanned!(Span::mixed_site()=> (#number, |#this| #value)))
+            Some(quote_spanned!(site()=> (#number, |#this| #value)))
         })
         .collect();
     (!each.is_empty()).then(|| quote!(.instance_defaults(&[#(#each),*])))

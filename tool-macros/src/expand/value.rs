@@ -1,6 +1,6 @@
 //! Defaults and examples: as stored values, as JSON, and as JSON text.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Expr, Type};
 
@@ -10,7 +10,7 @@ use crate::attr::arg::Literal;
 use crate::attr::grammar::ungrouped;
 use crate::model::parameter::{Argument, DefaultValue};
 use crate::model::passing::{ParamPassing, PassingForm, argument_of, ungrouped_type};
-use crate::tokens::{generated, located};
+use crate::tokens::{generated, located, site};
 
 /// Writes the value of a field, with the default of an absent parameter. The wrapper adds defaults of the instance.
 ///
@@ -26,7 +26,7 @@ pub(crate) fn or_default(
         DefaultValue::Instance(_) => return found.clone(),
         DefaultValue::OfType => match argument.passing {
             ParamPassing { form: PassingForm::Str | PassingForm::Cow, optional: false } => {
-                quote_spanned!(Span::mixed_site()=> __tool::Text::from(""))
+                quote_spanned!(site()=> __tool::Text::from(""))
             }
             _ => return quote_spanned!(located(argument.ty)=> #found.unwrap_or_default()),
         },
@@ -37,16 +37,16 @@ pub(crate) fn or_default(
     let made = match argument.passing {
         ParamPassing { form: PassingForm::Owned(ty) | PassingForm::Ref(ty), optional: false } => {
             let ty = expansion.scope.without_self(ty);
-            quote_spanned!(Span::mixed_site()=> -> #ty { #made })
+            quote_spanned!(site()=> -> #ty { #made })
         }
         _ => made,
     };
-    quote_spanned!(Span::mixed_site()=> #found.unwrap_or_else(|| #made))
+    quote_spanned!(site()=> #found.unwrap_or_else(|| #made))
 }
 
 /// Converts the expression to the stored type.
 fn stored(argument: &Argument, expr: &TokenStream, literal: Option<&Literal>) -> TokenStream {
-    let span = Span::mixed_site();
+    let span = site();
     match argument.passing.form {
         PassingForm::Owned(_) | PassingForm::Ref(_) => owned(argument, expr, literal),
         PassingForm::Str | PassingForm::StrSlice | PassingForm::StrVec => {
@@ -66,7 +66,7 @@ fn converted(
     literal: Option<&Literal>,
     convert: &dyn Fn(&TokenStream) -> TokenStream,
 ) -> TokenStream {
-    let (span, each) = (Span::mixed_site(), generated("__value").to_token_stream());
+    let (span, each) = (site(), generated("__value").to_token_stream());
     let on_each = convert(&each);
     match argument.passing {
         ParamPassing { form: PassingForm::StrSlice | PassingForm::StrVec, .. } => quote_spanned! {span=>
@@ -86,7 +86,7 @@ fn converted(
 
 /// Converts a string literal to the parameter's own text type, and a literal for an `Option` to its content.
 fn owned(argument: &Argument, expr: &TokenStream, literal: Option<&Literal>) -> TokenStream {
-    let span = Span::mixed_site();
+    let span = site();
     let converted = match literal {
         Some(Literal::Text(_)) => quote_spanned!(span=> ::core::convert::Into::into(#expr)),
         _ => expr.clone(),
@@ -104,7 +104,7 @@ fn is_option(ty: &Type) -> bool {
 /// Expands to: `.default_literal("30")`, `.default_computed(|| __tool::default_json::<u32>(&(expr)))`,
 /// `.default_from_instance()`
 pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> TokenStream {
-    let span = Span::mixed_site();
+    let span = site();
     match &argument.default {
         DefaultValue::None => TokenStream::new(),
         DefaultValue::Instance(_) => quote_spanned!(span=> .default_from_instance()),
@@ -129,7 +129,7 @@ pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> Tok
 /// Expands to: `__tool::default_json::<u32>(&(expr))`
 pub(crate) fn json(expansion: &ToolExpansion, argument: &Argument, expr: &TokenStream) -> TokenStream {
     let value = if argument.passing.form.borrows_text() {
-        converted(argument, expr, None, &|text| quote_spanned!(Span::mixed_site()=> __String::from(#text)))
+        converted(argument, expr, None, &|text| quote_spanned!(site()=> __String::from(#text)))
     } else {
         stored(argument, expr, None)
     };
@@ -141,11 +141,11 @@ pub(crate) fn json(expansion: &ToolExpansion, argument: &Argument, expr: &TokenS
 pub(crate) fn examples(expansion: &ToolExpansion, argument: &Argument) -> Option<TokenStream> {
     let examples = argument.examples.iter().map(|expr| {
         let value = if Literal::of(expr).is_some() {
-            quote_spanned!(Span::mixed_site()=> __tool::default_json(&#expr))
+            quote_spanned!(site()=> __tool::default_json(&#expr))
         } else {
             json(expansion, argument, &expansion.scope.without_self(expr))
         };
-        quote_spanned!(Span::mixed_site()=> || #value)
+        quote_spanned!(site()=> || #value)
     });
     (!argument.examples.is_empty()).then(|| quote!(.examples(&[#(#examples),*])))
 }

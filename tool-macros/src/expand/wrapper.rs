@@ -1,63 +1,62 @@
 //! The wrapper of a tool: it decodes the arguments, takes the context, calls the method and converts the result.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{ReturnType, Type};
 
-use super::arguments::field;
 use super::expansion::ToolExpansion;
+use super::slots;
 use crate::attr::tool::Confirm;
-use crate::model::parameter::{Argument, DefaultValue};
+use crate::model::parameter::Argument;
 use crate::model::passing::{PassingForm, ungrouped_type};
 use crate::model::toolset::Parameter;
-use crate::tokens::{generated, located};
+use crate::tokens::{generated, located, respanned, site};
 
 /// Names the wrapper: `__tool_create_event`.
 pub(crate) fn ident(expansion: &ToolExpansion) -> Ident {
-    format_ident!("__tool_{}", expansion.tool.function.plain_name(), span = Span::mixed_site())
+    format_ident!("__tool_{}", expansion.tool.function.plain_name(), span = site())
 }
 
 /// Names the function that decides about approval: `__tool_confirm_create_event`.
 pub(crate) fn confirm_ident(expansion: &ToolExpansion) -> Ident {
-    format_ident!("__tool_confirm_{}", expansion.tool.function.plain_name(), span = Span::mixed_site())
+    format_ident!("__tool_confirm_{}", expansion.tool.function.plain_name(), span = site())
 }
 
 /// Expands to:
 ///
 /// ```text
 /// fn __tool_create_event<'a>(this: &'a GoogleCalendar, call: __tool::Invocation<'a>) -> __tool::HandlerResult<'a> {
-///     let args = call.decode::<CreateEventArgs<'a>>()?;
-///     Ok(__tool::pending(async move { __tool::respond!(call, GoogleCalendar::create_event(this, args.title).await) }))
+///     let mut f0 = None::<String>;
+///     call.decode(&mut [&mut f0])?;
+///     Ok(__tool::start(call, GoogleCalendar::create_event(this, __tool::filled(f0)), |value, call| ..))
 /// }
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
-    let span = Span::mixed_site();
+    let span = site();
     let (name, cfgs, call) = (ident(expansion), expansion.cfgs(), generated("__call"));
     let (self_ty, generics, clause) =
         (&expansion.scope.self_ty, expansion.scope.declared(), expansion.scope.where_clause());
+    let self_ty = respanned(self_ty, span);
     let this =
         if expansion.tool.has_receiver() { generated("__this").to_token_stream() } else { quote_spanned!(span=> _) };
-    let applied = expansion.args.applied(&quote!('__a));
-    let binding = expansion.tool.arguments().next().map(|_| {
-        let args = generated("__args");
-        quote_spanned!(span=> let #args =)
-    });
-    let (contexts, frozen, answer, confirm) =
-        (contexts(expansion), frozen(expansion), answer(expansion), confirm(expansion));
+    let (decoded, contexts, defaults, answer, confirm) = (
+        slots::decode(expansion),
+        contexts(expansion),
+        slots::instance_defaults(expansion),
+        answer(expansion),
+        confirm(expansion),
+    );
+    let body = expansion.braced(quote!(#decoded #contexts #defaults #answer));
     quote_spanned! {span=>
         #cfgs
-        fn #name<'__a, #generics>(#this: &'__a #self_ty, #call: __tool::Invocation<'__a>) -> __tool::HandlerResult<'__a> #clause {
-            #binding #call.decode::<#applied>()?;
-            #contexts
-            #frozen
-            #answer
-        }
+        fn #name<'__a, #generics>(#this: &'__a #self_ty, #call: __tool::Invocation<'__a>) -> __tool::HandlerResult<'__a> #clause
+            #body
         #confirm
     }
 }
 
 fn context_ident(position: usize) -> Ident {
-    format_ident!("__ctx{position}", span = Span::mixed_site())
+    format_ident!("__ctx{position}", span = site())
 }
 
 /// Expands to: `let ctx0 = __tool::context::<&RunContext>(call)?;`
@@ -69,27 +68,6 @@ fn contexts(expansion: &ToolExpansion) -> TokenStream {
             Some(quote_spanned!(place=> let #name = __tool::context::<#ty>(#call)?;))
         }
         Parameter::Argument(_) => None,
-    });
-    quote!(#(#each)*)
-}
-
-fn frozen_ident(index: usize) -> Ident {
-    format_ident!("__default{index}", span = Span::mixed_site())
-}
-
-/// Expands to: `let default2 = call.or_instance_default(args.duration_minutes, 2)?;`
-///
-/// The default was evaluated and published when the tool was bound.
-fn frozen(expansion: &ToolExpansion) -> TokenStream {
-    let (args, call) = (generated("__args"), generated("__call"));
-    let each = expansion
-        .tool
-        .arguments()
-        .enumerate()
-        .filter(|(_, argument)| matches!(argument.default, DefaultValue::Instance(_)));
-    let each = each.map(|(index, argument)| {
-        let (made, name) = (frozen_ident(index), field(argument));
-        quote_spanned!(Span::mixed_site()=> let #made = #call.or_instance_default(#args.#name, #index)?;)
     });
     quote!(#(#each)*)
 }
@@ -114,7 +92,7 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
     let path = if expansion.scope.is_free() {
         name.to_token_stream()
     } else {
-        let ty = expansion.scope.self_path();
+        let ty = expansion.scope.self_path(name.span());
         quote!(#ty::#name)
     };
     let returned = match &function.output {
@@ -139,32 +117,24 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
         let answered = converted(called);
         return quote_spanned!(returned=> __Ok(#answered));
     }
-    let future = generated("__future");
-    // If the method borrows nothing, its future is made outside of the block. Otherwise the block would store the
-    // arguments a second time.
+    // If the method borrows what was decoded, the future owns that.
     let borrows = expansion.tool.arguments().any(|argument| argument.passing.form.borrows_args());
-    let (made, awaited) = if borrows {
-        (TokenStream::new(), called)
+    let value = generated("__value");
+    let future = if is_never {
+        quote_spanned!(located(name)=> async move { __tool::returns!(::core::convert::Infallible); #called.await })
+    } else if borrows {
+        quote_spanned!(located(name)=> async move { #called.await })
     } else {
-        (quote_spanned!(located(name)=> let #future = #called;), future.to_token_stream())
+        called
     };
-    let answered = if is_never {
-        quote_spanned!(returned=> #awaited.await)
-    } else {
-        converted(quote_spanned!(returned=> #awaited.await))
-    };
-    quote_spanned!(located(name)=> #made __Ok(__tool::pending(async move { #answered })))
+    let answered =
+        if is_never { quote_spanned!(returned=> match #value {}) } else { converted(value.to_token_stream()) };
+    quote_spanned!(located(name)=> __Ok(__tool::start(#call, #future, |#value, #call| #answered)))
 }
 
 /// Writes the argument in the form that the method takes.
 fn pass(index: usize, argument: &Argument) -> TokenStream {
-    let span = Span::mixed_site();
-    let (args, name) = (generated("__args"), field(argument));
-    let place = if matches!(argument.default, DefaultValue::Instance(_)) {
-        frozen_ident(index).to_token_stream()
-    } else {
-        quote_spanned!(span=> #args.#name)
-    };
+    let (span, place) = (site(), slots::passed(index, argument));
     match (argument.passing.form, argument.passing.optional) {
         (PassingForm::Owned(_), _) => place,
         (PassingForm::Str | PassingForm::Slice(_), false) => quote_spanned!(span=> &*#place),
@@ -183,7 +153,7 @@ fn pass(index: usize, argument: &Argument) -> TokenStream {
 
 /// Expands to: `args.tags.iter().map(|text| &**text).collect::<Vec<&str>>()`
 fn texts(place: &TokenStream) -> TokenStream {
-    quote_spanned!(Span::mixed_site()=> #place.iter().map(|__text| &**__text).collect::<__Vec<&str>>())
+    quote_spanned!(site()=> #place.iter().map(|__text| &**__text).collect::<__Vec<&str>>())
 }
 
 /// Expands to:
@@ -200,7 +170,7 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     let (generics, clause, decide) =
         (expansion.scope.declared(), expansion.scope.where_clause(), expansion.scope.without_self(expr));
     let generics = expansion.scope.is_generic().then(|| quote!(<#generics>));
-    Some(quote_spanned! {Span::mixed_site()=>
+    Some(quote_spanned! {site()=>
         #cfgs
         fn #name #generics(__text: &str) -> bool #clause {
             let __decide: fn(&#applied) -> bool = #decide;

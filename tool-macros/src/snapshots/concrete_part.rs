@@ -17,29 +17,13 @@ const _: () = {
         struct tool;
         use tool as _;
     };
-    struct DeleteArgs {
-        id: u64,
-    }
-    impl<'__de> __tool::ArgumentStruct<'__de> for DeleteArgs {
-        const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            let mut __f0 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    _ => __f0 = __Some(__f.value()?),
-                }
-            }
-            __Ok(Self { id: __f.required(__f0, 0)? })
-        }
-    }
     fn __tool_delete<'__a>(
         __this: &'__a Calendar,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<DeleteArgs>()?;
-        __Ok(__tool::respond!(__call, Calendar::delete(__this, __args.id)))
+        let mut __f0 = __None::<u64>;
+        __call.decode(&mut [&mut __f0])?;
+        __Ok(__tool::respond!(__call, Calendar::delete(__this, __tool::filled(__f0))))
     }
     static __TOOL_PART: __tool::PartSpec<Calendar> = __tool::PartSpec::new(
             &[
@@ -47,7 +31,7 @@ const _: () = {
                         "delete",
                         "Delete an event.",
                         __tool_delete,
-                        <DeleteArgs as __tool::ArgumentStruct>::PARAMETERS,
+                        &[__Row::new::<u64>("id", "")],
                     )
                     .at(::core::file!(), 0, __tool::path!("::Calendar::delete"))
                     .confirm(__tool::Confirm::Always)

@@ -28,57 +28,23 @@ const _: () = {
         use tool as _;
     };
     #[cfg(unix)]
-    struct NowArgs {
-        digits: u8,
-    }
-    #[cfg(unix)]
-    impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
-        const PARAMETERS: &'static [__Row] = &[
-            __Row::new::<u8>("digits", "")
-                .constraints(&[__Limit::integers(__Some(0), __Some(9), false)]),
-        ];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            let mut __f0 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    _ => __f0 = __Some(__f.value()?),
-                }
-            }
-            let __args = Self {
-                digits: __f.required(__f0, 0)?,
-            };
-            __f.check(0, __tool::in_range(&__args.digits, &Self::PARAMETERS[0]))?;
-            __Ok(__args)
-        }
-    }
-    #[cfg(unix)]
     fn __tool_now<'__a>(
         __this: &'__a Clock,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<NowArgs>()?;
-        __Ok(__tool::respond!(__call, Clock::now(__this, __args.digits)))
-    }
-    #[cfg(windows)]
-    struct NowArgs {}
-    #[cfg(windows)]
-    impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
-        const PARAMETERS: &'static [__Row] = &[];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            __f.next(Self::PARAMETERS)?;
-            __Ok(Self {})
-        }
+        let mut __f0 = __None::<u8>;
+        let __decoded = __call.read(&mut [&mut __f0])?;
+        let __f0 = __tool::filled(__f0);
+        __call.check(0, __tool::in_range(&__f0, __call.parameter(0)))?;
+        __call.accept(__decoded)?;
+        __Ok(__tool::respond!(__call, Clock::now(__this, __f0)))
     }
     #[cfg(windows)]
     fn __tool_now<'__a>(
         __this: &'__a Clock,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        __call.decode::<NowArgs>()?;
+        __call.decode(&mut [])?;
         __Ok(__tool::respond!(__call, Clock::now(__this)))
     }
     impl __tool::MainToolsetBlock for Clock {
@@ -91,7 +57,12 @@ const _: () = {
                             "now",
                             "Seconds since the epoch.",
                             __tool_now,
-                            <NowArgs as __tool::ArgumentStruct>::PARAMETERS,
+                            &[
+                                __Row::new::<u8>("digits", "")
+                                    .constraints(
+                                        &[__Limit::integers(__Some(0), __Some(9), false)],
+                                    ),
+                            ],
                         )
                         .at(::core::file!(), 0, __tool::path!("::Clock::now"))
                         .output(__tool::output!(u64)),
@@ -100,7 +71,7 @@ const _: () = {
                             "now",
                             "Seconds since the epoch.",
                             __tool_now,
-                            <NowArgs as __tool::ArgumentStruct>::PARAMETERS,
+                            &[],
                         )
                         .at(::core::file!(), 0, __tool::path!("::Clock::now"))
                         .output(__tool::output!(u64)),

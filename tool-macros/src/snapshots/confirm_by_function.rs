@@ -26,9 +26,9 @@ const _: () = {
             __Row::new::<u64>("id", ""),
             __Row::new::<CloseAccountArgs>("other", ""),
         ];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
+        fn decode<__M: __tool::serde::de::MapAccess<'__de>>(
+            __f: &mut __tool::Fields<__M>,
+        ) -> __Result<Self, __M::Error> {
             let mut __f0 = __None;
             let mut __f1 = __None;
             while let __Some(__index) = __f.next(Self::PARAMETERS)? {
@@ -47,10 +47,13 @@ const _: () = {
         __this: &'__a Bank,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<__ToolCloseAccountArgs>()?;
+        let mut __f0 = __None::<u64>;
+        let mut __f1 = __None::<CloseAccountArgs>;
+        __call.decode(&mut [&mut __f0, &mut __f1])?;
         __Ok(
             __tool::respond!(
-                __call, Bank::close_account(__this, __args.id, __args.other)
+                __call, Bank::close_account(__this, __tool::filled(__f0),
+                __tool::filled(__f1))
             ),
         )
     }

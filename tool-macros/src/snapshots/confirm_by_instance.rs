@@ -17,29 +17,13 @@ const _: () = {
         struct tool;
         use tool as _;
     };
-    struct CloseAccountArgs {
-        id: u64,
-    }
-    impl<'__de> __tool::ArgumentStruct<'__de> for CloseAccountArgs {
-        const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            let mut __f0 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    _ => __f0 = __Some(__f.value()?),
-                }
-            }
-            __Ok(Self { id: __f.required(__f0, 0)? })
-        }
-    }
     fn __tool_close_account<'__a>(
         __this: &'__a Bank,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<CloseAccountArgs>()?;
-        __Ok(__tool::respond!(__call, Bank::close_account(__this, __args.id)))
+        let mut __f0 = __None::<u64>;
+        __call.decode(&mut [&mut __f0])?;
+        __Ok(__tool::respond!(__call, Bank::close_account(__this, __tool::filled(__f0))))
     }
     impl __tool::MainToolsetBlock for Bank {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -50,7 +34,7 @@ const _: () = {
                             "close_account",
                             "Close an account.",
                             __tool_close_account,
-                            <CloseAccountArgs as __tool::ArgumentStruct>::PARAMETERS,
+                            &[__Row::new::<u64>("id", "")],
                         )
                         .at(::core::file!(), 0, __tool::path!("::Bank::close_account"))
                         .confirm(__tool::Confirm::Always)

@@ -6,10 +6,11 @@ async fn look_up(
     cancel: Cancellation,
 ) -> Page {
     ::tool_core::__private::tool_span!("look_up", "::look_up", Page)
-        .run_async(async move {
-            ::tool_core::__private::returns!(Page);
-            todo!()
-        })
+        .run_async(
+            ::core::pin::pin!(
+                async move { ::tool_core::__private::returns!(Page); todo!() }
+            ),
+        )
         .await
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
@@ -20,41 +21,28 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
-    struct LookUpArgs {
-        query: String,
-    }
-    impl<'__de> __tool::ArgumentStruct<'__de> for LookUpArgs {
-        const PARAMETERS: &'static [__Row] = &[__Row::new::<String>("query", "")];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            let mut __f0 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    _ => __f0 = __Some(__f.value()?),
-                }
-            }
-            __Ok(Self {
-                query: __f.required(__f0, 0)?,
-            })
-        }
-    }
     fn __tool_look_up<'__a>(
         _: &'__a (),
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<LookUpArgs>()?;
+        let mut __f0 = __None::<String>;
+        __call.decode(&mut [&mut __f0])?;
         let __ctx0 = __tool::context::<RunContext>(__call)?;
         let __ctx1 = __tool::context::<&User>(__call)?;
         let __ctx3 = __tool::context::<Cancellation>(__call)?;
-        let __future = look_up(__ctx0, __ctx1, __args.query, __ctx3);
-        __Ok(__tool::pending(async move { __tool::respond!(__call, __future. await) }))
+        __Ok(
+            __tool::start(
+                __call,
+                look_up(__ctx0, __ctx1, __tool::filled(__f0), __ctx3),
+                |__value, __call| __tool::respond!(__call, __value),
+            ),
+        )
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "look_up",
             "Look something up.",
             __tool_look_up,
-            <LookUpArgs as __tool::ArgumentStruct>::PARAMETERS,
+            &[__Row::new::<String>("query", "")],
         )
         .at(::core::file!(), 0, __tool::path!("::look_up"))
         .uses_context()

@@ -16,12 +16,6 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
-    struct ListArgs {
-        folder: String,
-        paging: Paging,
-        order: String,
-        since: Option<Timestamp>,
-    }
     #[derive(__tool::serde::Deserialize, __tool::schemars::JsonSchema)]
     #[serde(crate = "::tool_core::__private::serde")]
     #[schemars(crate = "::tool_core::__private::schemars")]
@@ -30,44 +24,19 @@ const _: () = {
         #[serde(deserialize_with = "lenient", default)]
         since: Option<Timestamp>,
     }
-    impl<'__de> __tool::ArgumentStruct<'__de> for ListArgs {
-        const PARAMETERS: &'static [__Row] = &[
-            __Row::new::<String>("folder", ""),
-            __Row::flattened::<Paging>("paging"),
-            __Row::new::<String>("order_by", "The column").aliases(&["sort"]),
-            __Row::flattened::<__ToolListParam3>("since"),
-        ];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            let mut __f0 = __None;
-            let mut __f2 = __None;
-            let mut __rest = __tool::Rest::new();
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    0 => __f0 = __Some(__f.value()?),
-                    1 => __f.keep(&mut __rest)?,
-                    _ => __f2 = __Some(__f.value()?),
-                }
-            }
-            let __args = Self {
-                folder: __f.required(__f0, 0)?,
-                paging: __f.flattened::<Paging>(&mut __rest)?,
-                order: __f.required(__f2, 2)?,
-                since: __f.flattened::<__ToolListParam3>(&mut __rest)?.since,
-            };
-            __f.finish(__rest)?;
-            __Ok(__args)
-        }
-    }
     fn __tool_list<'__a>(
         _: &'__a (),
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<ListArgs>()?;
+        let mut __f0 = __None::<String>;
+        let mut __f1 = __tool::Flattened::<Paging>(__None);
+        let mut __f2 = __None::<String>;
+        let mut __f3 = __tool::Flattened::<__ToolListParam3>(__None);
+        __call.decode(&mut [&mut __f0, &mut __f1, &mut __f2, &mut __f3])?;
         __Ok(
             __tool::respond!(
-                __call, list(__args.folder, __args.paging, __args.order, __args.since)
+                __call, list(__tool::filled(__f0), __tool::filled(__f1.0),
+                __tool::filled(__f2), __tool::filled(__f3.0).since)
             ),
         )
     }
@@ -75,7 +44,12 @@ const _: () = {
             "list",
             "List the files.",
             __tool_list,
-            <ListArgs as __tool::ArgumentStruct>::PARAMETERS,
+            &[
+                __Row::new::<String>("folder", ""),
+                __Row::flattened::<Paging>("paging"),
+                __Row::new::<String>("order_by", "The column").aliases(&["sort"]),
+                __Row::flattened::<__ToolListParam3>("since"),
+            ],
         )
         .at(::core::file!(), 0, __tool::path!("::list"))
         .output(__tool::output!(Vec < File >));

@@ -20,16 +20,6 @@ const _: () = {
         struct tool;
         use tool as _;
     };
-    struct ClearArgs {}
-    impl<'__de> __tool::ArgumentStruct<'__de> for ClearArgs {
-        const PARAMETERS: &'static [__Row] = &[];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            __f.next(Self::PARAMETERS)?;
-            __Ok(Self {})
-        }
-    }
     fn __tool_clear<'__a, T: Record, const N: usize>(
         __this: &'__a Store<T, N>,
         __call: __tool::Invocation<'__a>,
@@ -37,7 +27,7 @@ const _: () = {
     where
         T::Key: Send,
     {
-        __call.decode::<ClearArgs>()?;
+        __call.decode(&mut [])?;
         __Ok(__tool::respond!(__call, < Store < T, N > > ::clear(__this)))
     }
     impl<T: Record, const N: usize> Store<T, N>
@@ -46,19 +36,13 @@ const _: () = {
     {
         #[doc(hidden)]
         pub const fn __tool_part_admin() -> &'static [__tool::ToolSpec<Self>] {
-            const {
-                &[
-                    __tool::ToolSpec::new(
-                            "clear",
-                            "Drop every record.",
-                            __tool_clear,
-                            <ClearArgs as __tool::ArgumentStruct>::PARAMETERS,
-                        )
-                        .at(::core::file!(), 0, __tool::path!("::Store<T, N>::clear"))
-                        .destructive()
-                        .output(__tool::output!(Store < T, N >)),
-                ]
-            }
+            Self::__TOOL_PART_ADMIN
         }
+        const __TOOL_PART_ADMIN: &'static [__tool::ToolSpec<Self>] = &[
+            __tool::ToolSpec::new("clear", "Drop every record.", __tool_clear, &[])
+                .at(::core::file!(), 0, __tool::path!("::Store<T, N>::clear"))
+                .destructive()
+                .output(__tool::output!(Store < T, N >)),
+        ];
     }
 };

@@ -4,10 +4,12 @@ impl Bank {
         ::tool_core::__private::tool_span!(
             "transfer", "::Bank::transfer", Result < Receipt, BankError >
         )
-            .run_async(async move {
-                ::tool_core::__private::returns!(Result < Receipt, BankError >);
-                todo!()
-            })
+            .run_async(
+                ::core::pin::pin!(
+                    async move { ::tool_core::__private::returns!(Result < Receipt,
+                    BankError >); todo!() }
+                ),
+            )
             .await
     }
 }
@@ -35,9 +37,9 @@ const _: () = {
             __Row::new::<__String>("to", "To whom"),
             __Row::new::<u64>("amount", ""),
         ];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
+        fn decode<__M: __tool::serde::de::MapAccess<'__de>>(
+            __f: &mut __tool::Fields<__M>,
+        ) -> __Result<Self, __M::Error> {
             let mut __f0 = __None;
             let mut __f1 = __None;
             while let __Some(__index) = __f.next(Self::PARAMETERS)? {
@@ -63,13 +65,18 @@ const _: () = {
         __this: &'__a Bank,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<TransferArgs<'__a>>()?;
+        let mut __f0 = __None::<__tool::Text<'__a>>;
+        let mut __f1 = __None::<u64>;
+        __call.decode(&mut [&mut __f0, &mut __f1])?;
+        let __f0 = __tool::filled(__f0);
         __Ok(
-            __tool::pending(async move {
-                __tool::respond!(
-                    __call, Bank::transfer(__this, & * __args.to, __args.amount). await
-                )
-            }),
+            __tool::start(
+                __call,
+                async move {
+                    Bank::transfer(__this, &*__f0, __tool::filled(__f1)).await
+                },
+                |__value, __call| __tool::respond!(__call, __value),
+            ),
         )
     }
     fn __tool_confirm_transfer(__text: &str) -> bool {

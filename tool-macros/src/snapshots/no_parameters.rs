@@ -10,28 +10,18 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
-    struct PingArgs {}
-    impl<'__de> __tool::ArgumentStruct<'__de> for PingArgs {
-        const PARAMETERS: &'static [__Row] = &[];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            __f.next(Self::PARAMETERS)?;
-            __Ok(Self {})
-        }
-    }
     fn __tool_ping<'__a>(
         _: &'__a (),
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        __call.decode::<PingArgs>()?;
+        __call.decode(&mut [])?;
         __Ok(__tool::respond!(__call, ping()))
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "ping",
             "Says that the service is there.",
             __tool_ping,
-            <PingArgs as __tool::ArgumentStruct>::PARAMETERS,
+            &[],
         )
         .at(::core::file!(), 0, __tool::path!("::ping"))
         .idempotent();

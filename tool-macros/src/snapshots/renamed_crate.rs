@@ -15,31 +15,14 @@ const _: () = {
         struct tool;
         use tool as _;
     };
-    struct EchoArgs<'__de> {
-        text: __tool::Text<'__de>,
-    }
-    impl<'__de> __tool::ArgumentStruct<'__de> for EchoArgs<'__de> {
-        const PARAMETERS: &'static [__Row] = &[__Row::new::<__String>("text", "")];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            let mut __f0 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    _ => __f0 = __Some(__f.value()?),
-                }
-            }
-            __Ok(Self {
-                text: __f.required(__f0, 0)?,
-            })
-        }
-    }
     fn __tool_echo<'__a>(
         __this: &'__a Echo,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<EchoArgs<'__a>>()?;
-        __Ok(__tool::respond!(__call, Echo::echo(__this, & * __args.text)))
+        let mut __f0 = __None::<__tool::Text<'__a>>;
+        __call.decode(&mut [&mut __f0])?;
+        let __f0 = __tool::filled(__f0);
+        __Ok(__tool::respond!(__call, Echo::echo(__this, & * __f0)))
     }
     impl __tool::MainToolsetBlock for Echo {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -50,7 +33,7 @@ const _: () = {
                             "echo",
                             "Say it again.",
                             __tool_echo,
-                            <EchoArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
+                            &[__Row::new::<__String>("text", "")],
                         )
                         .at(::core::file!(), 0, __tool::path!("::Echo::echo"))
                         .output(__tool::output!(String)),

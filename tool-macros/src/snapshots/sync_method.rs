@@ -30,33 +30,13 @@ const _: () = {
         struct tool;
         use tool as _;
     };
-    struct NowArgs {
-        zone: String,
-    }
-    impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
-        const PARAMETERS: &'static [__Row] = &[
-            __Row::new::<String>("zone", "An IANA zone, such as Europe/Berlin"),
-        ];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            let mut __f0 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    _ => __f0 = __Some(__f.value()?),
-                }
-            }
-            __Ok(Self {
-                zone: __f.required(__f0, 0)?,
-            })
-        }
-    }
     fn __tool_now<'__a>(
         __this: &'__a Clock,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<NowArgs>()?;
-        __Ok(__tool::respond!(__call, Clock::now(__this, __args.zone)))
+        let mut __f0 = __None::<String>;
+        __call.decode(&mut [&mut __f0])?;
+        __Ok(__tool::respond!(__call, Clock::now(__this, __tool::filled(__f0))))
     }
     impl __tool::MainToolsetBlock for Clock {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -67,7 +47,11 @@ const _: () = {
                             "now",
                             "What time it is.",
                             __tool_now,
-                            <NowArgs as __tool::ArgumentStruct>::PARAMETERS,
+                            &[
+                                __Row::new::<
+                                    String,
+                                >("zone", "An IANA zone, such as Europe/Berlin"),
+                            ],
                         )
                         .at(::core::file!(), 0, __tool::path!("::Clock::now"))
                         .returns("The time, RFC 3339")

@@ -2,15 +2,14 @@ impl Library {
     /// Find a book.
     async fn find(&self, title: String) -> Book {
         ::tool_core::__private::tool_span!("find", "::Library::find", Book)
-            .run_async(async move {
-                ::tool_core::__private::returns!(Book);
-                ::tool_core::__private::agent_span!("librarian", Book)
-                    .run_async(async move {
-                        ::tool_core::__private::returns!(Book);
-                        self.shelf.get(title).await
-                    })
-                    .await
-            })
+            .run_async(
+                ::core::pin::pin!(
+                    async move { ::tool_core::__private::returns!(Book);
+                    ::tool_core::__private::agent_span!("librarian", Book)
+                    .run_async(async move { ::tool_core::__private::returns!(Book); self
+                    .shelf.get(title). await }). await }
+                ),
+            )
             .await
     }
     #[agent("page")]
@@ -30,32 +29,19 @@ const _: () = {
         struct tool;
         use tool as _;
     };
-    struct FindArgs {
-        title: String,
-    }
-    impl<'__de> __tool::ArgumentStruct<'__de> for FindArgs {
-        const PARAMETERS: &'static [__Row] = &[__Row::new::<String>("title", "")];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            let mut __f0 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    _ => __f0 = __Some(__f.value()?),
-                }
-            }
-            __Ok(Self {
-                title: __f.required(__f0, 0)?,
-            })
-        }
-    }
     fn __tool_find<'__a>(
         __this: &'__a Library,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<FindArgs>()?;
-        let __future = Library::find(__this, __args.title);
-        __Ok(__tool::pending(async move { __tool::respond!(__call, __future. await) }))
+        let mut __f0 = __None::<String>;
+        __call.decode(&mut [&mut __f0])?;
+        __Ok(
+            __tool::start(
+                __call,
+                Library::find(__this, __tool::filled(__f0)),
+                |__value, __call| __tool::respond!(__call, __value),
+            ),
+        )
     }
     impl __tool::MainToolsetBlock for Library {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -66,7 +52,7 @@ const _: () = {
                             "find",
                             "Find a book.",
                             __tool_find,
-                            <FindArgs as __tool::ArgumentStruct>::PARAMETERS,
+                            &[__Row::new::<String>("title", "")],
                         )
                         .at(::core::file!(), 0, __tool::path!("::Library::find"))
                         .output(__tool::output!(Book)),

@@ -7,7 +7,7 @@ impl Mail {
     /// Read a mail.
     pub async fn read_one(&self, id: u64) -> impl Serialize {
         ::tool_core::__private::tool_span!("read", "::Mail::read_one")
-            .run_async(async move { id })
+            .run_async(::core::pin::pin!(async move { id }))
             .await
     }
 }
@@ -23,30 +23,19 @@ const _: () = {
         struct tool;
         use tool as _;
     };
-    struct ReadOneArgs {
-        id: u64,
-    }
-    impl<'__de> __tool::ArgumentStruct<'__de> for ReadOneArgs {
-        const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
-        fn decode<__F: __tool::Fields<'__de>>(
-            __f: &mut __F,
-        ) -> __Result<Self, __F::Error> {
-            let mut __f0 = __None;
-            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
-                match __index {
-                    _ => __f0 = __Some(__f.value()?),
-                }
-            }
-            __Ok(Self { id: __f.required(__f0, 0)? })
-        }
-    }
     fn __tool_read_one<'__a>(
         __this: &'__a Mail,
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
-        let __args = __call.decode::<ReadOneArgs>()?;
-        let __future = Mail::read_one(__this, __args.id);
-        __Ok(__tool::pending(async move { __tool::respond!(__call, __future. await) }))
+        let mut __f0 = __None::<u64>;
+        __call.decode(&mut [&mut __f0])?;
+        __Ok(
+            __tool::start(
+                __call,
+                Mail::read_one(__this, __tool::filled(__f0)),
+                |__value, __call| __tool::respond!(__call, __value),
+            ),
+        )
     }
     impl __tool::MainToolsetBlock for Mail {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
@@ -57,7 +46,7 @@ const _: () = {
                             "read",
                             "Read a mail.",
                             __tool_read_one,
-                            <ReadOneArgs as __tool::ArgumentStruct>::PARAMETERS,
+                            &[__Row::new::<u64>("id", "")],
                         )
                         .at(::core::file!(), 0, __tool::path!("::Mail::read_one"))
                         .title("Read")
