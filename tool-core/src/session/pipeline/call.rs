@@ -17,17 +17,22 @@ use crate::session::store::Charge;
 use crate::session::updates::call_with_updates;
 use crate::time::CallInstant;
 use crate::tool::dispatch::{repair, report_nulls};
-use crate::tool::invocation::{Execution, Invocation, Rejection};
+use crate::tool::invocation::{Execution, Invocation, InvocationFrame, Rejection};
 use crate::tool::{FunctionTool, panic_guard};
 use crate::trace::span::{self, OpenSpan};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::future::ready;
 use std::panic::AssertUnwindSafe;
+use std::slice;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::SemaphorePermit;
 use tokio::time::timeout_at;
+
+/// The permit of a call that runs; `None` for calls that need none.
+type CallPermit<'a> = Option<SemaphorePermit<'a>>;
 
 /// Makes a call through the host's layers.
 #[inline]
@@ -137,19 +142,42 @@ fn metered(session: &Arc<SessionInner>, tool: &FunctionTool, caps: &SpendingCaps
 }
 
 impl<'a> CallCx<'a> {
+    /// Makes the call. What few calls need is boxed, so that it does not enlarge the future of every call, and the response
+    /// exists after the last wait of most calls, so that it is not kept in a future.
     async fn run(&self) -> ToolResponse {
-        let mut response;
-        match self.acquire_permit().await {
-            Ok(_permit) => {
-                let gate = AdmissionGate::new(self);
-                response = self.decode_and_run(&gate).await;
-                record::record(self, &gate, &mut response).await;
-            }
-            Err(error) => {
-                response = self.answer().fail(error);
-                Box::pin(record::finish(self, None, &mut response)).await;
-            }
+        let _permit = match self.permit_now() {
+            Ok(Some(permit)) => permit,
+            Ok(None) => match Box::pin(self.wait_for_permit()).await {
+                Ok(permit) => permit,
+                Err(error) => return Box::pin(self.answer_unrun(error)).await,
+            },
+            Err(error) => return Box::pin(self.answer_unrun(error)).await,
+        };
+        let gate = AdmissionGate::new(self);
+        let settings = self.settings();
+        if let Err(problem) = check_length(self.request.arguments(), settings.argument_bytes) {
+            return Box::pin(record::recorded(self, &gate, self.refuse(&gate, slice::from_ref(&problem)))).await;
         }
+        let frame = self.answer().frame(self.request.arguments(), settings, false, Some(&gate));
+        let outcome = match panic_guard::start(self.tool, Invocation(&frame)) {
+            Ok(Execution::Done(outcome)) => outcome,
+            Ok(Execution::Pending(future)) => execute::drive(self, &gate, future).await,
+            Err(rejection) => {
+                return Box::pin(record::recorded(self, &gate, self.run_rejected(&gate, &frame, rejection))).await;
+            }
+        };
+        let mut response = execute::done(self, &gate, outcome);
+        report_nulls(&mut response, self.tool, &frame);
+        if record::record_now(self, &gate, &mut response) {
+            return response;
+        }
+        Box::pin(record::recorded(self, &gate, ready(response))).await
+    }
+
+    /// Answers a call that was not let in.
+    async fn answer_unrun(&self, error: ToolError) -> ToolResponse {
+        let mut response = self.answer().fail(error);
+        record::finish(self, None, &mut response).await;
         response
     }
 
@@ -187,53 +215,47 @@ impl<'a> CallCx<'a> {
         Err(ToolError::new(ErrorKind::BudgetExceeded, message, false))
     }
 
-    /// Checks that the call may be made, and waits until it may run beside the others of its session. A `sequential` tool
-    /// waits until it is alone, and later calls wait for it, as the semaphore is fair.
+    /// Checks that the call may be made, and returns its permit if it may run now beside the others of its session. A
+    /// `sequential` tool needs all permits.
     #[inline]
-    async fn acquire_permit(&self) -> Result<Option<SemaphorePermit<'a>>, ToolError> {
+    fn permit_now(&self) -> Result<Option<CallPermit<'a>>, ToolError> {
         self.check_mode().and_then(|()| self.check_depth()).and_then(|()| self.check_callers())?;
         // A nested call uses its parent's permit, and a control tool must not wait for the calls that it cancels.
         if self.request.depth() > 0 || self.session.tools.is_control_tool(self.index) {
-            return Ok(None);
+            return Ok(Some(None));
         }
-        let permits = if self.definition().options.annotations.sequential { self.policy().permits() } else { 1 };
-        if let Ok(permit) = self.session.permits.try_acquire_many(permits) {
-            return Ok(Some(permit));
-        }
-        // Boxed, so that waiting does not enlarge the future of every call.
-        match timeout_at(self.deadline(), Box::pin(self.session.permits.acquire_many(permits))).await {
+        Ok(self.session.permits.try_acquire_many(self.permits()).ok().map(Some))
+    }
+
+    /// Waits until the call may run. Later calls wait for a `sequential` tool that waits, as the semaphore is fair.
+    async fn wait_for_permit(&self) -> Result<CallPermit<'a>, ToolError> {
+        match timeout_at(self.deadline(), self.session.permits.acquire_many(self.permits())).await {
             Ok(permit) => self.check_wanted().map(|()| permit.ok()),
             Err(_) => Err(self.timed_out("waiting for other calls of the session").did_not_run()),
         }
     }
 
-    /// Decodes the arguments, admits the call, and runs it. If nothing has to be waited for, all of it happens in one start
-    /// of the tool.
-    async fn decode_and_run(&self, gate: &AdmissionGate<'_>) -> ToolResponse {
-        let settings = self.settings();
-        if let Err(problem) = check_length(self.request.arguments(), settings.argument_bytes) {
-            return Box::pin(self.refuse(gate, &[problem])).await;
-        }
-        let frame = self.answer().frame(self.request.arguments(), settings, false, Some(gate));
-        match panic_guard::start(self.tool, Invocation(&frame)) {
-            Ok(invocation) => {
-                // A method that has returned does not need to pass through another future.
-                let mut response = match invocation {
-                    Execution::Done(outcome) => execute::done(self, gate, outcome),
-                    pending @ Execution::Pending(_) => execute::drive(self, gate, pending).await,
-                };
-                report_nulls(&mut response, self.tool, &frame);
-                response
-            }
-            Err(Rejection::Context(error)) => Box::pin(self.without_context(gate, error)).await,
-            // Boxed, so that the paths that few calls take do not enlarge the future of every call.
-            Err(Rejection::NotAdmitted) => {
+    #[inline]
+    fn permits(&self) -> u32 {
+        if self.definition().options.annotations.sequential { self.policy().permits() } else { 1 }
+    }
+
+    /// Answers a call whose method did not run at the first start.
+    async fn run_rejected(
+        &self,
+        gate: &AdmissionGate<'_>,
+        frame: &InvocationFrame<'_>,
+        rejection: Rejection,
+    ) -> ToolResponse {
+        match rejection {
+            Rejection::Context(error) => self.without_context(gate, error).await,
+            Rejection::NotAdmitted => {
                 let deferred = Box::pin(execute::run_deferred(gate, self.request.arguments(), false));
                 let mut response = self.catch_panics(deferred).await;
-                report_nulls(&mut response, self.tool, &frame);
+                report_nulls(&mut response, self.tool, frame);
                 response
             }
-            Err(rejection @ (Rejection::Arguments(_) | Rejection::Refused(_))) => {
+            rejection @ (Rejection::Arguments(_) | Rejection::Refused(_)) => {
                 self.catch_panics(Box::pin(self.repair_and_run(gate, rejection.refused()))).await
             }
         }
@@ -250,7 +272,7 @@ impl<'a> CallCx<'a> {
         gate.confirm_duplicate(confirm_duplicate);
         let frame = self.answer().frame(&text, settings, true, Some(gate));
         let mut response = match panic_guard::start(self.tool, Invocation(&frame)) {
-            Ok(invocation) => execute::drive(self, gate, invocation).await,
+            Ok(invocation) => execute::run_started(self, gate, invocation).await,
             Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text, true).await,
             Err(Rejection::Arguments(error)) => {
                 self.refuse(gate, &[Problem::refused(error.path(), error.message())]).await

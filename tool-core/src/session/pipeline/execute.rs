@@ -12,8 +12,8 @@ use crate::session::pipeline::record::{self, HOOK_GRACE};
 use crate::session::running::RunningGuard;
 use crate::session::store::Charge;
 use crate::tool::dispatch::ResponseBuilder;
-use crate::tool::invocation::{Execution, Invocation, ToolResult};
-use crate::tool::panic_guard;
+use crate::tool::invocation::{Execution, Invocation, PendingExecution, ToolResult};
+use crate::tool::panic_guard::{self, Guarded};
 use crate::trace;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -34,18 +34,32 @@ pub(crate) fn done(call: &CallCx<'_>, gate: &AdmissionGate<'_>, outcome: ToolRes
     call.answer().finish(outcome)
 }
 
-/// Drives a call that has started to its response.
+/// Drives an async method to its result.
+#[inline]
 pub(crate) async fn drive<'f>(
     call: &'f CallCx<'_>,
     gate: &AdmissionGate<'_>,
-    invocation: Execution<'f>,
-) -> ToolResponse {
-    let mut future = pin!(panic_guard::drive(call.tool, invocation));
-    match poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
-        Poll::Ready(outcome) => done(call, gate, outcome),
+    future: PendingExecution<'f>,
+) -> ToolResult {
+    let mut future = panic_guard::guard(call.tool, future);
+    match poll_fn(|cx| Poll::Ready(Pin::new(&mut future).poll(cx))).await {
+        Poll::Ready(outcome) => outcome,
         // Boxed, as most tools do not wait, or wait for longer than a box takes.
-        Poll::Pending => call.answer().finish(Box::pin(wait(call, gate.take_running(), future)).await),
+        Poll::Pending => Box::pin(wait(call, gate.take_running(), future)).await,
     }
+}
+
+/// Drives a call that has started to its response.
+pub(crate) async fn run_started<'f>(
+    call: &'f CallCx<'_>,
+    gate: &AdmissionGate<'_>,
+    execution: Execution<'f>,
+) -> ToolResponse {
+    let outcome = match execution {
+        Execution::Done(outcome) => outcome,
+        Execution::Pending(future) => drive(call, gate, future).await,
+    };
+    done(call, gate, outcome)
 }
 
 /// Starts a call that the gate stopped, without the gate.
@@ -62,21 +76,17 @@ async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool, r
     match panic_guard::start(call.tool, Invocation(&frame)) {
         Ok(invocation) => {
             refund.keep_charge();
-            drive(call, gate, invocation).await
+            run_started(call, gate, invocation).await
         }
         Err(rejected) => call.answer().reject(rejected),
     }
 }
 
 /// Waits for a call that is not done at once. It is listed, so that it can be cancelled, and dropped at its deadline.
-async fn wait<'a>(
-    call: &CallCx<'a>,
-    running: Option<RunningGuard<'a>>,
-    future: Pin<&mut impl Future<Output = ToolResult>>,
-) -> ToolResult {
+async fn wait<'a>(call: &CallCx<'a>, running: Option<RunningGuard<'a>>, future: Guarded<'_>) -> ToolResult {
     let running = running.unwrap_or_else(|| call.list());
     // On an error the guard cancels the token, which ends what the tool has spawned.
-    let outcome = wait_for(call, &running, future).await?;
+    let outcome = wait_for(call, &running, pin!(future)).await?;
     running.finish();
     outcome
 }

@@ -23,30 +23,44 @@ use tokio::time::timeout;
 /// The time that a hook may take after the call's deadline, or after its response.
 pub(crate) const HOOK_GRACE: Duration = Duration::from_secs(1);
 
-/// Records a call that has reached the gate.
+/// Records a call that has reached the gate, if that needs no waiting. Otherwise nothing is recorded, and the result is
+/// false.
 #[inline]
-pub(crate) async fn record(call: &CallCx<'_>, gate: &AdmissionGate<'_>, response: &mut ToolResponse) {
+pub(crate) fn record_now(call: &CallCx<'_>, gate: &AdmissionGate<'_>, response: &mut ToolResponse) -> bool {
+    let session = call.session;
+    let Some(turn) = gate.turn() else { return false };
+    if call.meter.is_some() || !session.runtime.hooks.is_empty() || session.record.is_remote() {
+        return false;
+    }
+    if counts_as_empty(call, response) || (response.is_ok() && !response.intents().is_empty()) {
+        return false;
+    }
+    count(call, Some(turn), response);
+    true
+}
+
+/// Records a call that has reached the gate, once it is answered.
+pub(crate) async fn recorded(
+    call: &CallCx<'_>,
+    gate: &AdmissionGate<'_>,
+    answer: impl Future<Output = ToolResponse>,
+) -> ToolResponse {
+    let mut response = answer.await;
     if let Some(turn) = gate.turn() {
-        let empty = counts_as_empty(call, response);
+        let empty = counts_as_empty(call, &response);
         let payment = call.meter.as_ref().and_then(|meter| meter.take());
         if empty || payment.is_some() || (response.is_ok() && !response.intents().is_empty()) {
-            Box::pin(settle(call, turn, empty, payment, response)).await;
+            Box::pin(settle(call, turn, empty, payment, &mut response)).await;
         }
     } else if response.is_ok() && gate.is_ungoverned() {
         response.optional_meta().warnings.push("the session store was down, so no limits were applied".to_owned());
     }
-    finish(call, gate.turn(), response).await;
+    finish(call, gate.turn(), &mut response).await;
+    response
 }
 
 /// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged.
-#[inline]
 pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) {
-    if let Some(scope) = call.scope() {
-        scope.answered.store(true, Ordering::SeqCst);
-        if let Some(confirmations) = scope.confirmations.get() {
-            response.optional_meta().nested_confirmations = std::mem::take(&mut *confirmations.lock());
-        }
-    }
     if let Some(kept) = count(call, turn, response) {
         Box::pin(keep(call.session, &kept)).await;
     }
@@ -69,6 +83,12 @@ async fn keep(session: &SessionInner, call: &SessionCall) {
 #[inline(never)]
 fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> Option<Box<SessionCall>> {
     let session = call.session;
+    if let Some(scope) = call.scope() {
+        scope.answered.store(true, Ordering::SeqCst);
+        if let Some(confirmations) = scope.confirmations.get() {
+            response.optional_meta().nested_confirmations = std::mem::take(&mut *confirmations.lock());
+        }
+    }
     let slow = warn_if_slow(call, response);
     let turn = turn.unwrap_or_else(|| session.record.turn());
     let answered = AnsweredCall::new(call.tool.name(), turn, response, call.request.arguments());
