@@ -37,9 +37,9 @@ loom:
     "$(cargo rustc -p tool-core --lib --profile test --message-format json-render-diagnostics -- --cfg loom \
         | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')" session::tests::loom::
 
-# Measures calls beside a hand-written floor: instructions (needs valgrind), allocations, medians.
+# Measures what `just peers` does not: memory of sessions, answers of providers, declarations, hostile shapes (needs valgrind).
 bench:
-    cargo bench -p tests --bench instructions --bench allocations --bench medians --bench governed --bench sessions --bench throughput --bench protocol --bench declare --bench bounds --no-fail-fast
+    cargo bench -p tests --bench sessions --bench protocol --bench declare --bench bounds --no-fail-fast
 
 # Measures how agents load from the cache and from SQLite: medians.
 bench-agents:
@@ -48,10 +48,6 @@ bench-agents:
 # Runs the fault tests with a million sessions, names and calls.
 soak:
     CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos -- memory spans
-
-# Measures the compile time and the binary size of a tool beside derives by hand. Takes about ten minutes.
-bench-compile:
-    python3 tests/benches/compile_time.py
 
 # Checks schemas, declarations, messages and the MCP server with the providers' own types, other validators and the
 # protocol's suites. `just conformance --provider gemini` checks one provider.

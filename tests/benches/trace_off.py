@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What calls that nobody traces pay for spans being compiled in: instructions with the feature `trace` and without it.
+"""Compares the instructions of untraced calls with the feature `trace` and without it.
 
 Fails where a governed call pays more than 3 %.
 """
