@@ -4,6 +4,7 @@ use crate::call::context::{CallContext, RunContext, SessionContext, SessionHandl
 use crate::call::{Mode, ToolResponse};
 use crate::json::nested::unless_too_deep;
 use crate::registry::ToolContext;
+use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::handle::Session;
 use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner, SessionResources, journal_key};
 use crate::session::journal::{JournalError, RecoveredCall};
@@ -23,9 +24,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use std::any::TypeId;
 use std::sync::{Arc, OnceLock, Weak};
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
 
 /// A session that is about to be opened. Await it to open the session.
 ///
@@ -246,7 +245,6 @@ impl SessionBuilder {
         recovered: Vec<RecoveredCall>,
     ) -> Arc<SessionInner> {
         let policy = self.runtime.policy(self.context.mode);
-        let permits = policy.permits();
         let local = || Arc::new(CallLog::new(policy.call_history, policy.redaction.clone(), &self.runtime.spare));
         let update_sink = self.update_sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
         let brought = self.tools.as_ref().and_then(ToolContext::resource);
@@ -256,8 +254,7 @@ impl SessionBuilder {
             let handle: Weak<dyn SessionHandle> = Weak::clone(session) as _;
             let context = SessionContext { handle: Some(handle), ..self.context.clone() };
             SessionInner {
-                calls: TaskTracker::new(),
-                permits: Semaphore::new(permits as usize),
+                calls: CallsInProgress::new(policy.permits()),
                 log: record.log().unwrap_or_else(local),
                 record,
                 runtime: Arc::clone(&self.runtime),

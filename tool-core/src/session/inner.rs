@@ -6,6 +6,7 @@ use crate::registry::context::SharedResource;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::account::{Accounts, Payers};
 use crate::session::approvals::Signer;
+use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::hooks::{Hook, LayerStack};
 use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
 use crate::session::metrics::call_log::{CallLog, SpareBytes};
@@ -114,10 +115,8 @@ type SnapshotsByRuntime = Mutex<Vec<(Weak<RuntimeInner>, Arc<SessionTools>)>>;
 // Ordered so that the fields that every call reads are adjacent: of very many sessions, most are in no cache.
 #[repr(C, align(128))]
 pub(crate) struct SessionInner {
-    /// The calls in progress. Closed when the session ends.
-    pub(crate) calls: TaskTracker,
-    /// One permit for each call that may run; a `sequential` tool takes all of them.
-    pub(crate) permits: Semaphore,
+    /// Closed when the session ends.
+    pub(crate) calls: CallsInProgress,
     pub(crate) record: RecordHandle,
     pub(crate) runtime: Arc<RuntimeInner>,
     pub(crate) tools: Arc<SessionTools>,
@@ -319,6 +318,12 @@ pub(crate) fn journal_key<'a>(id: &'a str, principal: &str, agent: &str) -> Cow<
         return Cow::Borrowed(id);
     }
     Cow::Owned(Value::from([id, principal, agent].as_slice()).to_string())
+}
+
+impl AsRef<CallsInProgress> for SessionInner {
+    fn as_ref(&self) -> &CallsInProgress {
+        &self.calls
+    }
 }
 
 impl Drop for SessionInner {

@@ -5,6 +5,7 @@ pub(crate) mod account;
 pub(crate) mod agent_loop;
 pub(crate) mod approvals;
 pub(crate) mod builder;
+pub(crate) mod calls_in_progress;
 pub(crate) mod caps;
 pub(crate) mod handle;
 pub(crate) mod hooks;

@@ -2,6 +2,7 @@
 
 use crate::call::context::SessionHandle;
 use crate::call::{ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
+use crate::session::calls_in_progress::CallsInProgress;
 use crate::time::CallInstant;
 use crate::trace;
 use parking_lot::Mutex;
@@ -9,7 +10,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// A transport's function that shows an update.
 pub(crate) type UpdateSink = dyn Fn(ToolResponse) + Send + Sync;
@@ -52,12 +52,11 @@ impl UpdateLog {
 /// Makes a call whose first update, or else its result, is its answer. After an update the tool continues in the
 /// background, and its later updates and its result go to the sink.
 ///
-/// `token` keeps the session open until the result is delivered.
-pub(crate) async fn call_with_updates(
-    session: Arc<dyn SessionHandle>,
+/// The end of the session waits until the result is delivered.
+pub(crate) async fn call_with_updates<S: SessionHandle + AsRef<CallsInProgress> + 'static>(
+    session: Arc<S>,
     call: ToolCall,
     sink: Arc<UpdateSink>,
-    token: TaskTrackerToken,
 ) -> ToolResponse {
     let (answer, answered) = oneshot::channel();
     let relay = Arc::new(UpdateRelay {
@@ -70,8 +69,8 @@ pub(crate) async fn call_with_updates(
     let unanswered = call.clone();
     let call = call.on_update(move |update| listener.update(update));
     let task = AbortOnDropHandle::new(tokio::spawn(trace::in_current_span(async move {
-        relay.send(session.call(call).await, |_| "final".to_owned());
-        drop(token);
+        let _delivery = (*session).as_ref().enter();
+        relay.send(Arc::clone(&session).call(call).await, |_| "final".to_owned());
     })));
     let response = answered.await;
     // The call is answered, so the tool continues even when the caller drops this future.

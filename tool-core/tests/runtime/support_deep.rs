@@ -15,7 +15,7 @@ pub(crate) fn deep() -> Value {
 
 /// Runs a test on a thread with a stack of 320 KiB.
 ///
-/// serde_json reads 100 levels with 232 KiB in a debug build of some features. 100,000 levels need more than any such stack.
+/// `serde_json` reads 100 levels with 232 KiB in a debug build of some features. 100,000 levels need more than any such stack.
 pub(crate) fn on_small_stack<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send + 'static) {
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -6,6 +6,7 @@ use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle}
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::fresh_id;
+use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
 use crate::session::hooks::{LayerStack, layer_error};
 use crate::session::inner::{RuntimeInner, SessionInner};
@@ -28,11 +29,7 @@ use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::slice;
 use std::sync::{Arc, OnceLock};
-use tokio::sync::SemaphorePermit;
 use tokio::time::timeout_at;
-
-/// The permit of a call that runs; `None` for calls that need none.
-type CallPermit<'a> = Option<SemaphorePermit<'a>>;
 
 /// Makes a call through the host's layers.
 #[inline]
@@ -83,8 +80,8 @@ async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> Tool
     match sink.filter(|_| reports()) {
         None => run(session, call).await,
         Some(sink) => {
-            let (sink, token) = (Arc::clone(&sink.lock()), session.calls.token());
-            Box::pin(call_with_updates(Arc::clone(session) as _, call, sink, token)).await
+            let sink = Arc::clone(&sink.lock());
+            Box::pin(call_with_updates(Arc::clone(session), call, sink)).await
         }
     }
 }
@@ -101,11 +98,9 @@ async fn run(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
 
 async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let began = CallInstant::now();
-    let _token = session.calls.token();
-    // A token that was taken after the session closed does not let the call in.
-    if session.calls.is_closed() {
+    let Some(mut place) = session.calls.enter() else {
         return Box::pin(inactive(session, &call, began)).await;
-    }
+    };
     let epoch = session.running.epoch();
     let Some((index, tool)) = session.find_tool(call.name()) else {
         return Box::pin(unknown(session, &call, began)).await;
@@ -124,7 +119,7 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     };
     let meter = session.policy().caps().map(|caps| metered(session, tool, caps, ctx));
     let cx = CallCx { session, tool, index, ctx, request: call, began, epoch, meter };
-    cx.run().await
+    cx.run(&mut place).await
 }
 
 /// Creates the meter of a call, and hands it to the call's span if costs are capped.
@@ -141,18 +136,17 @@ fn metered(session: &Arc<SessionInner>, tool: &FunctionTool, caps: &SpendingCaps
     meter
 }
 
-impl<'a> CallCx<'a> {
+impl CallCx<'_> {
     /// Makes the call. What few calls need is boxed, so that it does not enlarge the future of every call, and the response
     /// exists after the last wait of most calls, so that it is not kept in a future.
-    async fn run(&self) -> ToolResponse {
-        let _permit = match self.permit_now() {
-            Ok(Some(permit)) => permit,
-            Ok(None) => match Box::pin(self.wait_for_permit()).await {
-                Ok(permit) => permit,
-                Err(error) => return Box::pin(self.answer_unrun(error)).await,
-            },
-            Err(error) => return Box::pin(self.answer_unrun(error)).await,
+    async fn run(&self, place: &mut CallInProgress<'_>) -> ToolResponse {
+        let may_run = match self.may_run(place) {
+            Ok(false) => Box::pin(self.wait_to_run(place)).await,
+            at_once => at_once.map(drop),
         };
+        if let Err(error) = may_run {
+            return Box::pin(self.answer_unrun(error)).await;
+        }
         let gate = AdmissionGate::new(self);
         let settings = self.settings();
         if let Err(problem) = check_length(self.request.arguments(), settings.argument_bytes) {
@@ -215,29 +209,22 @@ impl<'a> CallCx<'a> {
         Err(ToolError::new(ErrorKind::BudgetExceeded, message, false))
     }
 
-    /// Checks that the call may be made, and returns its permit if it may run now beside the others of its session. A
-    /// `sequential` tool needs all permits.
+    /// Checks that the call may be made. Returns false if it has to wait for others of its session.
     #[inline]
-    fn permit_now(&self) -> Result<Option<CallPermit<'a>>, ToolError> {
+    fn may_run(&self, place: &mut CallInProgress<'_>) -> Result<bool, ToolError> {
         self.check_mode().and_then(|()| self.check_depth()).and_then(|()| self.check_callers())?;
         // A nested call uses its parent's permit, and a control tool must not wait for the calls that it cancels.
-        if self.request.depth() > 0 || self.session.tools.is_control_tool(self.index) {
-            return Ok(Some(None));
-        }
-        Ok(self.session.permits.try_acquire_many(self.permits()).ok().map(Some))
+        let needs_none = self.request.depth() > 0 || self.session.tools.is_control_tool(self.index);
+        Ok(needs_none || place.try_run(self.definition().options.annotations.sequential))
     }
 
-    /// Waits until the call may run. Later calls wait for a `sequential` tool that waits, as the semaphore is fair.
-    async fn wait_for_permit(&self) -> Result<CallPermit<'a>, ToolError> {
-        match timeout_at(self.deadline(), self.session.permits.acquire_many(self.permits())).await {
-            Ok(permit) => self.check_wanted().map(|()| permit.ok()),
+    /// Waits until the call may run beside the others of its session.
+    async fn wait_to_run(&self, place: &mut CallInProgress<'_>) -> Result<(), ToolError> {
+        let turn = place.run_in_turn(self.definition().options.annotations.sequential);
+        match timeout_at(self.deadline(), turn).await {
+            Ok(()) => self.check_wanted(),
             Err(_) => Err(self.timed_out("waiting for other calls of the session").did_not_run()),
         }
-    }
-
-    #[inline]
-    fn permits(&self) -> u32 {
-        if self.definition().options.annotations.sequential { self.policy().permits() } else { 1 }
     }
 
     /// Answers a call whose method did not run at the first start.

@@ -37,10 +37,7 @@ pub(crate) async fn token_for_alias(session: &SessionInner, alias: &str) -> Resu
 
 /// Returns the call that waits under a token, if the token was signed here and for this session.
 pub(crate) async fn pending_call(session: &SessionInner, token: &str) -> Result<PendingCall, ToolError> {
-    let _token = session.calls.token();
-    if session.calls.is_closed() {
-        return Err(session_over());
-    }
+    let _call = session.calls.enter().ok_or_else(session_over)?;
     let id = Signer::id_of(token).ok_or_else(no_pending_call)?;
     let found = session.record.pending(id).await.map_err(|error| store_down(session, &error))?;
     if found.is_none() && session.record.state().ended {

@@ -1,0 +1,228 @@
+//! The calls of a session that are in progress, and how many of them may run at once.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use tokio::sync::{Mutex, Notify};
+
+/// Counts the calls of one session, and lets as many of them run as the policy allows.
+///
+/// One word takes the place of a semaphore and a task tracker, because every call enters and leaves.
+#[repr(C)]
+pub(crate) struct CallsInProgress {
+    /// [`CLOSED`], the calls in progress in units of [`CALL`], and the permits that are taken.
+    word: AtomicU64,
+    permits: u32,
+    /// The calls that wait for permits.
+    waiting: AtomicU32,
+    /// The line of the waiting calls. The first one has the lock.
+    line: Mutex<()>,
+    /// Wakes the first of the line.
+    freed: Notify,
+    /// Wakes those who wait for the end of all calls.
+    idle: Notify,
+}
+
+const CLOSED: u64 = 1 << 63;
+const CALL: u64 = 1 << 32;
+const PERMITS: u64 = CALL - 1;
+
+impl CallsInProgress {
+    pub(crate) fn new(permits: u32) -> Self {
+        Self {
+            word: AtomicU64::new(0),
+            permits,
+            waiting: AtomicU32::new(0),
+            line: Mutex::new(()),
+            freed: Notify::new(),
+            idle: Notify::new(),
+        }
+    }
+
+    /// Counts a call, unless the session has ended.
+    #[inline]
+    pub(crate) fn enter(&self) -> Option<CallInProgress<'_>> {
+        let entered = self.word.fetch_add(CALL, Ordering::SeqCst);
+        let call = CallInProgress { calls: self, taken: CALL };
+        if entered & CLOSED == 0 { Some(call) } else { None }
+    }
+
+    /// Lets no more calls in.
+    pub(crate) fn close(&self) {
+        self.word.fetch_or(CLOSED, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.word.load(Ordering::SeqCst) & CLOSED != 0
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.word.load(Ordering::SeqCst) & !CLOSED < CALL
+    }
+
+    /// Waits until no call is in progress. The calls have to be closed first.
+    pub(crate) async fn wait(&self) {
+        loop {
+            let idle = self.idle.notified();
+            if self.is_empty() {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    #[inline]
+    fn try_take(&self, permits: u32) -> bool {
+        let mut word = self.word.load(Ordering::SeqCst);
+        while (word & PERMITS) + u64::from(permits) <= u64::from(self.permits) {
+            match self.word.compare_exchange_weak(word, word + u64::from(permits), Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => return true,
+                Err(current) => word = current,
+            }
+        }
+        false
+    }
+
+    #[cold]
+    fn wake(&self) {
+        if self.is_closed() && self.is_empty() {
+            self.idle.notify_waiters();
+        }
+        self.freed.notify_one();
+    }
+}
+
+/// A call in progress, and the permits that it has. It leaves when it is dropped.
+pub(crate) struct CallInProgress<'a> {
+    calls: &'a CallsInProgress,
+    taken: u64,
+}
+
+impl CallInProgress<'_> {
+    /// Takes one permit, or all of them for a call that runs alone. Returns false if it has to wait for them.
+    #[inline]
+    pub(crate) fn try_run(&mut self, alone: bool) -> bool {
+        // The calls in the line come first.
+        self.calls.waiting.load(Ordering::SeqCst) == 0 && self.take(alone)
+    }
+
+    /// Waits in the line for permits. Calls that come later wait for a call that runs alone.
+    pub(crate) async fn run_in_turn(&mut self, alone: bool) {
+        let calls = self.calls;
+        let _waiting = Waiting::new(&calls.waiting);
+        let _first = calls.line.lock().await;
+        while !self.take(alone) {
+            calls.freed.notified().await;
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, alone: bool) -> bool {
+        let permits = if alone { self.calls.permits } else { 1 };
+        let taken = self.calls.try_take(permits);
+        self.taken += if taken { u64::from(permits) } else { 0 };
+        taken
+    }
+}
+
+impl Drop for CallInProgress<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let before = self.calls.word.fetch_sub(self.taken, Ordering::SeqCst);
+        // A call counts itself as waiting before it looks for permits, so that one of the two sees the other.
+        if before & CLOSED != 0 || self.calls.waiting.load(Ordering::SeqCst) != 0 {
+            self.calls.wake();
+        }
+    }
+}
+
+/// A call in the line. It is no longer counted when it is dropped.
+struct Waiting<'a>(&'a AtomicU32);
+
+impl<'a> Waiting<'a> {
+    fn new(waiting: &'a AtomicU32) -> Self {
+        waiting.fetch_add(1, Ordering::SeqCst);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use tokio::task;
+
+    // C1
+    #[tokio::test]
+    async fn calls_run_in_the_order_of_the_line() {
+        let calls = CallsInProgress::new(2);
+        let mut running = calls.enter().expect("open");
+        assert!(running.try_run(false));
+        let (mut alone, mut later) = (calls.enter().expect("open"), calls.enter().expect("open"));
+        let mut alone = Box::pin(alone.run_in_turn(true));
+        assert!((&mut alone).now_or_never().is_none());
+        assert!(!later.try_run(false), "a permit is free, but a call that runs alone waits");
+        drop(running);
+        assert!((&mut alone).now_or_never().is_some());
+    }
+
+    // C1
+    #[tokio::test]
+    async fn call_that_gives_up_leaves_the_line() {
+        let calls = CallsInProgress::new(1);
+        let mut running = calls.enter().expect("open");
+        assert!(running.try_run(false));
+        let (mut first, mut second) = (calls.enter().expect("open"), calls.enter().expect("open"));
+        let mut waits = Box::pin(first.run_in_turn(false));
+        let mut next = Box::pin(second.run_in_turn(false));
+        assert!((&mut waits).now_or_never().is_none() && (&mut next).now_or_never().is_none());
+        drop(running);
+        drop(waits);
+        assert!((&mut next).now_or_never().is_some());
+    }
+
+    // C1
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn no_call_waits_for_ever_or_beside_too_many() {
+        let (calls, running) = (Arc::new(CallsInProgress::new(3)), Arc::new(AtomicUsize::new(0)));
+        let work = (0..8).map(|task| {
+            let (calls, running) = (Arc::clone(&calls), Arc::clone(&running));
+            task::spawn(async move {
+                for round in 0..2_000 {
+                    let mut call = calls.enter().expect("open");
+                    let alone = (round + task) % 7 == 0;
+                    if !call.try_run(alone) {
+                        call.run_in_turn(alone).await;
+                    }
+                    let beside = running.fetch_add(1, Ordering::SeqCst);
+                    assert!(beside < if alone { 1 } else { 3 });
+                    task::yield_now().await;
+                    running.fetch_sub(1, Ordering::SeqCst);
+                }
+            })
+        });
+        futures_util::future::try_join_all(work.collect::<Vec<_>>()).await.expect("no panic");
+        calls.close();
+        assert!(calls.enter().is_none());
+        calls.wait().await;
+    }
+
+    // C1
+    #[tokio::test]
+    async fn end_waits_for_the_last_call() {
+        let calls = CallsInProgress::new(1);
+        let (one, other) = (calls.enter(), calls.enter());
+        calls.close();
+        let mut end = Box::pin(calls.wait());
+        drop(one);
+        assert!((&mut end).now_or_never().is_none());
+        drop(other);
+        assert!((&mut end).now_or_never().is_some());
+    }
+}
