@@ -219,10 +219,12 @@ impl<'a> Coercer<'a> {
             return;
         }
         members.retain(|name, value| {
-            let is_absent = value.is_null()
-                && !required.contains(name.as_str())
-                && view.declared(name).into_iter().any(|schema| !self.branches.accepts(schema, &Value::Null));
-            if is_absent && view.declared(name).iter().any(|schema| schema.get("default").is_some_and(Value::is_null)) {
+            if !value.is_null() || required.contains(name.as_str()) {
+                return true;
+            }
+            let declared = view.declared(name);
+            let is_absent = declared.iter().any(|schema| !self.branches.accepts(schema, &Value::Null));
+            if is_absent && declared.iter().any(|schema| schema.get("default").is_some_and(Value::is_null)) {
                 self.notes.add_documented();
             } else if is_absent {
                 self.notes.add(&path.key(name), "null to absent");

@@ -262,12 +262,11 @@ impl ToolContext {
     pub(crate) fn downgraded(&self) -> Self {
         let session_resource = self.resource().as_ref().map(Arc::downgrade);
         let parts = ContextParts { resource: None, session_resource, ..self.0.parts.clone() };
-        Self(Arc::new(ContextInner {
-            parts,
-            tools: self.0.tools.clone(),
-            memos: Mutex::default(),
-            definitions_json: OnceLock::new(),
-        }))
+        Self::new(parts, self.0.tools.clone())
+    }
+
+    fn new(parts: ContextParts, tools: FrozenTools) -> Self {
+        Self(Arc::new(ContextInner { parts, tools, memos: Mutex::default(), definitions_json: OnceLock::new() }))
     }
 }
 
@@ -383,12 +382,7 @@ impl ToolContextBuilder {
         CallInstant::calibrate();
         let mut tools = freeze(&self.parts.entries, self.problems, self.validated)?;
         tools.instances.extend(self.parts.enclosing.iter().filter_map(ToolsetInstance::of));
-        Ok(ToolContext(Arc::new(ContextInner {
-            parts: self.parts,
-            tools,
-            memos: Mutex::default(),
-            definitions_json: OnceLock::new(),
-        })))
+        Ok(ToolContext::new(self.parts, tools))
     }
 }
 

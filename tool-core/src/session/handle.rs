@@ -36,8 +36,9 @@ impl Session {
     /// guarded against panics, and the size of its result is bounded.
     ///
     /// The response carries the call's id. Two calls with one id are two calls; only a journal identifies a call by its id.
-    pub async fn call(&self, call: ToolCall) -> ToolResponse {
-        call::call(&self.0, call).await
+    pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResponse> + Send {
+        // Not `async`, as another future around this one would move the call and its response once more.
+        call::call(&self.0, call)
     }
 
     /// Makes the calls of one step concurrently, and returns one response for each id, in the order of the calls.

@@ -94,12 +94,13 @@ pub(crate) async fn run<'t>(
                 Execution::Done(result) => result,
                 Execution::Pending(future) => panic_guard::guard(tool, future).await,
             };
-            if frame.nulls.load(Ordering::Relaxed) == 0 {
+            let nulls = frame.nulls.load(Ordering::Relaxed);
+            if nulls == 0 {
                 // Returned at once, so that the response is written to its place.
                 return builder.finish(result);
             }
             let mut response = builder.finish(result);
-            report_nulls(&mut response, tool, &frame);
+            add_null_notes(&mut response, tool, nulls);
             response
         }
         Err(Rejection::Context(error)) => builder.fail(error),
@@ -244,9 +245,10 @@ impl<'a> ResponseBuilder<'a> {
 
     #[inline]
     fn success(self, data: Cow<'static, str>, kind: OutputKind) -> ToolResponse {
-        let mut response = ToolResponse { result: Ok(data), kind, meta: self.meta() };
-        self.add_emitted_intents(&mut response);
-        response
+        if self.may_have_intents() {
+            return self.success_with_meta(ToolOutput { data: Ok(data), kind, meta: None });
+        }
+        ToolResponse { result: Ok(data), kind, meta: self.meta() }
     }
 
     /// Builds the response of a result that has metadata, or that may be too long.
@@ -284,20 +286,20 @@ impl<'a> ResponseBuilder<'a> {
         by_characters.or_else(|| truncate_bytes(data, self.output_bytes))
     }
 
-    /// Adds the emitted intents before the returned ones, because they were emitted earlier.
+    /// Returns true if the method may have emitted intents. A tool without a context parameter runs on its caller's
+    /// context, whose intents are its caller's.
     #[inline]
-    fn add_emitted_intents(self, response: &mut ToolResponse) {
-        // A tool without a context parameter runs on its caller's context, whose intents are its caller's.
-        if self.tool.definition().compiled.uses_context && self.ctx.may_have_intents() {
-            self.take_emitted_intents(response);
-        }
+    fn may_have_intents(self) -> bool {
+        self.tool.definition().compiled.uses_context && self.ctx.may_have_intents()
     }
 
-    #[cold]
-    fn take_emitted_intents(self, response: &mut ToolResponse) {
-        let intents = self.ctx.take_intents();
-        if !intents.is_empty() {
-            response.optional_meta().intents.splice(0..0, intents);
+    /// Adds the emitted intents before the returned ones, because they were emitted earlier.
+    fn add_emitted_intents(self, response: &mut ToolResponse) {
+        if self.may_have_intents() {
+            let intents = self.ctx.take_intents();
+            if !intents.is_empty() {
+                response.optional_meta().intents.splice(0..0, intents);
+            }
         }
     }
 

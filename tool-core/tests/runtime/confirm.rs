@@ -3,7 +3,6 @@
 use crate::support::{Counter, call, kind, message, runtime, text, tools};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tool_core::call::ResultForm;
@@ -276,22 +275,17 @@ async fn approvals_expire_after_ten_minutes_by_default() {
 // R-C1, L24
 #[tokio::test]
 async fn updates_of_an_approved_tool_are_recorded() {
+    const UPDATE: &str = "it is on its way";
     let runtime = runtime(bank().0, Policy::text());
     for (id, shown) in [("plain", false), ("shown", true)] {
-        let heard = Arc::new(Mutex::new(Vec::new()));
         let open = runtime.session(id, Mode::Text);
-        let (open, to) = (open, Arc::clone(&heard));
-        let open = if shown { open.on_update(move |response| lock(&to).push(response)) } else { open };
-        let session = open.await.expect("a session");
+        let session = if shown { open.on_update(drop) } else { open }.await.expect("a session");
         let asked = call(&session, "pay_slowly", json!({})).await;
-        session.approve(&token(&asked)).await;
-        let known = lock(&heard).len() + session.updates().len();
-        assert!(known > 0, "{id}: the update is lost");
+        let answer = session.approve(&token(&asked)).await.data::<String>();
+        let kept = session.updates().into_iter().map(|kept| kept.update.message);
+        // Where updates are shown, the first is the answer. Otherwise it is kept.
+        assert_eq!(answer.into_iter().chain(kept).collect::<Vec<_>>(), [UPDATE], "{id}");
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Calls `pay` with amounts that no call had before.

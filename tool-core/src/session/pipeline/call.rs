@@ -25,20 +25,26 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::future::ready;
+use std::future::{poll_fn, ready};
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::slice;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use tokio::time::timeout_at;
 
-/// Makes a call through the host's layers.
-#[inline]
+/// Makes a call, through the host's layers if there are some.
 pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+    let is_plain = session.runtime.layers.is_none() && session.update_sink.get().is_none() && !is_observed(session);
+    // Most calls need none of the futures between, each of which would move the call and its response.
+    if is_plain { governed(session, call).await } else { call_outside(session, call).await }
+}
+
+/// Makes a call that has to pass layers, or whose updates are shown, or that is observed.
+fn call_outside(session: &Arc<SessionInner>, call: ToolCall) -> BoxFuture<'_, ToolResponse> {
     match &session.runtime.layers {
-        // Most calls need none of the futures between, each of which would move the call and its response.
-        None if session.update_sink.get().is_none() && !is_observed(session) => governed(session, call).await,
-        None => Box::pin(call_inside_layers(session, call)).await,
-        Some(layers) => Box::pin(call_through_layers(session, layers, call)).await,
+        None => Box::pin(call_inside_layers(session, call)),
+        Some(layers) => Box::pin(call_through_layers(session, layers, call)),
     }
 }
 
@@ -155,7 +161,14 @@ impl CallCx<'_> {
         let frame = self.answer().frame(self.request.arguments(), settings, false, Some(&gate));
         let outcome = match panic_guard::start(self.tool, Invocation(&frame)) {
             Ok(Execution::Done(outcome)) => outcome,
-            Ok(Execution::Pending(future)) => execute::drive(self, &gate, future).await,
+            Ok(Execution::Pending(future)) => {
+                let mut future = panic_guard::guard(self.tool, future);
+                match poll_fn(|cx| Poll::Ready(Pin::new(&mut future).poll(cx))).await {
+                    Poll::Ready(outcome) => outcome,
+                    // Boxed, as most tools do not wait, or wait for longer than a box takes.
+                    Poll::Pending => Box::pin(execute::wait(self, &gate, future)).await,
+                }
+            }
             Err(rejection) => {
                 return Box::pin(record::recorded(self, &gate, self.run_rejected(&gate, &frame, rejection))).await;
             }

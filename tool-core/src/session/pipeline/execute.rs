@@ -12,7 +12,7 @@ use crate::session::pipeline::record::{self, HOOK_GRACE};
 use crate::session::running::RunningGuard;
 use crate::session::store::Charge;
 use crate::tool::dispatch::ResponseBuilder;
-use crate::tool::invocation::{Execution, Invocation, PendingExecution, ToolResult};
+use crate::tool::invocation::{Execution, Invocation, ToolResult};
 use crate::tool::panic_guard::{self, Guarded};
 use crate::trace;
 use futures_util::FutureExt;
@@ -34,21 +34,6 @@ pub(crate) fn done(call: &CallCx<'_>, gate: &AdmissionGate<'_>, outcome: ToolRes
     call.answer().finish(outcome)
 }
 
-/// Drives an async method to its result.
-#[inline]
-pub(crate) async fn drive<'f>(
-    call: &'f CallCx<'_>,
-    gate: &AdmissionGate<'_>,
-    future: PendingExecution<'f>,
-) -> ToolResult {
-    let mut future = panic_guard::guard(call.tool, future);
-    match poll_fn(|cx| Poll::Ready(Pin::new(&mut future).poll(cx))).await {
-        Poll::Ready(outcome) => outcome,
-        // Boxed, as most tools do not wait, or wait for longer than a box takes.
-        Poll::Pending => Box::pin(wait(call, gate.take_running(), future)).await,
-    }
-}
-
 /// Drives a call that has started to its response.
 pub(crate) async fn run_started<'f>(
     call: &'f CallCx<'_>,
@@ -57,7 +42,7 @@ pub(crate) async fn run_started<'f>(
 ) -> ToolResponse {
     let outcome = match execution {
         Execution::Done(outcome) => outcome,
-        Execution::Pending(future) => drive(call, gate, future).await,
+        Execution::Pending(future) => wait(call, gate, panic_guard::guard(call.tool, future)).await,
     };
     done(call, gate, outcome)
 }
@@ -83,8 +68,8 @@ async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool, r
 }
 
 /// Waits for a call that is not done at once. It is listed, so that it can be cancelled, and dropped at its deadline.
-async fn wait<'a>(call: &CallCx<'a>, running: Option<RunningGuard<'a>>, future: Guarded<'_>) -> ToolResult {
-    let running = running.unwrap_or_else(|| call.list());
+pub(crate) async fn wait(call: &CallCx<'_>, gate: &AdmissionGate<'_>, future: Guarded<'_>) -> ToolResult {
+    let running = gate.take_running().unwrap_or_else(|| call.list());
     // On an error the guard cancels the token, which ends what the tool has spawned.
     let outcome = wait_for(call, &running, pin!(future)).await?;
     running.finish();

@@ -84,7 +84,8 @@ impl OpenSessions {
 
     /// Removes the sessions that are over, and keeps their calls for a while.
     fn remove_expired(&mut self, now: Instant) {
-        let expired = self.records.extract_if(|_, record| !record.state.lock().is_open(CallInstant::now()));
+        let moment = CallInstant::now();
+        let expired = self.records.extract_if(|_, record| !record.state.lock().is_open(moment));
         for record in expired.map(|(_, record)| record).collect::<Vec<_>>() {
             self.keep_calls(&record, now);
         }
@@ -126,10 +127,11 @@ impl SessionStore for MemoryStore {
         let now = Instant::now();
         let mut sessions = self.sessions.lock();
         if let Some(open) = sessions.records.get(request.id.as_str())
-            && let Some(mut state) = open.lock_open(CallInstant::now())
+            && let moment = CallInstant::now()
+            && let Some(mut state) = open.lock_open(moment)
         {
             open.check_owner(request)?;
-            state.last_used = CallInstant::now();
+            state.last_used = moment;
             return Ok(Arc::clone(open));
         }
         if sessions.records.len() as u64 >= request.max_sessions {
@@ -268,8 +270,12 @@ impl MemoryRecord {
     }
 
     /// Locks the session and marks it as used, or returns `None` if it is over.
+    fn touch(&self) -> Option<MutexGuard<'_, RecordState>> {
+        self.touch_at(CallInstant::now())
+    }
+
     #[inline]
-    fn touch(&self, now: CallInstant) -> Option<MutexGuard<'_, RecordState>> {
+    fn touch_at(&self, now: CallInstant) -> Option<MutexGuard<'_, RecordState>> {
         let mut state = self.lock_open(now)?;
         state.last_used = now;
         Some(state)
@@ -289,7 +295,7 @@ impl MemoryRecord {
     /// Admits a call without waiting.
     #[inline]
     pub(crate) fn admit_now(&self, call: &Admission<'_>) -> Verdict {
-        match self.touch(call.began) {
+        match self.touch_at(call.began) {
             None => Verdict::Inactive,
             Some(mut state) => match state.usage.admit(call) {
                 Ok(turn) => match call.caps {
@@ -430,7 +436,7 @@ impl SessionRecord for MemoryRecord {
     }
 
     async fn next_turn(&self) -> Result<Turn, StoreError> {
-        let Some(mut state) = self.touch(CallInstant::now()) else {
+        let Some(mut state) = self.touch() else {
             return Ok(Turn { number: self.turn(), pending_message: None, ended: true });
         };
         let number = state.usage.next_turn();
@@ -449,24 +455,24 @@ impl SessionRecord for MemoryRecord {
 
     async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
         let now = Instant::now();
-        let Some(mut state) = self.touch(CallInstant::now()) else { return Ok(ApprovalVerdict::Inactive) };
+        let Some(mut state) = self.touch() else { return Ok(ApprovalVerdict::Inactive) };
         Ok(state.retained().pending.insert(request, now))
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
         let now = Instant::now();
-        let Some(state) = self.touch(CallInstant::now()) else { return Ok(None) };
+        let Some(state) = self.touch() else { return Ok(None) };
         Ok(state.retained.as_ref().and_then(|retained| retained.pending.get(id, now)).cloned())
     }
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
         let now = Instant::now();
-        let Some(mut state) = self.touch(CallInstant::now()) else { return Ok(false) };
+        let Some(mut state) = self.touch() else { return Ok(false) };
         Ok(state.retained.as_mut().is_some_and(|retained| retained.pending.remove(id, now)))
     }
 
     async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
-        if let Some(mut state) = self.touch(CallInstant::now()) {
+        if let Some(mut state) = self.touch() {
             state.change(changes);
         }
         Ok(())
