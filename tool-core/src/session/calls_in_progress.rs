@@ -1,23 +1,29 @@
 //! The calls of a session that are in progress, and how many of them may run at once.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tokio::sync::{Mutex, Notify};
 
 /// Counts the calls of one session, and lets as many of them run as the policy allows.
 ///
 /// One word takes the place of a semaphore and a task tracker, because every call enters and leaves.
-#[repr(C)]
 pub(crate) struct CallsInProgress {
     /// [`CLOSED`], the calls in progress in units of [`CALL`], and the permits that are taken.
     word: AtomicU64,
     permits: u32,
     /// The calls that wait for permits.
     waiting: AtomicU32,
-    /// The line of the waiting calls. The first one has the lock.
-    line: Mutex<()>,
-    /// Wakes the first of the line.
+    /// Created when a call or the end of the session has to wait.
+    line: OnceLock<Box<Line>>,
+}
+
+/// The calls that wait for permits, and those who wait for the end of all calls.
+#[derive(Default)]
+struct Line {
+    /// Held by the first of the waiting calls.
+    first: Mutex<()>,
+    /// Wakes the first of the waiting calls.
     freed: Notify,
-    /// Wakes those who wait for the end of all calls.
     idle: Notify,
 }
 
@@ -27,14 +33,11 @@ const PERMITS: u64 = CALL - 1;
 
 impl CallsInProgress {
     pub(crate) fn new(permits: u32) -> Self {
-        Self {
-            word: AtomicU64::new(0),
-            permits,
-            waiting: AtomicU32::new(0),
-            line: Mutex::new(()),
-            freed: Notify::new(),
-            idle: Notify::new(),
-        }
+        Self { word: AtomicU64::new(0), permits, waiting: AtomicU32::new(0), line: OnceLock::new() }
+    }
+
+    fn line(&self) -> &Line {
+        self.line.get_or_init(Box::default)
     }
 
     /// Counts a call, unless the session has ended.
@@ -58,10 +61,12 @@ impl CallsInProgress {
         self.word.load(Ordering::SeqCst) & !CLOSED < CALL
     }
 
-    /// Waits until no call is in progress. The calls have to be closed first.
-    pub(crate) async fn wait(&self) {
+    /// Lets no more calls in, and waits until none is in progress.
+    pub(crate) async fn finish(&self) {
         loop {
-            let idle = self.idle.notified();
+            let idle = self.line().idle.notified();
+            // After this change, the last call sees the line.
+            self.close();
             if self.is_empty() {
                 return;
             }
@@ -83,10 +88,11 @@ impl CallsInProgress {
 
     #[cold]
     fn wake(&self) {
+        let Some(line) = self.line.get() else { return };
         if self.is_closed() && self.is_empty() {
-            self.idle.notify_waiters();
+            line.idle.notify_waiters();
         }
-        self.freed.notify_one();
+        line.freed.notify_one();
     }
 }
 
@@ -106,11 +112,11 @@ impl CallInProgress<'_> {
 
     /// Waits in the line for permits. Calls that come later wait for a call that runs alone.
     pub(crate) async fn run_in_turn(&mut self, alone: bool) {
-        let calls = self.calls;
-        let _waiting = Waiting::new(&calls.waiting);
-        let _first = calls.line.lock().await;
+        let line = self.calls.line();
+        let _waiting = Waiting::new(&self.calls.waiting);
+        let _first = line.first.lock().await;
         while !self.take(alone) {
-            calls.freed.notified().await;
+            line.freed.notified().await;
         }
     }
 
@@ -208,9 +214,8 @@ mod tests {
             })
         });
         futures_util::future::try_join_all(work.collect::<Vec<_>>()).await.expect("no panic");
-        calls.close();
+        calls.finish().await;
         assert!(calls.enter().is_none());
-        calls.wait().await;
     }
 
     // C1
@@ -218,8 +223,8 @@ mod tests {
     async fn end_waits_for_the_last_call() {
         let calls = CallsInProgress::new(1);
         let (one, other) = (calls.enter(), calls.enter());
-        calls.close();
-        let mut end = Box::pin(calls.wait());
+        let mut end = Box::pin(calls.finish());
+        assert!((&mut end).now_or_never().is_none());
         drop(one);
         assert!((&mut end).now_or_never().is_none());
         drop(other);

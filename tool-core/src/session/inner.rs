@@ -120,6 +120,8 @@ pub(crate) struct SessionInner {
     pub(crate) record: RecordHandle,
     pub(crate) runtime: Arc<RuntimeInner>,
     pub(crate) tools: Arc<SessionTools>,
+    /// The calls that this process has answered. Of a session in memory, the store's own list.
+    pub(crate) log: Arc<CallLog>,
     pub(crate) mode: Mode,
     /// The transport that shows updates.
     pub(crate) update_sink: OnceLock<Box<Mutex<Arc<UpdateSink>>>>,
@@ -129,8 +131,6 @@ pub(crate) struct SessionInner {
     pub(crate) principal: Arc<str>,
     /// The context from which the contexts of calls are made.
     pub(crate) base: RunContext,
-    /// The calls that this process has answered. Of a session in memory, the store's own list.
-    pub(crate) log: Arc<CallLog>,
     pub(crate) context_usage: ContextUsage,
     pub(crate) opened: Instant,
     pub(crate) ended: OnceLock<Instant>,
@@ -289,7 +289,7 @@ impl SessionInner {
         self.ended.get_or_init(Instant::now);
         self.running.cancel_all();
         // A call may ignore its cancellation, or itself wait for this end.
-        if !self.calls.is_empty() && timeout(CLOSING, self.calls.wait()).await.is_err() {
+        if !self.calls.is_empty() && timeout(CLOSING, self.calls.finish()).await.is_err() {
             tracing::error!(session = %self.id.as_str().escape_debug(), "a call is still running after its session ended");
         } else {
             // No call uses the resources any more. They are dropped without the lock, as dropping them may take locks.

@@ -18,12 +18,14 @@ pub(crate) const UNKNOWN: &str = "unknown";
 /// The calls of one session: how many were answered, and the most recent ones.
 ///
 /// Every call is written here, so its arguments are copied as they came and redacted when they are read.
+// Ordered so that the fields that every call reads are in one line of a cache: of very many sessions, most are in none.
+#[repr(C, align(64))]
 pub(crate) struct CallLog {
+    log: Mutex<Log>,
     /// The most bytes that the entries take.
     limit: usize,
     redaction: Redaction,
     spare: Arc<SpareBytes>,
-    log: Mutex<Log>,
 }
 
 /// The bytes that the logs of many sessions may take together, beyond the [`OWN_BYTES`] of each. So a long session keeps
