@@ -103,27 +103,19 @@ impl<M: Model> AgentLoop<M> {
 
     /// Creates a conversation that continues a history, such as one from a database.
     pub fn with_history(session: Session, model: M, history: History) -> Self {
-        Self {
-            model,
-            name: None,
-            instructions: String::new(),
-            history,
-            interrupt: InterruptHandle { session, count: Arc::new(watch::Sender::new(0)) },
-            in_turn: false,
-            has_ended: false,
-        }
+        let interrupt = InterruptHandle { session, count: Arc::new(watch::Sender::new(0)) };
+        let instructions = String::new();
+        Self { model, name: None, instructions, history, interrupt, in_turn: false, has_ended: false }
     }
 
     /// Sets the instructions for the model, which precede the guides of the tools.
-    pub fn instructions(mut self, text: impl Into<String>) -> Self {
-        self.instructions = text.into();
-        self
+    pub fn instructions(self, text: impl Into<String>) -> Self {
+        Self { instructions: text.into(), ..self }
     }
 
     /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name always has spans.
-    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.name = Some(name.into());
-        self
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { name: Some(name.into()), ..self }
     }
 
     /// Sends a message of the user, and returns the model's reply. Begins a new turn.
@@ -261,7 +253,7 @@ impl<M: Model> AgentLoop<M> {
             None => session.reply_on_enter(&mut model, &mut self.history).await,
         };
         // The session does not see an interruption that came before its loop began.
-        if model.was_interrupted() {
+        if *model.count.borrow() != model.initial {
             reply.interrupted = true;
             reply.error.take_if(|error| error.kind() == ErrorKind::Cancelled);
         }
@@ -305,12 +297,6 @@ struct InterruptibleModel<'a, M> {
     instructions: &'a str,
     count: watch::Receiver<u64>,
     initial: u64,
-}
-
-impl<M> InterruptibleModel<'_, M> {
-    fn was_interrupted(&self) -> bool {
-        *self.count.borrow() != self.initial
-    }
 }
 
 impl<M: Model> Model for InterruptibleModel<'_, M> {

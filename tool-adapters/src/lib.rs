@@ -2,6 +2,19 @@
 //!
 //! Declarations, protocols, provider tools and the lint need no feature. Everything else is behind a feature of its name.
 
+/// Implements `Debug` with these fields only, as the others may hold keys.
+#[allow(unused_macros, reason = "few features need it")]
+macro_rules! debug_only {
+    ($type:ident $(<$generic:ident>)?, |$this:ident| $($field:ident: $value:expr),+) => {
+        impl $(<$generic>)? std::fmt::Debug for $type $(<$generic>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let $this = self;
+                f.debug_struct(stringify!($type))$(.field(stringify!($field), &$value))+.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub mod agent;
 #[cfg(feature = "cli")]

@@ -123,11 +123,7 @@ impl EgressClient {
     }
 }
 
-impl fmt::Debug for EgressClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EgressClient").field("policy", &self.0.policy).finish_non_exhaustive()
-    }
-}
+debug_only!(EgressClient, |this| policy: this.0.policy);
 
 /// A request that is not sent yet.
 #[must_use = "a request does nothing before it is sent"]

@@ -9,7 +9,6 @@ use reqwest::Url;
 use reqwest::dns::Resolve;
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,16 +87,14 @@ impl EgressPolicy {
     }
 
     /// Allows the loopback addresses of this machine, `127.0.0.0/8` and `::1`, for tests and local services.
-    pub fn allow_loopback(mut self) -> Self {
-        self.loopback = true;
-        self
+    pub fn allow_loopback(self) -> Self {
+        Self { loopback: true, ..self }
     }
 
     /// Allows the addresses of NAT64, `64:ff9b::/96`, whose IPv4 address is allowed. A machine without IPv4 needs it.
     /// [`allow_network`](Self::allow_network) with this range would allow private addresses too.
-    pub fn allow_nat64(mut self) -> Self {
-        self.nat64 = true;
-        self
+    pub fn allow_nat64(self) -> Self {
+        Self { nat64: true, ..self }
     }
 
     /// Refuses public hosts too, except those that [`allow_host`](Self::allow_host) and
@@ -105,34 +102,29 @@ impl EgressPolicy {
     ///
     /// Names have to be named by `allow_host`: others are not resolved, because a question to a name server carries data
     /// too. Networks and loopback then allow URLs with addresses only.
-    pub fn only_allowed(mut self) -> Self {
-        self.only_allowed = true;
-        self
+    pub fn only_allowed(self) -> Self {
+        Self { only_allowed: true, ..self }
     }
 
     /// Sets the maximum number of redirects. Defaults to 5.
-    pub fn max_redirects(mut self, limit: usize) -> Self {
-        self.max_redirects = limit;
-        self
+    pub fn max_redirects(self, limit: usize) -> Self {
+        Self { max_redirects: limit, ..self }
     }
 
     /// Sets the maximum size of an answer's body in bytes, after decompression. Defaults to 8 MiB.
-    pub fn max_body(mut self, bytes: usize) -> Self {
-        self.max_body = bytes;
-        self
+    pub fn max_body(self, bytes: usize) -> Self {
+        Self { max_body: bytes, ..self }
     }
 
     /// Sets the limit of the whole exchange, from the first connection to the last byte behind all redirects. Defaults to
     /// 30 s.
-    pub fn timeout(mut self, limit: Duration) -> Self {
-        self.timeout = limit.min(tool_core::time::CENTURY);
-        self
+    pub fn timeout(self, limit: Duration) -> Self {
+        Self { timeout: limit.min(tool_core::time::CENTURY), ..self }
     }
 
     /// Sets the resolver in place of the system's. The guard checks its answers too.
-    pub fn resolver(mut self, resolver: impl Resolve + 'static) -> Self {
-        self.resolver = Some(Arc::new(resolver));
-        self
+    pub fn resolver(self, resolver: impl Resolve + 'static) -> Self {
+        Self { resolver: Some(Arc::new(resolver)), ..self }
     }
 
     /// Checks the settings, and reports all problems.
@@ -241,20 +233,11 @@ impl EgressPolicy {
     }
 }
 
-impl fmt::Debug for EgressPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EgressPolicy")
-            .field("hosts", &self.hosts)
-            .field("networks", &self.networks)
-            .field("loopback", &self.loopback)
-            .field("nat64", &self.nat64)
-            .field("only_allowed", &self.only_allowed)
-            .field("max_redirects", &self.max_redirects)
-            .field("max_body", &self.max_body)
-            .field("timeout", &self.timeout)
-            .finish_non_exhaustive()
-    }
-}
+debug_only!(
+    EgressPolicy, |this| hosts: this.hosts, networks: this.networks, loopback: this.loopback,
+    nat64: this.nat64, only_allowed: this.only_allowed, max_redirects: this.max_redirects, max_body: this.max_body,
+    timeout: this.timeout
+);
 
 /// Returns the address of a host that is one.
 fn literal(host: &str) -> Option<IpAddr> {

@@ -4,7 +4,6 @@ use crate::egress::error::EgressError;
 use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
-use std::fmt;
 use std::time::Duration;
 
 /// The answer to a guarded request. Its body is limited in size and time.
@@ -109,8 +108,4 @@ impl EgressResponse {
     }
 }
 
-impl fmt::Debug for EgressResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EgressResponse").field("status", &self.status()).finish_non_exhaustive()
-    }
-}
+debug_only!(EgressResponse, |this| status: this.status());

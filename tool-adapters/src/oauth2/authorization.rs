@@ -151,12 +151,8 @@ impl fmt::Debug for OAuth2Clients {
     }
 }
 
-/// Leaves out the URL, which contains the state.
-impl fmt::Debug for Authorization {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authorization").field("expires_at", &self.expires_at).finish_non_exhaustive()
-    }
-}
+// The URL is left out, as it contains the state.
+debug_only!(Authorization, |this| expires_at: this.expires_at);
 
 /// The request that a provider's redirect makes the browser send: a query, or a code and a state.
 #[derive(Clone, Debug)]

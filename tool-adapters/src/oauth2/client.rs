@@ -94,16 +94,14 @@ impl OAuth2Client {
 
     /// Sets the client's secret.
     #[must_use]
-    pub fn secret(mut self, secret: impl Into<Secret>) -> Self {
-        self.secret = Some(secret.into());
-        self
+    pub fn secret(self, secret: impl Into<Secret>) -> Self {
+        Self { secret: Some(secret.into()), ..self }
     }
 
     /// Sends id and secret in the body, for providers that do not accept them in the `Authorization` header.
     #[must_use]
-    pub fn secret_in_body(mut self) -> Self {
-        self.secret_in_body = true;
-        self
+    pub fn secret_in_body(self) -> Self {
+        Self { secret_in_body: true, ..self }
     }
 
     /// Adds a parameter to the authorisation URL.
@@ -116,9 +114,8 @@ impl OAuth2Client {
     /// Sets the provider's issuer identifier, such as `https://accounts.google.com`. Callbacks with another `iss`, or
     /// without one, are refused, so that the answers of two providers cannot be mixed up (RFC 9207).
     #[must_use]
-    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
-        self.issuer = Some(issuer.into());
-        self
+    pub fn issuer(self, issuer: impl Into<String>) -> Self {
+        Self { issuer: Some(issuer.into()), ..self }
     }
 
     pub(crate) fn check_issuer(&self, issuer: Option<&str>) -> Result<(), OAuth2Error> {

@@ -125,11 +125,7 @@ impl Observer {
     }
 }
 
-impl std::fmt::Debug for Observer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Observer").field("provider", &self.provider()).finish_non_exhaustive()
-    }
-}
+debug_only!(Observer, |this| provider: this.provider());
 
 fn host_and_path(url: &str) -> Option<(String, &str)> {
     let (_, rest) = url.split_once("://")?;
@@ -146,15 +142,13 @@ fn host_and_path(url: &str) -> Option<(String, &str)> {
 /// recognized by it, the others by the path alone.
 fn provider_and_model(host: &str, path: &str) -> Option<(Provider, Option<String>)> {
     let path = UrlPath::new(path)?;
-    let has_domain = |domain: Option<&str>| domain.is_some_and(|domain| is_in_domain(host, domain));
+    let is_subdomain = |rest: &str| rest.is_empty() || rest.ends_with('.');
+    let has_domain =
+        |domain: Option<&str>| domain.and_then(|domain| host.strip_suffix(domain)).is_some_and(is_subdomain);
     let all = || Provider::ALL.into_iter().filter_map(|provider| Some((provider, provider.spec().urls?)));
     let by_domain = all().filter(|(_, urls)| has_domain(urls.domain));
     let mut candidates = by_domain.chain(all().filter(|(_, urls)| urls.domain.is_none()));
     candidates.find_map(|(provider, urls)| Some((provider, (urls.model)(&path)?)))
-}
-
-fn is_in_domain(host: &str, domain: &str) -> bool {
-    host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use crate::transport::base_url::{self, check_encrypted, is_secret_name};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use std::collections::hash_map::RandomState;
-use std::fmt;
 use std::hash::BuildHasher;
 use std::time::Duration;
 use tool_core::ToolError;
@@ -93,9 +92,8 @@ impl<T> ProviderModel<T> {
     }
 
     /// Sets the options for declaring the tools.
-    pub fn declare_options(mut self, options: DeclareOptions) -> Self {
-        self.declare = options;
-        self
+    pub fn declare_options(self, options: DeclareOptions) -> Self {
+        Self { declare: options, ..self }
     }
 
     /// Adds a setting of the provider to the top level of the request's body, such as `temperature`, or to the setup of a
@@ -112,21 +110,12 @@ impl<T> ProviderModel<T> {
 
     /// Sets the policy for retries, and for reconnecting a live model. A connection that has lasted for some seconds resets
     /// the number of attempts.
-    pub fn retry(mut self, retry: RetryPolicy) -> Self {
-        self.retry = retry;
-        self
+    pub fn retry(self, retry: RetryPolicy) -> Self {
+        Self { retry, ..self }
     }
 }
 
-impl<T> fmt::Debug for ProviderModel<T> {
-    /// Leaves out the settings, which may hold keys.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProviderModel")
-            .field("provider", &self.provider)
-            .field("model", &self.model)
-            .finish_non_exhaustive()
-    }
-}
+debug_only!(ProviderModel<T>, |this| provider: this.provider, model: this.model);
 
 /// The access that the program has set. The environment and the provider's defaults fill in the rest.
 #[derive(Clone, Default)]
@@ -278,18 +267,15 @@ impl RetryPolicy {
 
     /// Returns a random delay after a number of failed attempts. Returns `None` if no attempt is left.
     pub(crate) fn delay(&self, failed: u32) -> Option<Duration> {
-        (failed < self.attempts).then(|| self.max_delay(failed).mul_f64(random_fraction()))
+        // The seed of a hash map is random enough for a delay.
+        let fraction = || f64::from((RandomState::new().hash_one(0) >> 32) as u32) / f64::from(u32::MAX);
+        (failed < self.attempts).then(|| self.max_delay(failed).mul_f64(fraction()))
     }
 
     fn max_delay(&self, failed: u32) -> Duration {
         let factor = 2_u32.saturating_pow(failed.saturating_sub(1));
         self.initial.saturating_mul(factor).min(self.max).min(CENTURY)
     }
-}
-
-/// Returns a number from 0 to 1 from the seed of a hash map, which is random enough for a delay.
-fn random_fraction() -> f64 {
-    f64::from((RandomState::new().hash_one(0) >> 32) as u32) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]

@@ -15,7 +15,6 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::Value;
 use std::ffi::OsStr;
-use std::fmt;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,25 +60,11 @@ type MapTool = dyn Fn(FunctionTool) -> FunctionTool + Send + Sync;
 
 impl McpClient {
     fn new(address: ServerAddress, name: String) -> Self {
-        let (pins, timeout) = (Pins::memory(), Duration::from_secs(30));
-        let options = RemoteOptions {
-            name,
-            pins,
-            pinned_only: false,
-            probe: false,
-            timeout,
-            baggage: true,
-            credentials: Arc::default(),
-        };
-        Self {
-            address,
-            options,
-            credentials: Credentials::default(),
-            prefix: None,
-            map: None,
-            has_name: false,
-            has_pins: false,
-        }
+        let (pins, timeout, credentials) = (Pins::memory(), Duration::from_secs(30), Arc::default());
+        let options =
+            RemoteOptions { name, pins, pinned_only: false, probe: false, timeout, baggage: true, credentials };
+        let (credentials, prefix, map) = (Credentials::default(), None, None);
+        Self { address, options, credentials, prefix, map, has_name: false, has_pins: false }
     }
 
     /// Starts the server as a child process, and connects over its standard input and output.
@@ -189,9 +174,8 @@ impl McpClient {
     }
 
     /// Sets a prefix for the tools' names, followed by `_`, so that they do not clash with other tools.
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = Some(prefix.into());
-        self
+    pub fn prefix(self, prefix: impl Into<String>) -> Self {
+        Self { prefix: Some(prefix.into()), ..self }
     }
 
     /// Sets the pins against which declarations are checked. Defaults to pins in memory, which end with the connection.
@@ -202,28 +186,24 @@ impl McpClient {
     }
 
     /// Imports only tools that are already pinned. By default a tool is trusted and pinned at its first use.
-    pub fn pinned_only(mut self) -> Self {
-        self.options.pinned_only = true;
-        self
+    pub fn pinned_only(self) -> Self {
+        Self { options: RemoteOptions { pinned_only: true, ..self.options }, ..self }
     }
 
     /// Probes whether the server speaks revision 2026-07-28, and falls back to older revisions. By default the newest
     /// revision that begins with `initialize` is used.
-    pub fn probe(mut self) -> Self {
-        self.options.probe = true;
-        self
+    pub fn probe(self) -> Self {
+        Self { options: RemoteOptions { probe: true, ..self.options }, ..self }
     }
 
     /// Sets the time limit for connecting and for each call. Defaults to 30 s.
-    pub fn timeout(mut self, limit: Duration) -> Self {
-        self.options.timeout = limit;
-        self
+    pub fn timeout(self, limit: Duration) -> Self {
+        Self { options: RemoteOptions { timeout: limit, ..self.options }, ..self }
     }
 
     /// Does not send the `baggage` of the trace, which names the run and the customer. The parent span is still sent.
-    pub fn without_baggage(mut self) -> Self {
-        self.options.baggage = false;
-        self
+    pub fn without_baggage(self) -> Self {
+        Self { options: RemoteOptions { baggage: false, ..self.options }, ..self }
     }
 
     /// Sets a function that changes each tool before it is offered. A server's description of its tools is not
@@ -239,9 +219,8 @@ impl McpClient {
     ///     _ => tool.confirm(Confirm::Always),
     /// });
     /// ```
-    pub fn map_tools(mut self, map: impl Fn(FunctionTool) -> FunctionTool + Send + Sync + 'static) -> Self {
-        self.map = Some(Box::new(map));
-        self
+    pub fn map_tools(self, map: impl Fn(FunctionTool) -> FunctionTool + Send + Sync + 'static) -> Self {
+        Self { map: Some(Box::new(map)), ..self }
     }
 
     /// Connects and imports the server's tools. Tools that differ from their pins or cannot be registered are
@@ -267,11 +246,7 @@ impl McpClient {
     }
 }
 
-impl fmt::Debug for McpClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpClient").field("name", &self.options.name).finish_non_exhaustive()
-    }
-}
+debug_only!(McpClient, |this| name: this.options.name);
 
 /// The tools of a server. Their calls go to the server until the toolset is closed.
 pub struct ImportedToolset {
@@ -310,14 +285,7 @@ impl Toolset for ImportedToolset {
     }
 }
 
-impl fmt::Debug for ImportedToolset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ImportedToolset")
-            .field("name", &self.remote.options.name)
-            .field("tools", &self.tools)
-            .finish_non_exhaustive()
-    }
-}
+debug_only!(ImportedToolset, |this| name: this.remote.options.name, tools: this.tools);
 
 /// Maximum number of characters of a server's error that are shown.
 const MAX_TEXT: usize = 4_000;

@@ -278,8 +278,4 @@ impl Server {
     }
 }
 
-impl std::fmt::Debug for Server {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("name", &self.state.settings.name).finish_non_exhaustive()
-    }
-}
+debug_only!(Server, |this| name: this.state.settings.name);

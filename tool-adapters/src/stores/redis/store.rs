@@ -2,7 +2,6 @@
 
 use crate::stores::redis::connection::{Connection, OPEN, SessionKeys, SessionSlots, milliseconds, slot_member};
 use crate::stores::redis::record::{RedisRecord, SessionUpdate};
-use std::fmt;
 use std::sync::Arc;
 use tool_core::session::{OpenError, OpenRequest, SessionCall, SessionStore, StoreError};
 use tool_core::{Mode, SessionId};
@@ -133,12 +132,7 @@ impl SessionStore for RedisStore {
     }
 }
 
-impl fmt::Debug for RedisStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (address, prefix) = (&self.connection.address, &self.slots.prefix);
-        f.debug_struct("RedisStore").field("address", address).field("prefix", prefix).finish()
-    }
-}
+debug_only!(RedisStore, |this| address: this.connection.address, prefix: this.slots.prefix);
 
 /// Returns a random text that distinguishes a session from earlier ones of the same id.
 fn new_incarnation() -> Result<String, StoreError> {

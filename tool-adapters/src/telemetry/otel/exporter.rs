@@ -14,7 +14,6 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor};
 use std::collections::HashMap;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -146,9 +145,8 @@ pub struct OtelBuilder {
 
 impl OtelBuilder {
     /// Sets the base URL of the receiver, such as `http://localhost:4318`. Only OTLP over HTTP is supported, not gRPC.
-    pub fn endpoint(mut self, url: impl Into<String>) -> Self {
-        self.endpoint = Some(url.into());
-        self
+    pub fn endpoint(self, url: impl Into<String>) -> Self {
+        Self { endpoint: Some(url.into()), ..self }
     }
 
     /// Adds a header to every request, such as an API key.
@@ -158,9 +156,8 @@ impl OtelBuilder {
     }
 
     /// Sets the resource attribute `service.name`.
-    pub fn service_name(mut self, name: impl Into<String>) -> Self {
-        self.service_name = Some(name.into());
-        self
+    pub fn service_name(self, name: impl Into<String>) -> Self {
+        Self { service_name: Some(name.into()), ..self }
     }
 
     /// Adds a resource attribute, such as `deployment.environment.name`.
@@ -171,9 +168,8 @@ impl OtelBuilder {
 
     /// Enables or disables metrics, as some receivers accept only spans. Defaults to true, unless
     /// `OTEL_METRICS_EXPORTER` is `none`.
-    pub fn metrics(mut self, enabled: bool) -> Self {
-        self.metrics = Some(enabled);
-        self
+    pub fn metrics(self, enabled: bool) -> Self {
+        Self { metrics: Some(enabled), ..self }
     }
 
     /// Sets the time limit of a request. Defaults to 10 seconds.
@@ -184,27 +180,23 @@ impl OtelBuilder {
     }
 
     /// Sets the interval at which metrics are sent. Defaults to a minute.
-    pub fn metrics_every(mut self, interval: Duration) -> Self {
-        self.interval = interval;
-        self
+    pub fn metrics_every(self, interval: Duration) -> Self {
+        Self { interval, ..self }
     }
 
     /// Sets the maximum number of queued spans. Defaults to 2,048. Spans that find the queue full are dropped.
-    pub fn max_queue_size(mut self, spans: usize) -> Self {
-        self.max_queue_size = Some(spans.max(1));
-        self
+    pub fn max_queue_size(self, spans: usize) -> Self {
+        Self { max_queue_size: Some(spans.max(1)), ..self }
     }
 
     /// Enables or disables the export of arguments and results that the collector keeps. Defaults to true.
-    pub fn content(mut self, enabled: bool) -> Self {
-        self.without_content = !enabled;
-        self
+    pub fn content(self, enabled: bool) -> Self {
+        Self { without_content: !enabled, ..self }
     }
 
     /// Enables or disables the export of traces that another process began without sampling them. Defaults to false.
-    pub fn export_unsampled(mut self, enabled: bool) -> Self {
-        self.export_unsampled = enabled;
-        self
+    pub fn export_unsampled(self, enabled: bool) -> Self {
+        Self { export_unsampled: enabled, ..self }
     }
 
     /// Builds the exporter and starts its threads. Does not connect to the receiver.
@@ -237,7 +229,8 @@ impl OtelBuilder {
             resource = resource.with_service_name(name);
         }
         let resource = resource.build();
-        let max_queue_size = self.max_queue_size.or_else(queue_size_from_env).unwrap_or(MAX_QUEUE_SIZE);
+        let in_env = std::env::var("OTEL_BSP_MAX_QUEUE_SIZE").ok().and_then(|spans| spans.parse().ok());
+        let max_queue_size = self.max_queue_size.or(in_env.filter(|spans| *spans > 0)).unwrap_or(MAX_QUEUE_SIZE);
         let queue = Arc::new(SpanQueue { capacity: max_queue_size, ..SpanQueue::default() });
 
         let span_health = Arc::new(ExportHealth { signal: "spans", error: Mutex::default() });
@@ -249,7 +242,8 @@ impl OtelBuilder {
 
         let metric_health = Arc::new(ExportHealth { signal: "metrics", error: Mutex::default() });
         let mut meters = SdkMeterProvider::builder().with_resource(resource);
-        if self.metrics.unwrap_or_else(wants_metrics) {
+        let are_disabled = std::env::var("OTEL_METRICS_EXPORTER").is_ok_and(|exporter| exporter.trim() == "none");
+        if self.metrics.unwrap_or(!are_disabled) {
             let exporter = GuardedMetricExporter { exporter: metric_exporter, health: Arc::clone(&metric_health) };
             meters = meters.with_reader(PeriodicReader::builder(exporter).with_interval(self.interval).build());
         }
@@ -265,15 +259,6 @@ impl OtelBuilder {
             export_unsampled: self.export_unsampled,
         }))
     }
-}
-
-/// Returns the default of [`OtelBuilder::metrics`].
-fn wants_metrics() -> bool {
-    !std::env::var("OTEL_METRICS_EXPORTER").is_ok_and(|exporter| exporter.trim() == "none")
-}
-
-fn queue_size_from_env() -> Option<usize> {
-    std::env::var("OTEL_BSP_MAX_QUEUE_SIZE").ok()?.parse().ok().filter(|spans| *spans > 0)
 }
 
 /// An error of building an exporter, or of exporting.
@@ -399,12 +384,7 @@ struct GuardedSpanExporter<E> {
     health: Arc<ExportHealth>,
 }
 
-impl<E> fmt::Debug for GuardedSpanExporter<E> {
-    /// Leaves out the exporter, whose headers may hold keys.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardedSpanExporter").field("queue", &self.queue).finish_non_exhaustive()
-    }
-}
+debug_only!(GuardedSpanExporter<E>, |this| queue: this.queue);
 
 impl<E: SpanExporter> SpanExporter for GuardedSpanExporter<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {

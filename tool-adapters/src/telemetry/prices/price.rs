@@ -57,9 +57,8 @@ impl Price {
     }
 
     /// Sets the cost of each response, in addition to its tokens.
-    pub fn request(mut self, cost: Cost) -> Self {
-        self.request = Some(cost);
-        self
+    pub fn request(self, cost: Cost) -> Self {
+        Self { request: Some(cost), ..self }
     }
 
     /// Adds other rates for responses with more than `tokens` input tokens. They apply to all tokens of such a response.

@@ -51,7 +51,8 @@ impl AnswerCollector<'_> {
         let event = redact_event(self.restore_names(event), self.key);
         if let Some(listener) = &mut self.listener {
             listener(&event);
-            self.answer.was_shown |= is_output(&event);
+            self.answer.was_shown |=
+                !matches!(event, Event::Response { .. } | Event::Usage(_) | Event::Unknown(_) | Event::Error(_));
         }
         match event {
             Event::Text(text) => self.answer.text.push_str(&text),
@@ -117,12 +118,12 @@ impl AnswerCollector<'_> {
     }
 
     fn incomplete(self, failure: Option<RequestFailure>) -> RequestFailure {
-        let mut failure = match (&self.answer.error, failure) {
+        let answer = &self.answer;
+        let has_no_output = answer.text.is_empty() && answer.calls.is_empty() && answer.items.is_empty();
+        let mut failure = match (&answer.error, failure) {
             (Some(error @ ProtocolError::Provider { .. }), _) => RequestFailure::from_stream(error, self.key),
             (_, Some(failure)) => failure,
-            (Some(error @ ProtocolError::Malformed { .. }), None) if self.has_no_output() => {
-                self.unexpected_answer(error)
-            }
+            (Some(error @ ProtocolError::Malformed { .. }), None) if has_no_output => self.unexpected_answer(error),
             (Some(error), None) => RequestFailure::from_stream(error, self.key),
             (None, None) => RequestFailure::transient("the provider's answer ended early"),
         };
@@ -130,10 +131,6 @@ impl AnswerCollector<'_> {
             failure.retry = RetryAdvice::Never;
         }
         failure
-    }
-
-    fn has_no_output(&self) -> bool {
-        self.answer.text.is_empty() && self.answer.calls.is_empty() && self.answer.items.is_empty()
     }
 
     /// Returns the failure for an answer of another server or protocol.
@@ -177,11 +174,6 @@ impl AnswerCollector<'_> {
             response_id: self.usage.response_id.clone(),
         }
     }
-}
-
-/// Returns true if an event is a part of the model's output.
-fn is_output(event: &Event) -> bool {
-    !matches!(event, Event::Response { .. } | Event::Usage(_) | Event::Unknown(_) | Event::Error(_))
 }
 
 /// The usage of an answer. Dropping it reports the usage to the current span as observed, however the answer ends, as the

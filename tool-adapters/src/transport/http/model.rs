@@ -20,6 +20,7 @@ pub type HttpModel = ProviderModel<HttpTransport>;
 type CachedDeclarations = (Declarations, DeclareOptions, Vec<Arc<dyn ProviderTool>>);
 
 /// The settings and the state of an [`HttpModel`] that a live model does not have.
+#[derive(Default)]
 pub struct HttpTransport {
     max_tokens: Option<u32>,
     stream: bool,
@@ -38,55 +39,39 @@ pub struct HttpTransport {
 impl ProviderModel<HttpTransport> {
     /// Creates a model by its name at the provider.
     pub fn new(provider: Provider, model: impl Into<String>) -> Self {
-        let transport = HttpTransport {
-            max_tokens: None,
-            stream: true,
-            timeouts: Timeouts::default(),
-            max_bytes: 64 * 1024 * 1024,
-            client: None,
-            own_client: None,
-            protocol: None,
-            declared: None,
-            listener: None,
-        };
+        let transport = HttpTransport { stream: true, max_bytes: 64 * 1024 * 1024, ..HttpTransport::default() };
         Self::over(transport, provider, model.into())
     }
 
     /// Sets the maximum number of tokens of an answer.
-    pub fn max_tokens(mut self, tokens: u32) -> Self {
-        self.transport.max_tokens = Some(tokens);
-        self
+    pub fn max_tokens(self, tokens: u32) -> Self {
+        Self { transport: HttpTransport { max_tokens: Some(tokens), ..self.transport }, ..self }
     }
 
     /// Enables or disables streaming. Defaults to true. Bedrock never streams.
-    pub fn stream(mut self, stream: bool) -> Self {
-        self.transport.stream = stream;
-        self
+    pub fn stream(self, stream: bool) -> Self {
+        Self { transport: HttpTransport { stream, ..self.transport }, ..self }
     }
 
     /// Sets the time limits. The limit for connecting does not apply to a [`client`](Self::client) of the program.
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.transport.timeouts = timeouts;
-        self
+    pub fn timeouts(self, timeouts: Timeouts) -> Self {
+        Self { transport: HttpTransport { timeouts, ..self.transport }, ..self }
     }
 
     /// Sets the maximum size of an answer in bytes. Defaults to 64 MiB.
-    pub fn max_bytes(mut self, bytes: usize) -> Self {
-        self.transport.max_bytes = bytes;
-        self
+    pub fn max_bytes(self, bytes: usize) -> Self {
+        Self { transport: HttpTransport { max_bytes: bytes, ..self.transport }, ..self }
     }
 
     /// Sets the client. Build it with [`client_builder`]: a client that follows redirects sends the key along.
-    pub fn client(mut self, client: Client) -> Self {
-        self.transport.client = Some(client);
-        self
+    pub fn client(self, client: Client) -> Self {
+        Self { transport: HttpTransport { client: Some(client), ..self.transport }, ..self }
     }
 
     /// Sets a function that sees the events of answers as they arrive. It runs on the task of the reply, so it has to be
     /// quick. Calls have the tools' own names. They run after the answer is complete.
-    pub fn on_event(mut self, listener: impl FnMut(&Event) + Send + 'static) -> Self {
-        self.transport.listener = Some(Box::new(listener));
-        self
+    pub fn on_event(self, listener: impl FnMut(&Event) + Send + 'static) -> Self {
+        Self { transport: HttpTransport { listener: Some(Box::new(listener)), ..self.transport }, ..self }
     }
 
     /// Returns the tools in the provider's form. Declares them again only if they have changed.

@@ -66,40 +66,34 @@ impl ProviderModel<LiveTransport> {
     }
 
     /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name always has spans.
-    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.transport.name = Some(name.into());
-        self
+    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { transport: LiveTransport { name: Some(name.into()), ..self.transport }, ..self }
     }
 
     /// Sets the MIME type of the host's audio. Defaults to `audio/pcm` with the provider's rate. OpenAI ignores it and uses
     /// the format of its session settings, which defaults to 24 kHz.
-    pub fn audio_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.transport.audio_type = mime_type.into();
-        self
+    pub fn audio_type(self, mime_type: impl Into<String>) -> Self {
+        Self { transport: LiveTransport { audio_type: mime_type.into(), ..self.transport }, ..self }
     }
 
     /// Sets the time limit for connecting and for the setup. Defaults to 10 s.
-    pub fn connect_timeout(mut self, time: Duration) -> Self {
-        self.transport.connect_timeout = time;
-        self
+    pub fn connect_timeout(self, time: Duration) -> Self {
+        Self { transport: LiveTransport { connect_timeout: time, ..self.transport }, ..self }
     }
 
     /// Sets the interval of pings while the provider is silent. Defaults to 20 s. After two intervals without data the
     /// connection counts as broken.
-    pub fn heartbeat(mut self, time: Duration) -> Self {
-        self.transport.heartbeat = time;
-        self
+    pub fn heartbeat(self, time: Duration) -> Self {
+        Self { transport: LiveTransport { heartbeat: time, ..self.transport }, ..self }
     }
 
     /// Sets the maximum size of a message from the provider in bytes. Defaults to 16 MiB.
-    pub fn max_message(mut self, bytes: usize) -> Self {
-        self.transport.max_message = bytes;
-        self
+    pub fn max_message(self, bytes: usize) -> Self {
+        Self { transport: LiveTransport { max_message: bytes, ..self.transport }, ..self }
     }
 
     /// Sets the updates of long-running tools. See [`updates`].
-    pub fn updates(mut self, updates: Updates) -> Self {
-        self.transport.updates = Some(updates);
-        self
+    pub fn updates(self, updates: Updates) -> Self {
+        Self { transport: LiveTransport { updates: Some(updates), ..self.transport }, ..self }
     }
 }
