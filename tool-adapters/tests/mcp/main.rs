@@ -4,6 +4,7 @@
 mod answers;
 mod confirmation;
 mod credentials;
+mod direct;
 mod environment;
 mod floods;
 mod foreigners;

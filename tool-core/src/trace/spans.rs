@@ -79,14 +79,14 @@ fn set_attribute(span: &OpenSpan, key: &'static str, value: Value) {
 }
 
 /// Runs `work` in an anchor that gives these attributes to the spans which are opened directly in it. For the attributes of
-/// a call that only its transport knows.
+/// a call that only its transport knows. They are not made where there are no spans.
 #[doc(hidden)]
-pub async fn attributed<F: Future>(attributes: Vec<(&'static str, Value)>, work: F) -> F::Output {
+pub async fn attributed<F: Future>(attributes: impl FnOnce() -> Vec<(&'static str, Value)>, work: F) -> F::Output {
     let here = current();
-    if attributes.is_empty() || !is_wanted() {
+    if !is_wanted() {
         return WithSpan::new(here, work).await;
     }
-    let anchor = OpenSpan::anchor(TraceContext::of(here.as_ref()), here);
+    let (anchor, attributes) = (OpenSpan::anchor(TraceContext::of(here.as_ref()), here), attributes());
     anchor.change(|details| attributes.into_iter().for_each(|(key, value)| details.set_attribute(key, value)));
     anchor.set(INHERITED);
     WithSpan::new(Some(Arc::new(anchor)), work).await
@@ -321,7 +321,7 @@ mod tests {
     async fn attributed_sets_attributes_of_direct_children_only() {
         let collector = Collector::new();
         let inside = async { section("outer", async { section("inner", async {}).await }).await };
-        collector.run(agent("a", attributed(vec![("k", 1.into())], inside))).await;
+        collector.run(agent("a", attributed(|| vec![("k", 1.into())], inside))).await;
         let report = collector.report();
         let found = report.spans().iter().map(|span| (span.label(), of(span))).collect::<Vec<_>>();
         let expected = [("section:inner", vec![]), ("section:outer", vec![("k", json!(1))]), ("agent:a", vec![])];

@@ -52,7 +52,7 @@ pub(crate) async fn request(
     let action = ask(question, state.settings.confirm_timeout, context).await;
     let action = action.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok();
     let response = decide(session, token, action).await;
-    Ok(complete(session, tool, &response))
+    Ok(CallToolResponse::Complete(complete(session, tool, &response)))
 }
 
 /// Sends the question and waits for the answer. Withdraws the question if the client cancels the call.
@@ -101,7 +101,7 @@ pub(crate) async fn resume(
     if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && response.meta().tool().is_empty() {
         return Err(no_pending_call());
     }
-    let result = complete(session, &pending.tool, &response);
+    let result = CallToolResponse::Complete(complete(session, &pending.tool, &response));
     answer.map(|_| result)
 }
 

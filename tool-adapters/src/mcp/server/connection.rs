@@ -1,22 +1,25 @@
 //! The handler of one connection.
 
+use crate::mcp::server::client::Client;
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
 };
-use crate::mcp::server::{confirm, strict, tools};
+use crate::mcp::server::{confirm, direct, strict, tools};
+use axum::http::request::Parts;
+use futures_util::future::{BoxFuture, OptionFuture};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
-    DiscoverResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, DiscoverResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, RequestMetaObject, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::pin::pin;
-use std::sync::Arc;
-use tokio::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tool_core::call::ProgressUpdate;
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
@@ -30,16 +33,27 @@ pub(crate) struct Connection {
     pub(crate) session: Arc<ClientSession>,
     /// The sessions of requests over HTTP that come without one.
     shared: Option<Arc<SharedSessions>>,
-    state: Arc<ServerState>,
+    pub(crate) state: Arc<ServerState>,
     /// OpenTelemetry's name of the transport. `None` for HTTP and for unknown streams.
     transport: Option<&'static str>,
+    /// The revision that `initialize` agreed on.
+    pub(crate) revision: OnceLock<ProtocolVersion>,
+}
+
+/// A call that runs in its client's session.
+pub(crate) struct OngoingCall {
+    running: RunningCall,
+    session: Session,
+    /// The tool's name in the session.
+    tool: String,
+    pub(crate) response: BoxFuture<'static, ToolResponse>,
 }
 
 impl Connection {
     /// Creates the handler of a client over streams.
     pub(crate) fn over_streams(state: Arc<ServerState>, transport: Option<&'static str>) -> Self {
         let session = Arc::new(ClientSession::new(Arc::clone(&state), None));
-        Self { session, shared: None, state, transport }
+        Self { session, shared: None, state, transport, revision: OnceLock::new() }
     }
 
     pub(crate) fn over_http(state: Arc<ServerState>, shared: Arc<SharedSessions>) -> Self {
@@ -52,6 +66,13 @@ impl Connection {
             Some(shared) if !self.session.is_open() => shared.get(&client(context), &self.state),
             _ => Ok(Arc::clone(&self.session)),
         }
+    }
+
+    /// Begins a call over HTTP if neither its session nor its turn has to be waited for.
+    pub(crate) fn begin_at_once(&self, client: &Client, request: &CallToolRequestParams) -> Option<OngoingCall> {
+        let shared = self.shared.as_ref().filter(|_| !self.session.is_open());
+        let shared = shared.map(|shared| shared.get(client, &self.state)).transpose().ok()?;
+        Some(OngoingCall::new(shared.as_ref().unwrap_or(&self.session).begin_at_once()?, request, None))
     }
 
     async fn instructions(&self, context: &ServerContext) -> McpResult<Option<String>> {
@@ -84,29 +105,25 @@ impl Connection {
             let session = client.get(context).await?;
             return confirm::resume(session, request, &request_state).await;
         }
-        let (running, session) = self.begin_call(context).await?;
-        let session = &session;
-        let wire_name = &*request.name;
-        let tool = tools::tool_name(session, wire_name).unwrap_or_else(|| wire_name.to_owned());
-        let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
-        let call = ToolCall::new(running.id(), &tool, arguments.unwrap_or_else(|| "{}".to_owned()));
-        let response = run(session, call, context).await;
-        if is_unknown_tool(session, &tool, &response) {
-            let message = response.error().map_or_else(String::new, |error| error.message.clone());
-            return Err(ErrorData::invalid_params(message, None));
-        }
-        confirm::deny_nested(session, &response).await;
+        let progress = context.meta.get_progress_token().map(|token| ProgressForwarder::new(token, &context.peer));
+        let (updates, progress) = progress.unzip();
+        let mut call = match http_parts(context).and_then(direct::take_ongoing) {
+            Some(call) => call,
+            None => OngoingCall::new(self.begin_call(context).await?, &request, updates),
+        };
+        let response = call.run(progress, context).await;
+        confirm::deny_nested(&call.session, &response).await;
         match response.meta().confirmation() {
             Some(confirmation) => {
-                confirm::request(&self.state, &request, (session, &*tool, confirmation), context).await
+                confirm::request(&self.state, &request, (&call.session, &*call.tool, confirmation), context).await
             }
-            None => Ok(tools::complete(session, &tool, &response)),
+            None => call.complete(&response).map(CallToolResponse::Complete),
         }
     }
 
     /// Returns the client's span as the parent of a call.
-    fn parent(&self, context: &ServerContext) -> DistributedContext {
-        let pairs = context.meta.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+    pub(crate) fn parent(&self, meta: &RequestMetaObject) -> DistributedContext {
+        let pairs = meta.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
         if self.state.settings.trust_baggage {
             return DistributedContext::from_trusted_pairs(pairs);
         }
@@ -117,13 +134,15 @@ impl Connection {
     }
 
     /// Returns the attributes of a call's span.
-    fn attributes(&self, context: &ServerContext) -> Vec<(&'static str, Value)> {
+    pub(crate) fn attributes(
+        &self,
+        id: &RequestId,
+        revision: Option<&ProtocolVersion>,
+        http: Option<&Parts>,
+    ) -> Vec<(&'static str, Value)> {
         let mut attributes =
-            vec![("mcp.method.name", "tools/call".into()), ("jsonrpc.request.id", context.id.to_string().into())];
-        if let Some(version) = context.protocol_version() {
-            attributes.push(("mcp.protocol.version", version.as_str().into()));
-        }
-        let http = http_parts(context);
+            vec![("mcp.method.name", "tools/call".into()), ("jsonrpc.request.id", id.to_string().into())];
+        attributes.extend(revision.map(|revision| ("mcp.protocol.version", revision.as_str().into())));
         let session = http.and_then(|parts| parts.headers.get("mcp-session-id")?.to_str().ok());
         // The id itself is a credential of the session, so the span gets a hash of it.
         let hash = |id| hex(Sha256::digest(id).get(..8).unwrap_or_default());
@@ -152,6 +171,7 @@ impl ServerHandler for Connection {
     ) -> McpResult<InitializeResult> {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
+        self.revision.get_or_init(|| result.protocol_version.clone());
         self.session.get(&context).await?;
         result.instructions = self.instructions(&context).await?;
         Ok(result)
@@ -171,9 +191,10 @@ impl ServerHandler for Connection {
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: ServerContext) -> McpResult<CallToolResponse> {
-        let call = trace::attributed(self.attributes(&context), self.call(request, &context));
+        let attributes = || self.attributes(&context.id, context.protocol_version().as_ref(), http_parts(&context));
+        let call = trace::attributed(attributes, self.call(request, &context));
         // Boxed, as each connection's future would otherwise have the size of the largest call.
-        Box::pin(trace::import(self.parent(&context), call)).await
+        Box::pin(trace::import(self.parent(&context.meta), call)).await
     }
 
     /// Returns the tool against which rmcp checks the headers of a request over HTTP.
@@ -208,36 +229,57 @@ impl ServerHandler for Connection {
     }
 }
 
-/// Runs a call, forwards its progress, and cancels it when the client does.
-async fn run(session: &Session, call: ToolCall, context: &ServerContext) -> ToolResponse {
-    let id = call.id().to_owned();
-    let (call, mut progress) = ProgressForwarder::attach(call, context.meta.get_progress_token(), context.peer.clone());
-    let mut running = pin!(session.call(call));
-    let mut cancelled = false;
-    let response = loop {
-        tokio::select! {
-            biased;
-            response = &mut running => break response,
-            () = context.ct.cancelled(), if !cancelled => {
-                cancelled = true;
-                session.cancel(&id);
-            }
-            () = progress.forward_next() => {}
+impl OngoingCall {
+    /// Makes a call of a listed tool. Its updates go to `updates`.
+    fn new(
+        (running, session): (RunningCall, Session),
+        request: &CallToolRequestParams,
+        updates: Option<Sender<ProgressUpdate>>,
+    ) -> Self {
+        let tool = tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
+        let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
+        let mut call = ToolCall::new(running.id(), &tool, arguments.unwrap_or_else(|| "{}".to_owned()));
+        if let Some(updates) = updates {
+            call = call.on_update(move |update| _ = updates.try_send(update.clone()));
         }
-    };
-    progress.forward_rest().await;
-    response
+        let caller = session.clone();
+        Self { running, session, tool, response: Box::pin(async move { caller.call(call).await }) }
+    }
+
+    /// Runs the call, forwards its progress, and cancels it when the client does.
+    async fn run(&mut self, mut progress: Option<ProgressForwarder>, context: &ServerContext) -> ToolResponse {
+        let mut cancelled = false;
+        let response = loop {
+            let forwarded = OptionFuture::from(progress.as_mut().map(ProgressForwarder::forward_next));
+            tokio::select! {
+                biased;
+                response = &mut self.response => break response,
+                () = context.ct.cancelled(), if !cancelled => {
+                    cancelled = true;
+                    self.session.cancel(&self.running.id());
+                }
+                Some(()) = forwarded => {}
+            }
+        };
+        OptionFuture::from(progress.as_mut().map(ProgressForwarder::forward_rest)).await;
+        response
+    }
+
+    /// Returns the result of a response. A tool that does not exist is an error of the protocol.
+    pub(crate) fn complete(&self, response: &ToolResponse) -> McpResult<CallToolResult> {
+        // A tool's own "not found" error is a result.
+        let is_listed = || self.session.definitions().iter().any(|known| known.name() == self.tool);
+        if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && !is_listed() {
+            let message = response.error().map_or_else(String::new, |error| error.message.clone());
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Ok(tools::complete(&self.session, &self.tool, response))
+    }
 }
 
-/// Returns true if the tool does not exist. A tool's own "not found" error is a result, not a protocol error.
-fn is_unknown_tool(session: &Session, tool: &str, response: &ToolResponse) -> bool {
-    response.error().is_some_and(|error| error.kind == ErrorKind::NotFound)
-        && !session.definitions().iter().any(|known| known.name() == tool)
-}
-
-/// Sends the updates of a call as `notifications/progress`, if the client sent a progress token.
+/// Sends the updates of a call as `notifications/progress`, for a client that sent a progress token.
 struct ProgressForwarder {
-    token: Option<ProgressToken>,
+    token: ProgressToken,
     peer: Peer<RoleServer>,
     updates: Receiver<ProgressUpdate>,
     last: f64,
@@ -247,16 +289,12 @@ impl ProgressForwarder {
     /// The number of updates that may wait. Further updates are dropped, so that the tool is not held up.
     const CAPACITY: usize = 256;
 
-    fn attach(call: ToolCall, token: Option<ProgressToken>, peer: Peer<RoleServer>) -> (ToolCall, Self) {
-        let (sender, updates) = channel::<ProgressUpdate>(Self::CAPACITY);
-        let call = match token {
-            Some(_) => call.on_update(move |update| _ = sender.try_send(update.clone())),
-            None => call,
-        };
-        (call, Self { token, peer, updates, last: -1.0 })
+    fn new(token: ProgressToken, peer: &Peer<RoleServer>) -> (Sender<ProgressUpdate>, Self) {
+        let (sender, updates) = channel(Self::CAPACITY);
+        (sender, Self { token, peer: peer.clone(), updates, last: -1.0 })
     }
 
-    /// Waits for the next update and sends it. Never returns if there is no progress token.
+    /// Waits for the next update and sends it. Never returns once the call has ended.
     async fn forward_next(&mut self) {
         match self.updates.recv().await {
             Some(update) => self.send(update).await,
@@ -271,12 +309,11 @@ impl ProgressForwarder {
     }
 
     async fn send(&mut self, update: ProgressUpdate) {
-        let Some(token) = &self.token else { return };
         // In percent. The protocol requires increasing values, even if the tool gives no fraction.
         let percent = update.fraction.map_or(f64::MIN, |fraction| fraction * 100.0);
         let step = if self.last < 0.0 { 1.0 } else { 0.01 };
         self.last = if percent > self.last { percent } else { self.last + step };
-        let mut params = ProgressNotificationParam::new(token.clone(), self.last).with_message(update.message);
+        let mut params = ProgressNotificationParam::new(self.token.clone(), self.last).with_message(update.message);
         if update.fraction.is_some() {
             params = params.with_total(100.0);
         }

@@ -3,6 +3,7 @@
 use crate::mcp::server::body::read_body;
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
+use crate::mcp::server::direct;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::{ServerState, Settings, SharedSessions, too_many_sessions};
 use crate::mcp::server::strict;
@@ -28,17 +29,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Returns a router that serves a server's tools.
 pub(crate) fn router(state: &ServerState) -> Router {
-    let (state, settings) = (Arc::new(state.clone()), &state.settings);
-    let sessions = Arc::new(HttpSessions::new(settings));
+    let (settings, sessions) = (&state.settings, Arc::new(HttpSessions::new(&state.settings)));
     // `AccessRules` have a stricter check of both headers.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_max_request_body_bytes(settings.max_message)
         .with_cancellation_token(settings.shutdown.child_token());
-    let gate = Arc::new(Gate { state: Arc::clone(&state), sessions: Arc::clone(&sessions) });
-    let shared = Arc::new(SharedSessions::default());
-    let factory = move || Ok(Connection::over_http(Arc::clone(&state), Arc::clone(&shared)));
+    let state = Arc::new(state.clone());
+    let gate = Arc::new(Gate { state, sessions: Arc::clone(&sessions), shared: Arc::default() });
+    let at = Arc::clone(&gate);
+    let factory =
+        move || Ok(OPENING.try_with(|(connection, _)| Arc::clone(connection)).unwrap_or_else(|_| at.connect()));
     let service = StreamableHttpService::new(factory, sessions, config);
     let router = Router::new().route_service(&settings.path, service).layer(from_fn_with_state(gate, check_request));
     settings.access.clone().guard(router)
@@ -47,6 +49,24 @@ pub(crate) fn router(state: &ServerState) -> Router {
 struct Gate {
     state: Arc<ServerState>,
     sessions: Arc<HttpSessions>,
+    shared: Arc<SharedSessions>,
+}
+
+impl Gate {
+    fn connect(&self) -> Arc<Connection> {
+        Arc::new(Connection::over_http(Arc::clone(&self.state), Arc::clone(&self.shared)))
+    }
+
+    /// Returns the handler of the session that a request names, or a new one if it names none. Returns `None` if it names more
+    /// than one, or one that its client has not opened.
+    fn connection(&self, client: &Client, headers: &HeaderMap) -> Option<Arc<Connection>> {
+        let mut ids = headers.get_all(SESSION_HEADER).iter();
+        match (ids.next(), ids.next()) {
+            (None, _) => Some(self.connect()),
+            (Some(id), None) => self.sessions.connection(client, id.to_str().ok()?),
+            (Some(_), Some(_)) => None,
+        }
+    }
 }
 
 /// Identifies the client of a request, and refuses requests for a session of another client, requests that would open too
@@ -62,11 +82,11 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
     if is_without_sessions(&parts.headers) {
         parts.headers.remove(SESSION_HEADER);
     }
-    if !gate.sessions.are_open_to(&client, &parts.headers) {
+    let Some(connection) = gate.connection(&client, &parts.headers) else {
         // One answer for sessions that do not exist, have ended, or belong to another client.
         let message = "Not Found: this client has no such session; open one with `initialize`";
         return (StatusCode::NOT_FOUND, message).into_response();
-    }
+    };
     parts.extensions.insert(client.clone());
     if parts.method != Method::POST {
         return next.run(Request::from_parts(parts, body)).await;
@@ -84,22 +104,26 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
             return (status, [(header::CONTENT_TYPE, "application/json")], invalid.to_json()).into_response();
         }
     };
+    if let Some(answer) = direct::answer(&connection, &client, &message, &mut parts) {
+        return answer;
+    }
     let is_first = !parts.headers.contains_key(SESSION_HEADER);
     let request = Request::from_parts(parts, Body::from(bytes));
     match initialize_id(&message).filter(|_| is_first) {
         None => next.run(request).await,
         Some(id) => match gate.state.take_place(&client) {
-            Ok(slot) => SLOT.scope(Cell::new(Some((client, slot))), next.run(request)).await,
+            Ok(place) => OPENING.scope((connection, Cell::new(Some((client, place)))), next.run(request)).await,
             Err(limit) => refuse_session(limit, id),
         },
     }
 }
 
-const SESSION_HEADER: &str = "mcp-session-id";
+pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
+pub(crate) const REVISION_HEADER: &str = "mcp-protocol-version";
 
 /// Returns true if the request speaks a revision without sessions, where the header of a session has no meaning.
 fn is_without_sessions(headers: &HeaderMap) -> bool {
-    let version = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
+    let version = headers.get(REVISION_HEADER).and_then(|version| version.to_str().ok());
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
@@ -125,22 +149,14 @@ fn refuse_session(limit: QuotaExceeded, id: RequestId) -> Response {
 type Opener = (Client, Share<Identity>);
 
 tokio::task_local! {
-    /// The opener of the session that a request opens.
-    static SLOT: Cell<Option<Opener>>;
+    /// The handler and the opener of the session that a request opens.
+    static OPENING: (Arc<Connection>, Cell<Option<Opener>>);
 }
 
-/// rmcp's sessions, with the client that opened each.
+/// rmcp's sessions, with the client that opened each and its handler.
 pub(crate) struct HttpSessions {
     sessions: LocalSessionManager,
-    openers: Mutex<HashMap<SessionId, Opener>>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum HttpSessionError {
-    #[error(transparent)]
-    Session(#[from] LocalSessionManagerError),
-    #[error("the request that opens a session was not checked")]
-    Unchecked,
+    open: Mutex<HashMap<SessionId, (Opener, Arc<Connection>)>>,
 }
 
 impl HttpSessions {
@@ -149,36 +165,31 @@ impl HttpSessions {
         config.keep_alive = Some(settings.idle_timeout);
         let mut sessions = LocalSessionManager::default();
         sessions.session_config = config;
-        Self { sessions, openers: Mutex::default() }
+        Self { sessions, open: Mutex::default() }
     }
 
-    fn openers(&self) -> MutexGuard<'_, HashMap<SessionId, Opener>> {
-        self.openers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, (Opener, Arc<Connection>)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns false if a request names more than one session, or one that its client has not opened.
-    fn are_open_to(&self, client: &Client, headers: &HeaderMap) -> bool {
-        let mut ids = headers.get_all(SESSION_HEADER).iter();
-        match (ids.next(), ids.next()) {
-            (None, _) => true,
-            (Some(id), None) => {
-                id.to_str().is_ok_and(|id| self.openers().get(id).is_some_and(|(opener, _)| client.owns(opener)))
-            }
-            (Some(_), Some(_)) => false,
-        }
+    /// Returns the handler of a session, if the client has opened it.
+    fn connection(&self, client: &Client, id: &str) -> Option<Arc<Connection>> {
+        self.open().get(id).filter(|((opener, _), _)| client.owns(opener)).map(|(_, connection)| Arc::clone(connection))
     }
 }
 
-type Events<S> = Result<S, HttpSessionError>;
+type SessionResult<T> = Result<T, LocalSessionManagerError>;
 
 impl SessionManager for HttpSessions {
-    type Error = HttpSessionError;
+    type Error = LocalSessionManagerError;
     type Transport = RandomIds<WorkerTransport<LocalSessionWorker>>;
 
-    async fn create_session(&self) -> Result<(SessionId, Self::Transport), HttpSessionError> {
-        let slot = SLOT.try_with(Cell::take).ok().flatten().ok_or(HttpSessionError::Unchecked)?;
+    async fn create_session(&self) -> SessionResult<(SessionId, Self::Transport)> {
+        let opening = OPENING.try_with(|(connection, opener)| opener.take().zip(Some(Arc::clone(connection))));
+        let unchecked = || LocalSessionManagerError::SessionNotFound("of a request that was not checked".into());
+        let opening = opening.ok().flatten().ok_or_else(unchecked)?;
         let (id, transport) = self.sessions.create_session().await?;
-        self.openers().insert(Arc::clone(&id), slot);
+        self.open().insert(Arc::clone(&id), opening);
         Ok((id, RandomIds::new(transport)))
     }
 
@@ -186,44 +197,44 @@ impl SessionManager for HttpSessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, HttpSessionError> {
-        Ok(self.sessions.initialize_session(id, message).await?)
+    ) -> SessionResult<ServerJsonRpcMessage> {
+        self.sessions.initialize_session(id, message).await
     }
 
-    async fn has_session(&self, id: &SessionId) -> Result<bool, HttpSessionError> {
-        Ok(self.sessions.has_session(id).await?)
+    async fn has_session(&self, id: &SessionId) -> SessionResult<bool> {
+        self.sessions.has_session(id).await
     }
 
-    async fn close_session(&self, id: &SessionId) -> Result<(), HttpSessionError> {
+    async fn close_session(&self, id: &SessionId) -> SessionResult<()> {
         // No request reaches a session that is being closed. Its place is free once it is closed.
-        let _opener = self.openers().remove(id);
-        Ok(self.sessions.close_session(id).await?)
+        let _opening = self.open().remove(id);
+        self.sessions.close_session(id).await
     }
 
     async fn create_stream(
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Events<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        Ok(self.sessions.create_stream(id, message).await?)
+    ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
+        self.sessions.create_stream(id, message).await
     }
 
-    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), HttpSessionError> {
-        Ok(self.sessions.accept_message(id, message).await?)
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> SessionResult<()> {
+        self.sessions.accept_message(id, message).await
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
-    ) -> Events<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        Ok(self.sessions.create_standalone_stream(id).await?)
+    ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
+        self.sessions.create_standalone_stream(id).await
     }
 
     async fn resume(
         &self,
         id: &SessionId,
         last_event_id: String,
-    ) -> Events<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        Ok(self.sessions.resume(id, last_event_id).await?)
+    ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
+        self.sessions.resume(id, last_event_id).await
     }
 }

@@ -3,7 +3,7 @@
 //! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`; `stdio`: the transport over lines
 //! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
 //! - `client`: the identity of a client
-//! - `connection`: the handler of one connection; `session`: the sessions of clients, and the data that all connections share
+//! - `connection`: the handler of one connection; `direct`: calls over HTTP that are answered at once; `session`: the sessions of clients, and the data that all connections share
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user
 
 mod body;
@@ -11,6 +11,7 @@ mod builder;
 mod client;
 mod confirm;
 mod connection;
+mod direct;
 mod http;
 mod request_ids;
 mod session;

@@ -139,21 +139,27 @@ pub(crate) struct ClientSession {
 struct Activity {
     running: usize,
     since: Instant,
+    /// The last call that rmcp's session has seen.
+    forwarded: Instant,
 }
 
 /// Counts a call as running until it is dropped.
-pub(crate) struct RunningCall(Arc<ClientSession>);
+pub(crate) struct RunningCall {
+    session: Arc<ClientSession>,
+    number: u64,
+}
 
 impl RunningCall {
-    /// Returns a new call id. The client's request ids are not used, as they need not be unique.
+    /// Returns the call's id. The client's request ids are not used, as they need not be unique.
     pub(crate) fn id(&self) -> String {
-        format!("call_{}", self.0.calls.fetch_add(1, Ordering::Relaxed) + 1)
+        format!("call_{}", self.number)
     }
 }
 
 impl ClientSession {
     pub(crate) fn new(state: Arc<ServerState>, shared_id: Option<String>) -> Self {
-        let activity = Mutex::new(Activity { running: 0, since: Instant::now() });
+        let now = Instant::now();
+        let activity = Mutex::new(Activity { running: 0, since: now, forwarded: now });
         Self { state, shared_id, opened: OnceCell::new(), calls: AtomicU64::new(0), activity }
     }
 
@@ -179,15 +185,32 @@ impl ClientSession {
     /// Counts a call as running, and begins a new turn if the session was idle for long enough. Returns true with it if the
     /// session has ended.
     pub(crate) async fn begin_call(self: &Arc<Self>, session: &Session) -> (RunningCall, bool) {
-        let new_turn = {
+        let (running, new_turn) = {
             let mut activity = self.activity();
-            let was_idle = activity.running == 0 && activity.since.elapsed() >= self.state.settings.turn_after;
-            activity.running += 1;
-            was_idle
+            let new_turn = self.begins_turn(&activity);
+            activity.forwarded = Instant::now();
+            (self.count(&mut activity), new_turn)
         };
-        let running = RunningCall(Arc::clone(self));
         let has_ended = new_turn && session.next_turn().await.ended;
         (running, has_ended)
+    }
+
+    /// Counts a call as running that rmcp's session does not see. Returns `None` if the call would wait for its session or for a
+    /// new turn, and once in a while, as rmcp ends a session of which it sees no call.
+    pub(crate) fn begin_at_once(self: &Arc<Self>) -> Option<(RunningCall, Session)> {
+        let session = self.opened.get()?;
+        let mut activity = self.activity();
+        let is_unseen = activity.forwarded.elapsed() >= self.state.settings.idle_timeout / 100;
+        (!is_unseen && !self.begins_turn(&activity)).then(|| (self.count(&mut activity), session.clone()))
+    }
+
+    fn begins_turn(&self, activity: &Activity) -> bool {
+        activity.running == 0 && activity.since.elapsed() >= self.state.settings.turn_after
+    }
+
+    fn count(self: &Arc<Self>, activity: &mut Activity) -> RunningCall {
+        activity.running += 1;
+        RunningCall { session: Arc::clone(self), number: self.calls.fetch_add(1, Ordering::Relaxed) + 1 }
     }
 
     pub(crate) async fn end(&self) {
@@ -224,7 +247,7 @@ pub(crate) fn random_id() -> McpResult<String> {
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        let mut activity = self.0.activity();
+        let mut activity = self.session.activity();
         activity.running = activity.running.saturating_sub(1);
         activity.since = Instant::now();
     }

@@ -128,7 +128,8 @@ impl StrictCodec {
                 Ok(line) if line.is_empty() => continue,
                 Ok(line) => Some(strict::parse_message(line.as_bytes())),
                 Err(LinesCodecError::MaxLineLengthExceeded) => {
-                    Some(Err(strict::invalid_request(strict::too_long(self.0.max_length())).into()))
+                    let too_long = format!("the message is longer than {} bytes", self.0.max_length());
+                    Some(Err(strict::invalid_request(too_long).into()))
                 }
                 // The only error that a decoder of lines reports besides the length.
                 Err(LinesCodecError::Io(_)) => Some(Err(strict::not_utf8().into())),

@@ -4,7 +4,8 @@
 //! exactly, and duplicate and unknown members are refused. Each refused message gets one JSON-RPC error as its answer.
 
 use rmcp::ErrorData;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
+use rmcp::model::{CallToolRequest, ClientJsonRpcMessage, ClientRequest, RequestId, RequestMetaObject};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use tool_core::json::parse_strict;
@@ -37,11 +38,6 @@ fn invalid_params(message: impl Into<Cow<'static, str>>) -> ErrorData {
     ErrorData::invalid_params(message, None)
 }
 
-/// Returns the text for a message that is longer than `max` bytes.
-pub(crate) fn too_long(max: usize) -> String {
-    format!("the message is longer than {max} bytes")
-}
-
 /// Parses and checks one message.
 pub(crate) fn parse_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, InvalidMessage> {
     let mut id = Value::Null;
@@ -55,7 +51,7 @@ fn parse_and_check(bytes: &[u8], valid_id: &mut Value) -> Result<ClientJsonRpcMe
         Some(_) => ErrorData::parse_error(format!("the message is not valid JSON: {error}"), None),
         None => invalid_request(excerpt(error.message())),
     })?;
-    let Value::Object(message) = &value else {
+    let Value::Object(mut message) = value else {
         return Err(invalid_request("expected an object; batches are not supported"));
     };
     match message.get("id") {
@@ -63,19 +59,33 @@ fn parse_and_check(bytes: &[u8], valid_id: &mut Value) -> Result<ClientJsonRpcMe
         Some(_) => return Err(invalid_request("expected `id` to be a string or an integer")),
         None => {}
     }
-    check_envelope(message)?;
+    check_envelope(&message)?;
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-    if message.contains_key("id") {
+    let misread = invalid_params(format!("invalid parameters for `{method}`"));
+    if let Some(id) = message.get("id") {
         check_params(method, message.get("params"))?;
+        if method == "tools/call" {
+            let id = RequestId::deserialize(id).map_err(|_| invalid_request("expected a shorter `id`"))?;
+            let params = message.remove("params").unwrap_or_default();
+            return read_call(params).map(|call| ClientJsonRpcMessage::request(call, id)).map_err(|_| misread);
+        }
     }
     let read = serde_json::from_str::<ClientJsonRpcMessage>(text)
         .map_err(|_| invalid_request("expected a request, a notification or a response"))?;
     match &read {
-        ClientJsonRpcMessage::Request(request) if is_misread(&request.request) => {
-            Err(invalid_params(format!("invalid parameters for `{method}`")))
-        }
+        ClientJsonRpcMessage::Request(request) if is_misread(&request.request) => Err(misread),
         _ => Ok(read),
     }
+}
+
+/// Reads the parameters of a call as rmcp does, which tries the types of all methods for them first.
+fn read_call(mut params: Value) -> Result<ClientRequest, serde_json::Error> {
+    let meta = params.get_mut("_meta").map(Value::take).map(serde_json::from_value::<Option<RequestMetaObject>>);
+    let mut call = CallToolRequest::new(serde_json::from_value(params)?);
+    if let Some(meta) = meta.transpose()?.flatten() {
+        call.extensions.insert(meta);
+    }
+    Ok(ClientRequest::CallToolRequest(call))
 }
 
 pub(crate) fn not_utf8() -> ErrorData {

@@ -3,10 +3,7 @@
 use crate::providers::mcp::output_schema;
 use crate::providers::{Provider, declare};
 use rmcp::ErrorData;
-use rmcp::model::{
-    CacheScope, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, Resource, ResourceContents, Tool,
-};
-use serde_json::Value;
+use rmcp::model::{CacheScope, CallToolResult, ContentBlock, ListToolsResult, Resource, ResourceContents, Tool};
 use std::collections::HashSet;
 use std::sync::OnceLock;
 use tool_core::call::{OutputKind, ResultForm};
@@ -14,7 +11,11 @@ use tool_core::{Content, Session, ToolContext, ToolResponse};
 
 /// The declarations of a context as rmcp's type, converted once.
 #[derive(Default)]
-struct ListedTools(OnceLock<Vec<Tool>>);
+struct ListedTools {
+    all: OnceLock<Vec<Tool>>,
+    /// The tools of whose arguments some are headers of a request.
+    with_headers: OnceLock<HashSet<String>>,
+}
 
 /// The number of tools on one page. It is large, as many clients read only the first page.
 const PAGE_SIZE: usize = 1_000;
@@ -61,9 +62,20 @@ pub(crate) fn find(context: &ToolContext, wire_name: &str) -> Option<Tool> {
     with_all(context, |all| all.iter().find(|tool| tool.name == wire_name).cloned())
 }
 
+/// Returns true if a request for a tool needs headers for some of its arguments.
+pub(crate) fn needs_headers(context: &ToolContext, wire_name: &str) -> bool {
+    let names = |all: &[Tool]| {
+        let marked =
+            |tool: &&Tool| serde_json::to_string(&tool.input_schema).is_ok_and(|text| text.contains("x-mcp-header"));
+        all.iter().filter(marked).map(|tool| tool.name.to_string()).collect()
+    };
+    let listed = context.memo::<ListedTools>();
+    listed.with_headers.get_or_init(|| with_all(context, names)).contains(wire_name)
+}
+
 fn with_all<T>(context: &ToolContext, read: impl FnOnce(&[Tool]) -> T) -> T {
     let listed = context.memo::<ListedTools>();
-    read(listed.0.get_or_init(|| {
+    read(listed.all.get_or_init(|| {
         serde_json::from_str(declare(Provider::Mcp, context).json().get()).unwrap_or_else(|error| {
             tracing::error!(%error, "failed to read the declarations as MCP tools");
             Vec::new()
@@ -83,13 +95,9 @@ pub(crate) fn guides(session: &Session) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// Converts the response of a call of `tool` into the protocol's response.
-pub(crate) fn complete(session: &Session, tool: &str, response: &ToolResponse) -> CallToolResponse {
+/// Converts the response of a call of `tool` into the protocol's result.
+pub(crate) fn complete(session: &Session, tool: &str, response: &ToolResponse) -> CallToolResult {
     let schema = session.tools().function_tool(tool).and_then(|tool| tool.definition().output());
-    CallToolResponse::Complete(convert(response, schema))
-}
-
-fn convert(response: &ToolResponse, schema: Option<&Value>) -> CallToolResult {
     let result = response.for_model(ResultForm::Plain);
     if result.is_error {
         return CallToolResult::error(vec![ContentBlock::text(result.text)]);
@@ -102,7 +110,8 @@ fn convert(response: &ToolResponse, schema: Option<&Value>) -> CallToolResult {
     let Some(schema) = schema.filter(|_| response.kind() == OutputKind::Data) else {
         return CallToolResult::success(content);
     };
-    match untruncated_data(response) {
+    let data = response.data_json().filter(|_| response.meta().truncated().is_none());
+    match data.and_then(|data| serde_json::from_str(data).ok()) {
         Some(data) => {
             let mut result = CallToolResult::success(content);
             result.structured_content = Some(output_schema::structured(schema, data));
@@ -111,13 +120,6 @@ fn convert(response: &ToolResponse, schema: Option<&Value>) -> CallToolResult {
         // A client refuses a success without the structured content of the output schema. An error needs none.
         None => CallToolResult::error(content),
     }
-}
-
-fn untruncated_data(response: &ToolResponse) -> Option<Value> {
-    if response.meta().truncated().is_some() {
-        return None;
-    }
-    serde_json::from_str(response.data_json()?).ok()
 }
 
 fn content_block(part: Content) -> ContentBlock {

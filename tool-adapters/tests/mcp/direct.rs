@@ -1,0 +1,162 @@
+//! Calls over HTTP that are answered at once, and those that are handed to rmcp's session.
+
+use super::http::{EventReader, HttpClient, serve};
+use super::support::{server, stateless, tools, until};
+use axum::body::Body;
+use axum::http::Request;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tool_adapters::mcp::Server;
+use tool_core::{Category, Policy, Runtime};
+use tower::ServiceExt;
+
+fn call(tool: &str, arguments: &Value, more: &Value) -> Value {
+    let mut params = json!({"name": tool, "arguments": arguments});
+    params.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+    json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
+}
+
+async fn session(url: &str) -> HttpClient {
+    HttpClient::new(url).initialize(&json!({"elicitation": {}})).await.expect("a session")
+}
+
+/// Returns a client of the newest revision that calls a tool.
+fn sessionless(url: &str, tool: &str) -> HttpClient {
+    let client = HttpClient::new(url).with("mcp-protocol-version", "2026-07-28");
+    client.with("mcp-method", "tools/call").with("mcp-name", tool)
+}
+
+/// Returns true if an answer is one JSON message, and the message.
+async fn read(answer: reqwest::Response) -> (bool, Value) {
+    assert_eq!(answer.status(), StatusCode::OK);
+    let is_json = answer.headers()["content-type"] == "application/json";
+    (is_json, EventReader::new(answer).next().await.expect("an answer"))
+}
+
+#[tokio::test]
+async fn answers_alike_at_once_and_in_events() {
+    let url = serve(&server()).await;
+    let calls = [
+        ("add", json!({"a": 1, "b": 2})),
+        ("sum", json!({"a": 1, "b": 2})),
+        ("draw", json!({})),
+        ("work", json!({})),
+        ("fall", json!({})),
+        ("add", json!({"a": "x", "c": 1})),
+        ("ad", json!({})),
+        ("hum", json!({})),
+    ];
+    for (tool, arguments) in &calls {
+        let meta = json!({"_meta": stateless(&json!({}))});
+        for (client, more) in [(session(&url).await, json!({})), (sessionless(&url, tool), meta)] {
+            let call = call(tool, arguments, &more);
+            // A ranked list of types is left to rmcp.
+            let ranked = client.with("accept", "text/event-stream;q=1, application/json");
+            let (is_other_json, in_events) = read(ranked.post(&call).await).await;
+            let (is_json, at_once) = read(client.post(&call).await).await;
+            assert_eq!((is_json, is_other_json), (true, false), "{tool}");
+            assert_eq!((&at_once, &at_once["id"]), (&in_events, &json!(7)), "{tool}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_runs_once_and_can_be_cancelled() {
+    let runtime = Runtime::builder(tools()).build().expect("a runtime");
+    let client = session(&serve(&Server::new(runtime.clone())).await).await;
+    let mut waiting = EventReader::new(client.post(&call("wait", &json!({}), &json!({}))).await);
+    let (is_json, answer) = read(client.post(&call("add", &json!({"a": 1, "b": 2}), &json!({}))).await).await;
+    assert!(is_json && answer["result"]["content"][0]["text"] == "3", "{answer}");
+    assert!(!runtime.metrics().tools.contains_key("wait"), "it runs");
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    assert_eq!(client.post(&cancel).await.status(), StatusCode::ACCEPTED);
+    until(async || runtime.metrics().tools.contains_key("wait")).await;
+    assert_eq!(runtime.metrics().tools["wait"].calls, 1);
+    assert_eq!(waiting.next().await, None, "a cancelled call is not answered");
+}
+
+#[tokio::test]
+async fn a_call_that_needs_approval_asks_once() {
+    let client = session(&serve(&server()).await).await;
+    let mut events = EventReader::new(client.post(&call("erase", &json!({"what": "disk"}), &json!({}))).await);
+    let question = events.next().await.expect("a question");
+    assert_eq!(question["method"], "elicitation/create");
+    let accept = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}});
+    assert_eq!(client.post(&accept).await.status(), StatusCode::ACCEPTED);
+    let answer = events.next().await.expect("an answer");
+    assert_eq!(answer["result"]["content"][0]["text"], "erased disk", "{answer}");
+}
+
+#[tokio::test]
+async fn unusual_requests_are_not_answered_at_once() {
+    let url = serve(&server()).await;
+    let (client, newest, sum) = (session(&url).await, sessionless(&url, "add"), json!({"a": 1, "b": 2}));
+    let (plain, meta) = (json!({}), json!({"_meta": stateless(&json!({}))}));
+    for (client, more) in [
+        (client.with("accept", "text/event-stream"), &plain),
+        (client.with("accept", "application/json"), &plain),
+        (client.with("accept", "*/*"), &plain),
+        (client.with("mcp-protocol-version", "2025-06-18"), &plain),
+        (client.with("mcp-protocol-version", "2025-11-26"), &plain),
+        (client.clone(), &json!({"_meta": {"progressToken": 1}})),
+        (client.clone(), &json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2025-11-25"}})),
+        (client.clone(), &json!({"_meta": 7})),
+        (client.clone(), &json!({"requestState": "x"})),
+        (newest.clone(), &plain),
+        (newest.with("mcp-name", "sum"), &meta),
+        (newest.with("mcp-method", "tools/list"), &meta),
+        (HttpClient::new(&url).with("mcp-protocol-version", "2026-07-28"), &meta),
+        (HttpClient::new(&url), &meta),
+        (HttpClient::new(&url), &plain),
+    ] {
+        let answer = client.post(&call("add", &sum, more)).await;
+        let (status, is_json) = (answer.status(), answer.headers().get("content-type").cloned());
+        let text = answer.text().await.expect("a text");
+        // rmcp refuses the request or answers it in events.
+        let is_event = is_json.as_ref().is_some_and(|kind| kind == "text/event-stream");
+        assert!(is_event || !text.contains("\"result\""), "{status} {more} {text}");
+    }
+}
+
+/// Makes 1,000 calls in a session that ends after 100 s without one and begins a turn after 50 s. Returns the numbers of those
+/// that ran and those that were refused.
+async fn calls_with_pauses(pause: impl Fn(u64) -> Duration) -> [u64; 2] {
+    let policy = Policy::text().category_budget(Category::Retrieval, Some(30));
+    let runtime = Runtime::builder(tools()).policy(policy).build().expect("a runtime");
+    let app = Server::new(runtime).idle_timeout(Duration::from_secs(100)).turn_after(Duration::from_secs(50)).router();
+    let post = async |id: &str, message: &Value| {
+        let request = Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
+        let request = request.header("accept", "application/json, text/event-stream");
+        let headers = [("mcp-session-id", id), ("mcp-protocol-version", "2025-11-25")];
+        let headers = headers.into_iter().filter(|_| !id.is_empty());
+        let request = headers.fold(request, |request, (name, value)| request.header(name, value));
+        let answer = app.clone().oneshot(request.body(Body::from(message.to_string())).expect("a request"));
+        answer.await.expect("an answer")
+    };
+    let info = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+    let opened = post("", &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).await;
+    let id = opened.headers()["mcp-session-id"].to_str().expect("a text").to_owned();
+    let mut answered = [0, 0];
+    for at in 0..1_000 {
+        let answer = post(&id, &call("add", &json!({"a": at, "b": 1}), &json!({}))).await;
+        assert_eq!(answer.status(), StatusCode::OK, "{at}");
+        let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
+        answered[usize::from(String::from_utf8_lossy(&body).contains("isError\":true"))] += 1;
+        tokio::time::sleep(pause(at)).await;
+    }
+    answered
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_does_not_end_while_calls_are_made() {
+    let answered = calls_with_pauses(|_| Duration::from_millis(900)).await;
+    assert_eq!(answered, [30, 970], "the budget of one turn");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_between_calls_begins_a_turn() {
+    let answered = calls_with_pauses(|at| Duration::from_millis(if at % 40 == 39 { 60_000 } else { 10 })).await;
+    assert_eq!(answered, [750, 250], "30 of each 40");
+}
