@@ -41,15 +41,16 @@ def part(name, script, key, *arguments, program=sys.executable):
 def main():
     RESULTS.mkdir(exist_ok=True)
     names = sys.argv[1:] or sorted((folder.name for folder in (ROOT / "contestants").iterdir()), key=lambda name: (name != "floor", name))
+    variant = lambda row: (row["variant"], row.get("work"))
     programs = {}
     for name in names:
         try:
-            programs[name] = build("peer-" + name.replace("_", "-"))
-        except subprocess.CalledProcessError:
-            print(f"{name} does not build", file=sys.stderr)
-    variant = lambda row: (row["variant"], row.get("work"))
+            program = build("peer-" + name.replace("_", "-"))
+            keep("check.jsonl", rows(output(program, "check")), variant)
+            programs[name] = program
+        except subprocess.CalledProcessError as error:
+            print(f"{name} is left out: {error}\n{error.stderr or ''}", file=sys.stderr)
     for program in programs.values():
-        keep("check.jsonl", rows(output(program, "check")), variant)
         if "alloc" not in SKIP:
             keep("alloc.jsonl", rows(output(program, "alloc")), variant)
     if "time" not in SKIP:
