@@ -81,6 +81,12 @@ pub(crate) fn shapes() -> Vec<Shape> {
         ),
         (
             Provider::OpenAiChat,
+            "repeated chunks",
+            String::new(),
+            r#"{"choices":[{"index":0,"delta":{"content":"x~"}}]}"#.to_owned(),
+        ),
+        (
+            Provider::OpenAiChat,
             "calls of one index",
             String::new(),
             chat(r#"{"index":0,"id":"c~","function":{"name":"f","arguments":"{}"}}"#),

@@ -100,6 +100,16 @@ impl<'json> JsonReader<'json> {
         byte
     }
 
+    /// Returns the text from a position up to this one.
+    pub(crate) fn since(&self, start: usize) -> &'json str {
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    /// Passes over a text; `None` if another one comes.
+    pub(crate) fn literal(&mut self, literal: &str) -> Option<()> {
+        self.text.as_bytes().get(self.at..)?.starts_with(literal.as_bytes()).then(|| self.at += literal.len())
+    }
+
     /// Checks that no text is left but white space.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.peek();
@@ -109,17 +119,30 @@ impl<'json> JsonReader<'json> {
     /// Reads the object that comes next: calls `member` with each name, at its value.
     #[inline]
     pub(crate) fn object(&mut self, mut member: impl FnMut(&str, &mut Self) -> Result<()>) -> Result<()> {
-        self.entries(b'{', b'}', |json| {
+        self.members(|json| {
             if json.peek() == b'"'
                 && let Some(name) = json.plain_string()
             {
                 json.mark(b':')?;
                 return member(name, json);
             }
-            let name = json.string()?;
-            json.mark(b':')?;
+            let name = json.name()?;
             member(&name, json)
         })
+    }
+
+    /// Reads the object that comes next: calls `member` at the name of each member.
+    #[inline]
+    pub(crate) fn members(&mut self, member: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        self.entries(b'{', b'}', member)
+    }
+
+    /// Reads the name of a member.
+    #[inline]
+    pub(crate) fn name(&mut self) -> Result<Cow<'json, str>> {
+        let name = self.string()?;
+        self.mark(b':')?;
+        Ok(name)
     }
 
     /// Reads the array that comes next: calls `element` at each element.
@@ -158,18 +181,32 @@ impl<'json> JsonReader<'json> {
     }
 
     fn escaped_string(&mut self) -> Result<String> {
-        let mut text = String::with_capacity((self.text.len() - self.at).min(256));
+        let bytes = self.text.as_bytes();
+        let mut text = Vec::with_capacity((bytes.len() - self.at).min(256));
         let mut at = self.at + 1;
         loop {
-            let end = self.run_end(at);
-            text.push_str(self.text.get(at..end).unwrap_or_default());
+            // Most runs are shorter than a word: a word is copied, and what does not belong to the run is cut off.
+            let end = loop {
+                let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) else {
+                    let end = self.run_end(at);
+                    text.extend_from_slice(bytes.get(at..end).unwrap_or_default());
+                    break end;
+                };
+                let run = run_length(*word);
+                text.extend_from_slice(word);
+                text.truncate(text.len() + run - 8);
+                at += run;
+                if run < 8 {
+                    break at;
+                }
+            };
             match (self.byte(end), self.byte(end + 1)) {
                 (b'"', _) => {
                     self.at = end + 1;
-                    return Ok(text);
+                    return String::from_utf8(text).map_err(Error::custom);
                 }
-                (b'\\', escaped @ (b'"' | b'\\' | b'/')) => text.push(char::from(escaped)),
-                (b'\\', b'n') => text.push('\n'),
+                (b'\\', escaped @ (b'"' | b'\\' | b'/')) => text.push(escaped),
+                (b'\\', b'n') => text.push(b'\n'),
                 _ => return serde_json::from_str(self.raw()?),
             }
             at = end + 2;
@@ -192,7 +229,17 @@ impl<'json> JsonReader<'json> {
         self.peek();
         let start = self.at;
         self.skip()?;
-        Ok(self.text.get(start..self.at).unwrap_or_default())
+        Ok(self.since(start))
+    }
+
+    /// Passes over the next value and returns its text, which is expected to be the same as an earlier one.
+    pub(crate) fn raw_like(&mut self, expected: &'_ str) -> Result<&'json str> {
+        let start = self.at;
+        // The end of a number is known by what follows.
+        if expected.ends_with(['}', '"']) && self.literal(expected).is_some() {
+            return Ok(self.since(start));
+        }
+        self.raw()
     }
 
     /// Passes over the next value.
@@ -202,8 +249,9 @@ impl<'json> JsonReader<'json> {
             b'"' => self.skip_string(),
             b'{' | b'[' if self.depth >= MAX_DEPTH => self.skip_deep(),
             b'{' => self.entries(b'{', b'}', |json| {
-                json.peek();
-                json.skip_string()?;
+                if json.peek() != b'"' || json.plain_string().is_none() {
+                    json.skip_string()?;
+                }
                 json.mark(b':')?;
                 json.skip()
             }),
@@ -284,26 +332,20 @@ impl<'json> JsonReader<'json> {
     }
 
     /// Returns the place of the first byte from `at` on that is a quote, a backslash or a control character, or the end of
-    /// the text. Reads eight bytes at a time.
+    /// the text.
     #[inline]
-    fn run_end(&self, at: usize) -> usize {
-        const ONES: u64 = 0x0101_0101_0101_0101;
+    fn run_end(&self, mut at: usize) -> usize {
         let bytes = self.text.as_bytes();
-        let mut rest = bytes.get(at..).unwrap_or_default();
-        while let Some((word, tail)) = rest.split_first_chunk::<8>() {
-            let word = u64::from_le_bytes(*word);
-            // Flipping bit 1 moves the quote (0x22) to 0x20, next to the control characters, which stay below it. Only bytes
-            // above the first one that is found can be found by error.
-            let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
-            let backslash = (word ^ (ONES * 0x5C)).wrapping_sub(ONES);
-            let found = (quote_or_control | backslash) & !word & (ONES << 7);
-            if found != 0 {
-                return bytes.len() - rest.len() + found.trailing_zeros() as usize / 8;
+        while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+            let run = run_length(*word);
+            at += run;
+            if run < 8 {
+                return at;
             }
-            rest = tail;
         }
         let ends = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
-        bytes.len() - rest.len() + rest.iter().position(ends).unwrap_or(rest.len())
+        let rest = bytes.get(at..).unwrap_or_default();
+        at + rest.iter().position(ends).unwrap_or(rest.len())
     }
 
     /// Returns the error of a text that is not JSON, in the words of `serde_json`.
@@ -312,6 +354,19 @@ impl<'json> JsonReader<'json> {
         let error = serde_json::from_str::<IgnoredAny>(self.text).err();
         error.unwrap_or_else(|| Error::custom(format_args!("expected another JSON value at byte {}", self.at)))
     }
+}
+
+/// Returns the number of bytes before the first that is a quote, a backslash or a control character.
+#[inline]
+fn run_length(word: [u8; 8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let word = u64::from_le_bytes(word);
+    // Flipping bit 1 moves the quote (0x22) to 0x20, next to the control characters, which stay below it. Only bytes
+    // above the first one that is found can be found by error.
+    let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ (ONES * 0x5C)).wrapping_sub(ONES);
+    let found = (quote_or_control | backslash) & !word & (ONES << 7);
+    found.trailing_zeros() as usize / 8
 }
 
 #[cfg(test)]

@@ -30,6 +30,24 @@ pub(crate) struct LenientObjects<T> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RawJson<'a>(pub(crate) Option<&'a str>);
 
+/// A value and its JSON.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WithRaw<'a, T> {
+    pub(crate) raw: &'a str,
+    pub(crate) value: T,
+}
+
+/// An object and its JSON. An object with members that cannot be read is none, and so is another value.
+#[derive(Debug, Default)]
+pub(crate) struct RawObject<'a, T> {
+    pub(crate) raw: &'a str,
+    pub(crate) object: Option<T>,
+}
+
+/// The items of an array; `None` for another value.
+#[derive(Debug, Default)]
+pub(crate) struct RawObjects<'a, T>(pub(crate) Option<Vec<RawObject<'a, T>>>);
+
 /// Parses an object; `None` for another value.
 pub(crate) fn parse_object<'a, T: JsonObject<'a>>(text: &'a str) -> Result<Option<T>> {
     let mut json = JsonReader::new(text);
@@ -103,6 +121,14 @@ impl LenientText<'_> {
     }
 }
 
+impl<T> Deref for WithRaw<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
 impl<T> Deref for LenientObject<T> {
     type Target = Option<T>;
 
@@ -127,6 +153,48 @@ impl<'a, 'json: 'a> FromJson<'json> for LenientText<'a> {
             _ => Some(Cow::Borrowed(json.raw()?)),
         };
         Ok(())
+    }
+}
+
+impl<'a, 'json: 'a, T: FromJson<'json>> FromJson<'json> for WithRaw<'a, T> {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
+        json.peek();
+        let start = json.place();
+        self.value.read_json(json)?;
+        self.raw = json.since(start);
+        Ok(())
+    }
+}
+
+impl<'a, 'json: 'a, T: JsonObject<'json>> FromJson<'json> for RawObject<'a, T> {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
+        let is_object = json.peek() == b'{';
+        let (before, mut object) = (json.clone(), T::default());
+        if is_object && object.read_members(json).is_ok() {
+            self.object = Some(object);
+        } else {
+            self.object = None;
+            json.clone_from(&before);
+            json.skip()?;
+        }
+        self.raw = json.since(before.place());
+        Ok(())
+    }
+}
+
+impl<'a, 'json: 'a, T: JsonObject<'json>> FromJson<'json> for RawObjects<'a, T> {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
+        self.0 = None;
+        if json.peek() != b'[' {
+            return json.skip();
+        }
+        let items = self.0.insert(Vec::new());
+        json.array(|json| {
+            let mut item = RawObject { raw: "", object: None };
+            item.read_json(json)?;
+            items.push(item);
+            Ok(())
+        })
     }
 }
 
@@ -192,6 +260,11 @@ impl<T> LenientObjects<T> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none()
+    }
+
+    /// Returns the only object.
+    pub(crate) fn only(&self) -> Option<&T> {
+        self.first.as_ref().filter(|_| self.rest.is_empty())
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {

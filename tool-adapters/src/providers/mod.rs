@@ -35,6 +35,7 @@ pub(crate) mod projection;
 pub(crate) mod protocol;
 pub(crate) mod provider;
 pub mod provider_tools;
+pub(crate) mod repeats;
 pub mod report;
 pub(crate) mod request;
 pub(crate) mod schema;

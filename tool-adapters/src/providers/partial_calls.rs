@@ -360,12 +360,12 @@ impl ContentBlock {
     }
 
     /// Adds a piece of the input.
-    pub(crate) fn append_input(&mut self, piece: &str, sink: &mut EventSink<'_>) {
-        if piece.is_empty() || !sink.append(&mut self.json, piece, &mut self.too_large) {
+    pub(crate) fn append_input(&mut self, piece: Cow<'_, str>, sink: &mut EventSink<'_>) {
+        if piece.is_empty() || !sink.append(&mut self.json, &piece, &mut self.too_large) {
             return;
         }
         if let BlockKind::Call { id, .. } = &self.kind {
-            sink.push(Event::Arguments { id: id.clone(), delta: piece.to_owned() });
+            sink.push(Event::Arguments { id: id.clone(), delta: piece.into_owned() });
         }
     }
 
@@ -452,15 +452,21 @@ impl ContentBlocks {
     pub(crate) fn append_whole_input(&mut self, key: &str, input: RawJson<'_>, sink: &mut EventSink<'_>) {
         let input = input.text();
         if !matches!(input.trim_ascii(), "" | "{}")
-            && let Some(block) = self.open(key)
+            && let Some((_, block)) = self.open(key)
         {
-            block.append_input(&input, sink);
+            block.append_input(input, sink);
         }
     }
 
-    /// Returns the open block of an index.
-    pub(crate) fn open(&mut self, key: &str) -> Option<&mut ContentBlock> {
-        self.open.get_mut(&self.latest.get(key)?.number)
+    /// Returns the number and the open block of an index.
+    pub(crate) fn open(&mut self, key: &str) -> Option<(usize, &mut ContentBlock)> {
+        let number = self.latest.get(key)?.number;
+        Some((number, self.open_at(number)?))
+    }
+
+    /// Returns the open block of a number.
+    pub(crate) fn open_at(&mut self, number: usize) -> Option<&mut ContentBlock> {
+        self.open.get_mut(&number)
     }
 
     /// Returns true if the index has had a block.

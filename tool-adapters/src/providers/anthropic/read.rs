@@ -3,9 +3,13 @@
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson, parse_object};
+use crate::providers::lenient::{
+    LenientCount, LenientObject, LenientText, RawJson, RawObject, RawObjects, WithRaw, parse_object,
+};
 use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
+use crate::providers::repeats::LastEvent;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use tool_core::trace::TokenUsage;
 
 /// Reads Messages.
@@ -21,16 +25,31 @@ pub(crate) struct AnthropicReader {
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
     finish: Option<Finish>,
+    /// The number of the block and the kind of the last event's piece.
+    last_event: Option<LastEvent<(usize, PieceKind)>>,
+}
+
+/// The kind of a piece of a block.
+#[derive(Clone, Copy, Debug)]
+enum PieceKind {
+    Text,
+    Thinking,
+    Signature,
+    Input,
 }
 
 impl MessageReader for AnthropicReader {
     fn read(&mut self, name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        if self.read_repeated(text, sink) {
+            return Ok(());
+        }
+        self.last_event = None;
         let Some(event) = parse_object::<MessageEvent<'_>>(text)? else { return sink.unknown(text) };
         let known = match event.kind.as_str() {
             "message" => self.read_answer(&event, sink),
             "message_start" => self.begin(&event, sink),
-            "content_block_start" => self.begin_block(event.index.as_str(), event.content_block, sink),
-            "content_block_delta" => self.read_delta(&event, sink),
+            "content_block_start" => self.begin_block(event.index.as_str(), &event.content_block, sink),
+            "content_block_delta" => self.read_delta(text, &event, sink),
             "content_block_stop" => self.blocks.complete(event.index.as_str(), sink),
             "message_delta" => self.read_end(&event, sink),
             "message_stop" => self.stop(sink),
@@ -62,7 +81,7 @@ impl AnthropicReader {
         // Open blocks belong to another message.
         self.finish(sink);
         self.origin.emit(event.id.as_str(), event.model.as_str(), sink);
-        self.read_content(event.content, sink);
+        self.read_content(&event.content, sink);
         self.finish = finish_of(event.stop_reason.as_str());
         self.read_usage(event.usage, sink);
         self.end(sink);
@@ -83,22 +102,23 @@ impl AnthropicReader {
         id.clone_into(&mut self.id);
         if let Some(message) = &message {
             self.origin.emit(id, message.model.as_str(), sink);
-            self.read_content(message.content, sink);
+            self.read_content(&message.content, sink);
             self.read_usage(message.usage, sink);
         }
         true
     }
 
-    fn read_content(&mut self, content: RawJson<'_>, sink: &mut EventSink<'_>) {
-        for (index, block) in content.items().into_iter().enumerate() {
+    fn read_content(&mut self, content: &RawObjects<'_, WireBlock<'_>>, sink: &mut EventSink<'_>) {
+        for (index, block) in content.0.iter().flatten().enumerate() {
             let key = index.to_string();
-            self.begin_block(&key, RawJson(Some(block)), sink);
+            self.begin_block(&key, block, sink);
             self.blocks.complete(&key, sink);
         }
     }
 
-    fn begin_block(&mut self, key: &str, block: RawJson<'_>, sink: &mut EventSink<'_>) -> bool {
-        let Some((wire, item)) = block.object::<WireBlock<'_>>().zip(block.parse::<Value>()) else { return false };
+    fn begin_block(&mut self, key: &str, block: &RawObject<'_, WireBlock<'_>>, sink: &mut EventSink<'_>) -> bool {
+        let Some(wire) = &block.object else { return false };
+        let Ok(item) = serde_json::from_str::<Value>(block.raw) else { return false };
         self.begun = true;
         let is_new = match wire.kind.as_str() {
             "tool_use" => {
@@ -119,37 +139,49 @@ impl AnthropicReader {
         is_new
     }
 
-    fn read_delta(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
-        let Some(delta) = event.delta.object::<WireBlock<'_>>() else { return false };
+    fn read_delta(&mut self, text: &str, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
+        let Some(delta) = &event.delta.object else { return false };
         let key = event.index.as_str();
-        let Some(block) = self.blocks.open(key) else {
+        let Some((number, block)) = self.blocks.open(key) else {
             if delta.kind.as_str() != "input_json_delta" || self.blocks.has_had(key) {
                 return false;
             }
             sink.error(ProtocolError::Orphan { key: key.to_owned() });
             return true;
         };
-        match delta.kind.as_str() {
-            "text_delta" => {
-                sink.text(delta.text.as_str());
-                block.append("", "text", delta.text.as_str(), sink);
+        let (kind, piece) = match delta.kind.as_str() {
+            "text_delta" => (PieceKind::Text, &delta.text),
+            "thinking_delta" => (PieceKind::Thinking, &delta.thinking),
+            "input_json_delta" => (PieceKind::Input, &delta.partial_json),
+            "signature_delta" => (PieceKind::Signature, &delta.signature),
+            "citations_delta" => {
+                add_citation(block, delta);
+                return true;
             }
-            "thinking_delta" => {
-                sink.reasoning(delta.thinking.as_str());
-                block.append("", "thinking", delta.thinking.as_str(), sink);
+            "compaction_delta" => {
+                replace_members(block, event.delta.raw);
+                return true;
             }
-            "signature_delta" => block.append("", "signature", delta.signature.as_str(), sink),
-            "input_json_delta" => block.append_input(delta.partial_json.as_str(), sink),
-            "citations_delta" => add_citation(block, &delta),
-            "compaction_delta" => replace_members(block, event.delta),
             _ => return false,
-        }
+        };
+        append(block, kind, Cow::Borrowed(piece.as_str()), sink);
+        self.last_event = LastEvent::new(text, [piece.raw], (number, kind));
+        true
+    }
+
+    /// Reads an event that repeats the last one but for its piece; returns false for another one.
+    fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
+        let Some(((number, kind), piece, [_])) = LastEvent::repeated(self.last_event.as_ref(), text) else {
+            return false;
+        };
+        let Some(block) = self.blocks.open_at(*number) else { return false };
+        append(block, *kind, piece, sink);
         true
     }
 
     fn read_end(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
         self.begun = true;
-        let delta = event.delta.object::<MessageEvent<'_>>();
+        let delta = RawJson(Some(event.delta.raw)).object::<MessageEvent<'_>>();
         let reason = delta.and_then(|delta| finish_of(delta.stop_reason.as_str()));
         self.finish = reason.or(self.finish.take());
         self.read_usage(event.usage, sink);
@@ -188,9 +220,25 @@ impl AnthropicReader {
     }
 }
 
+fn append(block: &mut ContentBlock, kind: PieceKind, piece: Cow<'_, str>, sink: &mut EventSink<'_>) {
+    let member = match kind {
+        PieceKind::Input => return block.append_input(piece, sink),
+        PieceKind::Signature => "signature",
+        PieceKind::Text => {
+            sink.text(&piece);
+            "text"
+        }
+        PieceKind::Thinking => {
+            sink.reasoning(&piece);
+            "thinking"
+        }
+    };
+    block.append("", member, &piece, sink);
+}
+
 /// Takes over the members of a summary of earlier messages, which comes in one piece.
-fn replace_members(block: &mut ContentBlock, delta: RawJson<'_>) {
-    let members = delta.parse::<Map<String, Value>>().unwrap_or_default();
+fn replace_members(block: &mut ContentBlock, delta: &str) {
+    let members = serde_json::from_str::<Map<String, Value>>(delta).unwrap_or_default();
     if let Some(item) = block.item_mut().as_object_mut() {
         item.extend(members.into_iter().filter(|(name, _)| name != "type"));
     }
@@ -225,11 +273,11 @@ json_objects! {
         id: LenientText<'a>,
         model: LenientText<'a>,
         index: LenientText<'a>,
-        content_block: RawJson<'a>,
-        delta: RawJson<'a>,
+        content_block: RawObject<'a, WireBlock<'a>>,
+        delta: RawObject<'a, WireBlock<'a>>,
         /// The message of `message_start`.
         message: RawJson<'a>,
-        content: RawJson<'a>,
+        content: RawObjects<'a, WireBlock<'a>>,
         stop_reason: LenientText<'a>,
         usage: RawJson<'a>,
     }
@@ -239,11 +287,11 @@ json_objects! {
         kind: LenientText<'a> = "type",
         id: LenientText<'a>,
         name: LenientText<'a>,
-        text: LenientText<'a>,
-        thinking: LenientText<'a>,
+        text: WithRaw<'a, LenientText<'a>>,
+        thinking: WithRaw<'a, LenientText<'a>>,
         input: RawJson<'a>,
-        signature: LenientText<'a>,
-        partial_json: LenientText<'a>,
+        signature: WithRaw<'a, LenientText<'a>>,
+        partial_json: WithRaw<'a, LenientText<'a>>,
         citation: RawJson<'a>,
     }
 }

@@ -134,7 +134,7 @@ impl ConverseReader {
             };
             self.blocks.begin(key, block);
         }
-        self.blocks.open(key).is_some_and(|block| append_delta(block, delta, sink))
+        self.blocks.open(key).is_some_and(|(_, block)| append_delta(block, delta, sink))
     }
 
     fn end(&mut self, reason: &str, sink: &mut EventSink<'_>) -> bool {
@@ -189,7 +189,7 @@ fn append_delta(block: &mut ContentBlock, delta: &WireBlock<'_>, sink: &mut Even
     }
     if let Some(call) = &*delta.tool_use {
         known = true;
-        block.append_input(&call.input.text(), sink);
+        block.append_input(call.input.text(), sink);
     }
     if let Some(thought) = &*delta.reasoning_content {
         known = true;

@@ -31,6 +31,13 @@ impl SseDecoder {
                 rest = after;
                 continue;
             }
+            if self.is_between()
+                && let Some((name, data, after)) = whole_event(rest)
+            {
+                emit_data(name, data, sink);
+                rest = after;
+                continue;
+            }
             let end = memchr2(b'\n', b'\r', rest);
             let (part, after) = rest.split_at(end.unwrap_or(rest.len()));
             if self.line.len() + part.len() > MAX_EVENT_BYTES && !std::mem::replace(&mut self.line_dropped, true) {
@@ -68,6 +75,12 @@ impl SseDecoder {
         self.json.finish(sink) || cut
     }
 
+    /// Returns true if nothing is open.
+    fn is_between(&self) -> bool {
+        let event = &self.event;
+        self.line.is_empty() && !self.line_dropped && !event.dropped && !event.has_begun() && !self.json.is_open()
+    }
+
     fn end_line(&mut self, part: &[u8], sink: FrameSink<'_>) {
         let line = joined(&mut self.line, part);
         self.read_line(&line, sink);
@@ -101,6 +114,21 @@ impl SseDecoder {
     }
 }
 
+/// Splits off an event in the usual form, which is read in place: its name, its data and a blank line.
+fn whole_event(bytes: &[u8]) -> Option<(&str, &[u8], &[u8])> {
+    let line = |bytes: &'_ [u8]| memchr2(b'\n', b'\r', bytes).filter(|end| *end < MAX_EVENT_BYTES);
+    let (name, rest) = match bytes.strip_prefix(b"event: ") {
+        Some(rest) => rest.split_at_checked(line(rest)?)?,
+        None => (&[][..], bytes),
+    };
+    let rest = if name.is_empty() { rest } else { rest.strip_prefix(b"\n")? };
+    let rest = rest.strip_prefix(b"data: ")?;
+    let (data, rest) = rest.split_at_checked(line(rest)?)?;
+    let after = rest.strip_prefix(b"\n\n")?;
+    let data = Some(data.trim_ascii()).filter(|data| !data.is_empty())?;
+    Some((std::str::from_utf8(name).ok()?, data, after))
+}
+
 /// Returns true for a field that was cut off before its value.
 fn is_partial_field(line: &[u8]) -> bool {
     const FIELDS: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
@@ -127,7 +155,10 @@ impl PendingEvent {
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
             b"data" => self.add_data(value, sink),
-            b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
+            b"event" => match std::str::from_utf8(value) {
+                Ok(name) => name.clone_into(&mut self.name),
+                Err(_) => self.name = String::from_utf8_lossy(value).into_owned(),
+            },
             // A comment, or a field that has no meaning here.
             b"" | b"id" | b"retry" => {}
             _ if colon.is_some() && field.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') => {}

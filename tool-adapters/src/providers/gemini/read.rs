@@ -2,12 +2,14 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed};
-use crate::providers::json_reader::json_objects;
+use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
 use crate::providers::lenient::{
-    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, parse_items, parse_object,
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, WithRaw, parse_items,
+    parse_object,
 };
+use crate::providers::repeats::LastEvent;
 use serde::de::Error as _;
-use serde_json::Error;
+use serde_json::{Error, Map, Value};
 use tool_core::ToolCall;
 use tool_core::trace::TokenUsage;
 
@@ -20,10 +22,16 @@ pub(crate) struct GeminiReader {
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
     finish: Option<Finish>,
+    /// The last chunk with the JSON of its usage, if it has no more than a piece of text.
+    last_event: Option<LastEvent<(String, Option<UsageMetadata>)>>,
 }
 
 impl MessageReader for GeminiReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        if self.read_repeated(text, sink) {
+            return Ok(());
+        }
+        self.last_event = None;
         if !text.trim_ascii_start().starts_with('[') {
             return self.read_chunk(text, sink);
         }
@@ -43,6 +51,20 @@ impl MessageReader for GeminiReader {
 }
 
 impl GeminiReader {
+    /// Reads a chunk that repeats the last one but for its piece and its usage; returns false for another one.
+    fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
+        let Some(((last_raw, last_usage), piece, [_, raw])) = LastEvent::repeated(self.last_event.as_ref(), text)
+        else {
+            return false;
+        };
+        let usage = if last_raw == raw { Ok(*last_usage) } else { parse_object(raw) };
+        let Ok(usage) = usage else { return false };
+        sink.text(&piece);
+        sink.push(Event::Item(Map::from_iter([("text".to_owned(), Value::from(piece))]).into()));
+        sink.events.extend(usage.map(|usage| Event::Usage(usage.usage())));
+        true
+    }
+
     fn read_chunk(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         let Some(answer) = parse_object::<GenerateAnswer<'_>>(text)? else { return sink.unknown(text) };
         let mut known = answer.candidates.is_some() || answer.usage_metadata.is_some();
@@ -63,6 +85,7 @@ impl GeminiReader {
         if self.begun {
             self.origin.emit(answer.response_id.as_str(), answer.model_version.as_str(), sink);
         }
+        let piece = answer.piece();
         let candidates = answer.candidates.unwrap_or_default();
         // Further candidates are alternatives to the first.
         if !known || candidates.iter().any(|candidate| candidate.index.0 != 0) {
@@ -72,11 +95,13 @@ impl GeminiReader {
             self.read_candidate(candidate, sink)?;
         }
         sink.events.extend(answer.usage_metadata.map(|usage| Event::Usage(usage.usage())));
+        let WithRaw { raw, value } = answer.usage_metadata;
+        self.last_event = piece.and_then(|piece| LastEvent::new(text, [piece, raw], (raw.to_owned(), value.0)));
         Ok(())
     }
 
     fn read_candidate(&mut self, candidate: &Candidate<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        self.has_calls |= read_parts(candidate.content, PartItems::All, sink)?;
+        self.has_calls |= read_parts(&candidate.content, PartItems::All, sink)?;
         let reason = candidate.finish_reason.as_str();
         if is_failure(reason) {
             sink.error(failure(reason, candidate.finish_message.as_str()));
@@ -133,16 +158,27 @@ pub(crate) enum PartItems {
 }
 
 /// Reads the parts of a content; returns true if there are calls among them.
-pub(crate) fn read_parts(content: RawJson<'_>, items: PartItems, sink: &mut EventSink<'_>) -> serde_json::Result<bool> {
+pub(crate) fn read_parts(
+    content: &Content<'_>,
+    items: PartItems,
+    sink: &mut EventSink<'_>,
+) -> serde_json::Result<bool> {
     let mut has_calls = false;
-    for raw in content.member("parts").items() {
-        has_calls |= read_part(raw, items, sink)?;
+    for part in content.parts.0.iter().flatten() {
+        has_calls |= read_part(part, items, sink)?;
     }
     Ok(has_calls)
 }
 
-fn read_part(raw: &str, items: PartItems, sink: &mut EventSink<'_>) -> serde_json::Result<bool> {
-    let part = parse_object::<WirePart<'_>>(raw)?.ok_or_else(|| Error::custom("expected an object as a part"))?;
+fn read_part(
+    part: &RawObject<'_, WirePart<'_>>,
+    items: PartItems,
+    sink: &mut EventSink<'_>,
+) -> serde_json::Result<bool> {
+    let RawObject { raw, object: Some(part) } = part else {
+        parse_object::<WirePart<'_>>(part.raw)?;
+        return Err(Error::custom("expected an object as a part"));
+    };
     if part.thought.is_true() {
         sink.reasoning(part.text.as_str());
     } else {
@@ -181,6 +217,45 @@ pub(crate) fn read_call(call: &FunctionCall<'_>, raw: &str, sink: &mut EventSink
     true
 }
 
+impl<'a> GenerateAnswer<'a> {
+    /// Returns the JSON of the text of a chunk that has nothing else.
+    fn piece(&self) -> Option<&'a str> {
+        let candidate = self.candidates.as_ref()?.only()?;
+        let is_first = candidate.index.0 == 0 && candidate.finish_reason.as_str().is_empty();
+        if !is_first || self.error.0.is_some() || self.prompt_feedback.is_some() {
+            return None;
+        }
+        let [RawObject { raw, object: Some(part) }] = candidate.content.parts.0.as_deref()? else { return None };
+        let piece = Some(part.text.raw).filter(|piece| piece.starts_with('"'))?;
+        // What is left is `{"text":}`.
+        let count = |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
+        (count(raw) == count(piece) + 9).then_some(piece)
+    }
+}
+
+impl<'json: 'a, 'a> FromJson<'json> for Content<'a> {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> serde_json::Result<()> {
+        if json.peek() != b'{' {
+            return json.skip();
+        }
+        let before = json.clone();
+        let mut parts = RawObjects::default();
+        let read = json.object(|name, json| if name == "parts" { parts.read_json(json) } else { json.skip() });
+        if read.is_ok() {
+            self.parts = parts;
+            return Ok(());
+        }
+        json.clone_from(&before);
+        json.skip()
+    }
+}
+
+/// A content, of which the parts are read.
+#[derive(Debug, Default)]
+pub(crate) struct Content<'a> {
+    parts: RawObjects<'a, WirePart<'a>>,
+}
+
 json_objects! {
     /// An answer or a chunk of one.
     pub(crate) struct GenerateAnswer<'a> {
@@ -188,13 +263,13 @@ json_objects! {
         pub(crate) model_version: LenientText<'a> = "modelVersion" | "model_version",
         pub(crate) candidates: Option<LenientObjects<Candidate<'a>>>,
         pub(crate) prompt_feedback: LenientObject<PromptFeedback<'a>> = "promptFeedback" | "prompt_feedback",
-        pub(crate) usage_metadata: LenientObject<UsageMetadata> = "usageMetadata" | "usage_metadata",
+        pub(crate) usage_metadata: WithRaw<'a, LenientObject<UsageMetadata>> = "usageMetadata" | "usage_metadata",
         pub(crate) error: RawJson<'a>,
     }
 
     pub(crate) struct Candidate<'a> {
         pub(crate) index: LenientCount,
-        pub(crate) content: RawJson<'a>,
+        pub(crate) content: Content<'a>,
         pub(crate) finish_reason: LenientText<'a> = "finishReason" | "finish_reason",
         pub(crate) finish_message: LenientText<'a> = "finishMessage" | "finish_message",
     }
@@ -206,7 +281,7 @@ json_objects! {
     }
 
     pub(crate) struct WirePart<'a> {
-        pub(crate) text: LenientText<'a>,
+        pub(crate) text: WithRaw<'a, LenientText<'a>>,
         pub(crate) thought: LenientText<'a>,
         pub(crate) function_call: LenientObject<FunctionCall<'a>> = "functionCall" | "function_call",
         pub(crate) inline_data: LenientObject<InlineData<'a>> = "inlineData" | "inline_data",

@@ -2,7 +2,9 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::gemini::read::{FunctionCall, PartItems, UsageMetadata, WirePart, read_call, read_parts};
+use crate::providers::gemini::read::{
+    Content, FunctionCall, PartItems, UsageMetadata, WirePart, read_call, read_parts,
+};
 use crate::providers::gemini::write::{function_response, with_settings};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson, parse_object};
@@ -31,7 +33,7 @@ json_objects! {
     }
 
     struct ServerContent<'a> {
-        model_turn: RawJson<'a> = "modelTurn" | "model_turn",
+        model_turn: Option<Content<'a>> = "modelTurn" | "model_turn",
         turn_complete: LenientText<'a> = "turnComplete" | "turn_complete",
         turn_complete_reason: LenientText<'a> = "turnCompleteReason" | "turn_complete_reason",
         generation_complete: LenientText<'a> = "generationComplete" | "generation_complete",
@@ -82,9 +84,9 @@ impl LiveReader {
     /// Reads a content; returns true if all of it is known.
     fn read_content(&mut self, content: &ServerContent<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<bool> {
         let mut known = content.generation_complete.is_true();
-        if content.model_turn.0.is_some() {
+        if let Some(turn) = &content.model_turn {
             (known, self.begun) = (true, true);
-            read_parts(content.model_turn, PartItems::Other, sink)?;
+            read_parts(turn, PartItems::Other, sink)?;
         }
         if let Some(speech) = &*content.output_transcription {
             (known, self.begun) = (true, true);

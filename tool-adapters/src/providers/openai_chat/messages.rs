@@ -7,6 +7,7 @@ use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson, parse_object};
 use crate::providers::openai_responses::items::{OutputPart, TokenDetails};
 use crate::providers::partial_calls::{PartialCall, PartialCalls, is_object};
+use crate::providers::repeats::LastEvent;
 use crate::providers::request::{self, Request, RequestBody, chat_messages, function_call};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -24,6 +25,15 @@ pub(crate) struct ChatReader {
     begun: bool,
     refused: bool,
     finish: Option<Finish>,
+    last_event: Option<LastEvent<PieceKind>>,
+}
+
+/// The kind of the piece of a chunk that has one only.
+#[derive(Clone, Copy, Debug)]
+enum PieceKind {
+    Content,
+    /// Arguments of the call with this index.
+    Arguments(Option<u64>),
 }
 
 /// The call of an entry.
@@ -36,8 +46,12 @@ struct CallPiece<'a> {
 
 impl MessageReader for ChatReader {
     fn read(&mut self, name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        if name != "error" && self.read_repeated(text, sink) {
+            return Ok(());
+        }
+        self.last_event = None;
         let Some(answer) = &parse_object::<ChatAnswer<'_>>(text)? else { return sink.unknown(text) };
-        let ChatAnswer { id, model, choices, usage, error } = answer;
+        let ChatAnswer { id, model, choices, usage, error, .. } = answer;
         let is_empty = choices.is_none() && usage.is_none();
         let has_error = name == "error" || !error.text().is_empty() || is_empty;
         if !(has_error && sink.provider_error(text)) && is_empty {
@@ -61,6 +75,8 @@ impl MessageReader for ChatReader {
         if first().any(|choice| choice.message.is_some()) {
             self.end(sink);
         }
+        let obfuscation = answer.obfuscation.0.unwrap_or_default();
+        self.last_event = answer.piece().and_then(|(piece, kind)| LastEvent::new(text, [piece, obfuscation], kind));
         Ok(())
     }
 
@@ -82,6 +98,21 @@ impl MessageReader for ChatReader {
 }
 
 impl ChatReader {
+    /// Reads a chunk that repeats the last one but for its piece; returns false for another one.
+    fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
+        let Some((kind, piece, [_, _])) = LastEvent::repeated(self.last_event.as_ref(), text) else {
+            return false;
+        };
+        match *kind {
+            PieceKind::Content => sink.text(&piece),
+            PieceKind::Arguments(index) => {
+                let piece = CallPiece { id: "", name: "", arguments: piece, kind: "" };
+                self.read_piece(index.unwrap_or(self.last), piece, sink);
+            }
+        }
+        true
+    }
+
     fn end(&mut self, sink: &mut EventSink<'_>) {
         self.calls.complete_all(sink);
         let finish = match self.finish.take() {
@@ -155,6 +186,26 @@ impl ChatReader {
             Some(_) => self.calls.identify(&key, piece.id, piece.name),
         }
         self.calls.append(&key, piece.arguments, sink);
+    }
+}
+
+impl<'a> ChatAnswer<'a> {
+    /// Returns the JSON of the piece of a chunk that has nothing else.
+    fn piece(&self) -> Option<(&'a str, PieceKind)> {
+        let choice = self.choices.as_ref()?.only().filter(|choice| choice.index.0 == 0 && choice.message.is_none())?;
+        let delta = choice.delta.as_ref()?;
+        let texts = [&choice.finish_reason, &delta.refusal, &delta.reasoning_content, &delta.reasoning];
+        let has_more = self.usage.is_some() || delta.function_call.is_some() || delta.audio.is_some();
+        if has_more || self.error.0.is_some() || texts.iter().any(|text| !text.as_str().is_empty()) {
+            return None;
+        }
+        if delta.tool_calls.is_empty() {
+            return delta.content.0.map(|content| (content, PieceKind::Content));
+        }
+        let entry = delta.tool_calls.only().filter(|entry| delta.content.0.is_none() && entry.custom.is_none())?;
+        let function = entry.function.as_ref().filter(|_| entry.id.as_str().is_empty())?;
+        let arguments = function.arguments.0.filter(|_| function.name.as_str().is_empty())?;
+        Some((arguments, PieceKind::Arguments(entry.index.map(|index| index.0))))
     }
 }
 
@@ -241,6 +292,8 @@ json_objects! {
         pub(crate) choices: Option<LenientObjects<Choice<'a>>>,
         pub(crate) usage: LenientObject<ChatUsage>,
         pub(crate) error: RawJson<'a>,
+        /// Noise against guesses by size.
+        obfuscation: RawJson<'a>,
     }
 
     pub(crate) struct Choice<'a> {

@@ -2,8 +2,10 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, short_id};
 use crate::providers::event::{Event, ProtocolError};
-use crate::providers::lenient::{RawJson, parse_object};
-use crate::providers::openai_responses::items::{ItemKey, OutputItem, OutputItems, ResponseEvent, ResponseObject};
+use crate::providers::lenient::{RawObject, parse_object};
+use crate::providers::openai_responses::items::{
+    ItemKey, OutputItem, OutputItems, PieceKind, ResponseEvent, ResponseObject,
+};
 use crate::providers::partial_calls::is_object;
 use crate::providers::request::{self, Request, RequestBody};
 use crate::providers::spec::{LiveMessage, LiveMessages};
@@ -38,17 +40,18 @@ impl MessageReader for RealtimeReader {
         }
         match kind {
             "response.output_item.added" => {
-                if let Some(item) = event.item.object::<OutputItem<'_>>() {
-                    self.items.begin(&ItemKey::of_id(&item.id, &item.call_id), &item);
+                if let Some(item) = &event.item.object {
+                    self.items.begin(&ItemKey::of_id(&item.id, &item.call_id), item);
                 }
             }
-            "response.output_item.done" => return self.complete_item(event.item, sink),
+            "response.output_item.done" => return self.complete_item(&event.item, sink),
             // The older names have no `output_`.
             "response.output_text.delta"
             | "response.text.delta"
             | "response.output_audio_transcript.delta"
             | "response.audio_transcript.delta" => {
-                self.items.text(ItemKey::of_id(&event.item_id, &event.call_id), event.delta.as_str(), sink);
+                let key = ItemKey::of_id(&event.item_id, &event.call_id);
+                self.items.append(&key, PieceKind::Text, event.delta.value.0.unwrap_or_default(), sink);
             }
             "response.output_audio.delta" | "response.audio.delta" => {
                 let data = event.delta.as_str().to_owned();
@@ -57,7 +60,7 @@ impl MessageReader for RealtimeReader {
             }
             "response.function_call_arguments.delta" => {
                 let key = self.identify_call(&event);
-                self.items.calls.append(&key, event.delta.0.unwrap_or_default(), sink);
+                self.items.calls.append(&key, event.delta.value.0.unwrap_or_default(), sink);
             }
             "response.function_call_arguments.done" => {
                 let key = self.identify_call(&event);
@@ -107,17 +110,21 @@ impl RealtimeReader {
         }
     }
 
-    fn complete_item(&mut self, raw: RawJson<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some((raw, item)) = raw.0.zip(raw.object::<OutputItem<'_>>()) else { return Ok(()) };
-        let is_new = self.items.complete(&ItemKey::of_id(&item.id, &item.call_id), &item, sink);
+    fn complete_item(
+        &mut self,
+        output: &RawObject<'_, OutputItem<'_>>,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
+        let Some(item) = &output.object else { return Ok(()) };
+        let is_new = self.items.complete(&ItemKey::of_id(&item.id, &item.call_id), item, sink);
         // Texts and calls are events already. The session keeps them itself.
         let is_own = !matches!(item.kind.as_str(), "message" | "function_call");
-        if is_new && is_own { sink.item(raw) } else { Ok(()) }
+        if is_new && is_own { sink.item(output.raw) } else { Ok(()) }
     }
 
     fn end(&mut self, response: &ResponseObject<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        for raw in response.output.items() {
-            self.complete_item(RawJson(Some(raw)), sink)?;
+        for output in response.output.0.iter().flatten() {
+            self.complete_item(output, sink)?;
         }
         self.items.end(response, response.status.as_str(), sink);
         self.items = OutputItems::default();

@@ -4,8 +4,11 @@
 use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::json_reader::json_objects;
-use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
+use crate::providers::lenient::{
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, WithRaw,
+};
 use crate::providers::partial_calls::PartialCalls;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use tool_core::trace::TokenUsage;
@@ -21,6 +24,14 @@ pub(crate) struct OutputItems {
     streamed: HashSet<ItemKey>,
     complete: HashSet<ItemKey>,
     pub(crate) refused: bool,
+}
+
+/// The kind of a piece of an item.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PieceKind {
+    Text,
+    Reasoning,
+    Arguments,
 }
 
 impl OutputItems {
@@ -56,16 +67,16 @@ impl OutputItems {
         self.calls.latest(key).is_some() || self.streamed.contains(key) || self.complete.contains(key)
     }
 
-    /// Adds a piece of text.
-    pub(crate) fn text(&mut self, key: ItemKey, text: &str, sink: &mut EventSink<'_>) {
-        sink.text(text);
-        self.streamed.insert(key);
-    }
-
-    /// Adds a piece of reasoning.
-    pub(crate) fn reasoning(&mut self, key: ItemKey, text: &str, sink: &mut EventSink<'_>) {
-        sink.reasoning(text);
-        self.streamed.insert(key);
+    /// Adds a piece to an item.
+    pub(crate) fn append(&mut self, key: &ItemKey, kind: PieceKind, piece: Cow<'_, str>, sink: &mut EventSink<'_>) {
+        match kind {
+            PieceKind::Arguments => return self.calls.append(key, piece, sink),
+            PieceKind::Text => sink.text(&piece),
+            PieceKind::Reasoning => sink.reasoning(&piece),
+        }
+        if !self.streamed.contains(key) {
+            self.streamed.insert(key.clone());
+        }
     }
 
     /// Completes an item; returns false if it was complete.
@@ -154,14 +165,17 @@ json_objects! {
     pub(crate) struct ResponseEvent<'a> {
         /// Absent in a whole answer.
         pub(crate) kind: LenientText<'a> = "type",
-        pub(crate) item: RawJson<'a>,
+        pub(crate) item: RawObject<'a, OutputItem<'a>>,
         pub(crate) item_id: LenientText<'a>,
         pub(crate) output_index: Option<LenientCount>,
-        pub(crate) delta: LenientText<'a>,
+        pub(crate) delta: WithRaw<'a, LenientText<'a>>,
         pub(crate) call_id: LenientText<'a>,
         pub(crate) name: LenientText<'a>,
         pub(crate) arguments: RawJson<'a>,
         pub(crate) input: RawJson<'a>,
+        pub(crate) sequence_number: RawJson<'a>,
+        /// Noise against guesses by size.
+        pub(crate) obfuscation: RawJson<'a>,
         pub(crate) response: LenientObject<ResponseObject<'a>>,
     }
 
@@ -169,7 +183,7 @@ json_objects! {
     pub(crate) struct ResponseObject<'a> {
         pub(crate) id: LenientText<'a>,
         pub(crate) model: LenientText<'a>,
-        pub(crate) output: RawJson<'a>,
+        pub(crate) output: RawObjects<'a, OutputItem<'a>>,
         pub(crate) status: LenientText<'a>,
         incomplete_details: LenientObject<StatusDetails<'a>>,
         /// Realtime's name for the details.

@@ -2,8 +2,12 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
 use crate::providers::event::ProtocolError;
-use crate::providers::lenient::{RawJson, parse_object};
-use crate::providers::openai_responses::items::{ItemKey, OutputItem, OutputItems, ResponseEvent, ResponseObject};
+use crate::providers::lenient::{RawObject, parse_object};
+use crate::providers::openai_responses::items::{
+    ItemKey, OutputItem, OutputItems, PieceKind, ResponseEvent, ResponseObject,
+};
+use crate::providers::repeats::LastEvent;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Reads Responses.
@@ -16,10 +20,16 @@ pub(crate) struct ResponsesReader {
     begun: bool,
     /// The id of the previous response, until the next one begins.
     previous: String,
+    /// The key and the kind of the last event's piece.
+    last_event: Option<LastEvent<(ItemKey, PieceKind)>>,
 }
 
 impl MessageReader for ResponsesReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        if self.read_repeated(text, sink) {
+            return Ok(());
+        }
+        self.last_event = None;
         let Some(mut event) = parse_object::<ResponseEvent<'_>>(text)? else { return sink.unknown(text) };
         let response = event.response.0.take().unwrap_or_default();
         let kind = event.kind.as_str();
@@ -32,17 +42,16 @@ impl MessageReader for ResponsesReader {
             "" => return self.read_answer(text, sink),
             "response.output_item.added" => self.begin_item(&event),
             "response.output_item.done" => return self.complete_item(&event, sink),
-            "response.output_text.delta" => self.items.text(self.key(&event), event.delta.as_str(), sink),
+            "response.output_text.delta" => self.read_piece(text, &event, PieceKind::Text, sink),
             "response.refusal.delta" => {
                 self.items.refused = true;
-                self.items.text(self.key(&event), event.delta.as_str(), sink);
+                self.read_piece(text, &event, PieceKind::Text, sink);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.items.reasoning(self.key(&event), event.delta.as_str(), sink);
+                self.read_piece(text, &event, PieceKind::Reasoning, sink);
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                let (key, delta) = (self.key(&event), event.delta.0.unwrap_or_default());
-                self.items.calls.append(&key, delta, sink);
+                self.read_piece(text, &event, PieceKind::Arguments, sink);
             }
             "response.function_call_arguments.done" => {
                 self.items.calls.set(&self.key(&event), &event.arguments.text(), sink);
@@ -70,6 +79,22 @@ impl MessageReader for ResponsesReader {
 }
 
 impl ResponsesReader {
+    fn read_piece(&mut self, text: &str, event: &ResponseEvent<'_>, kind: PieceKind, sink: &mut EventSink<'_>) {
+        let key = self.key(event);
+        let others = [event.sequence_number, event.obfuscation].map(|value| value.0.unwrap_or_default());
+        self.items.append(&key, kind, Cow::Borrowed(event.delta.as_str()), sink);
+        self.last_event = LastEvent::new(text, [event.delta.raw, others[0], others[1]], (key, kind));
+    }
+
+    /// Reads an event that repeats the last one but for its piece; returns false for another one.
+    fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
+        let Some(((key, kind), piece, [_, _, _])) = LastEvent::repeated(self.last_event.as_ref(), text) else {
+            return false;
+        };
+        self.items.append(key, *kind, piece, sink);
+        true
+    }
+
     /// Returns true for the end of the previous response that comes once more: its calls are emitted.
     fn repeats_end(&self, kind: &str, response: &ResponseObject<'_>) -> bool {
         let id = response.id.as_str();
@@ -79,7 +104,7 @@ impl ResponsesReader {
     /// Reads a whole answer, or an error instead of one.
     fn read_answer(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         let response = parse_object::<ResponseObject<'_>>(text)?.unwrap_or_default();
-        if !response.output.0.is_some_and(|output| output.starts_with('[')) {
+        if response.output.0.is_none() {
             return sink.error_or_unknown(text);
         }
         let status = response.status.0.as_deref().unwrap_or("completed").to_owned();
@@ -113,22 +138,22 @@ impl ResponsesReader {
     }
 
     fn begin_item(&mut self, event: &ResponseEvent<'_>) {
-        if let Some(item) = event.item.object::<OutputItem<'_>>() {
-            let key = self.item_key(event, &item);
-            self.items.begin(&key, &item);
+        if let Some(item) = &event.item.object {
+            let key = self.item_key(event, item);
+            self.items.begin(&key, item);
         }
     }
 
     fn complete_item(&mut self, event: &ResponseEvent<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some((raw, item)) = event.item.0.zip(event.item.object::<OutputItem<'_>>()) else { return Ok(()) };
-        let key = self.item_key(event, &item);
-        if self.items.complete(&key, &item, sink) { sink.item(raw) } else { Ok(()) }
+        let Some(item) = &event.item.object else { return Ok(()) };
+        let key = self.item_key(event, item);
+        if self.items.complete(&key, item, sink) { sink.item(event.item.raw) } else { Ok(()) }
     }
 
     /// Ends the response. Items that its events did not bring are read from the response itself.
     fn end(&mut self, response: &ResponseObject<'_>, status: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        for (index, raw) in (0..).zip(response.output.items()) {
-            self.complete_output(index, raw, sink)?;
+        for (index, item) in (0..).zip(response.output.0.iter().flatten()) {
+            self.complete_output(index, item, sink)?;
         }
         self.items.end(response, status, sink);
         let previous = response.id.as_str().to_owned();
@@ -136,18 +161,23 @@ impl ResponsesReader {
         Ok(())
     }
 
-    fn complete_output(&mut self, index: u64, raw: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some(item) = RawJson(Some(raw)).object::<OutputItem<'_>>() else { return Ok(()) };
+    fn complete_output(
+        &mut self,
+        index: u64,
+        output: &RawObject<'_, OutputItem<'_>>,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
+        let Some(item) = &output.object else { return Ok(()) };
         let by_id = ItemKey::Id(item.id.as_str().to_owned());
-        let known = self.keys.get(item.id.as_str()).filter(|key| !self.items.is_taken(key, &item)).cloned();
+        let known = self.keys.get(item.id.as_str()).filter(|key| !self.items.is_taken(key, item)).cloned();
         let key = match known {
             Some(key) => key,
             // The items of a stream without indices have their ids as keys.
             None if self.items.has_begun(&by_id) => by_id,
-            None if self.items.is_taken(&ItemKey::Index(index), &item) => ItemKey::of_id(&item.id, &item.call_id),
+            None if self.items.is_taken(&ItemKey::Index(index), item) => ItemKey::of_id(&item.id, &item.call_id),
             None => ItemKey::Index(index),
         };
-        if self.items.complete(&key, &item, sink) { sink.item(raw) } else { Ok(()) }
+        if self.items.complete(&key, item, sink) { sink.item(output.raw) } else { Ok(()) }
     }
 }
 

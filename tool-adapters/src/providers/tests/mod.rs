@@ -11,6 +11,8 @@ mod lint;
 #[cfg(test)]
 mod provider_tools;
 #[cfg(test)]
+mod repeats;
+#[cfg(test)]
 pub(crate) mod streams;
 #[cfg(test)]
 mod texts;
