@@ -8,7 +8,7 @@ use crate::providers::schema::document::SchemaPlace;
 use crate::providers::schema::matcher::{MIN_TRIALS, SchemaMatcher, item, named, required, unions_of};
 use serde_json::{Result, Value};
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -34,13 +34,21 @@ enum NullRule {
     },
 }
 
-/// The rules of the members in which nulls are removed, sorted by name.
-type Members = Vec<(String, MemberRule)>;
+/// The rules of members in the order of the schema, in which most models write them.
+#[derive(Debug, Default)]
+struct Members {
+    rules: Vec<MemberRule>,
+    /// The positions of the rules by the names.
+    by_name: HashMap<String, usize>,
+}
+
 /// The rules of elements. The last is that of all further ones.
 type Items = Vec<Option<usize>>;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct MemberRule {
+    /// The name as JSON, with a colon.
+    name: String,
     /// True if null stands for an absent member.
     null_is_absent: bool,
     /// The rule of the member's value.
@@ -54,11 +62,11 @@ impl NullRules {
             return Cow::Borrowed(arguments);
         }
         let rules = self.rules.get_or_init(|| RuleCompiler::rules_of(schema));
-        let cuts = Cuts { text: arguments, ranges: Vec::new() };
+        let cuts = Cuts { text: arguments, kept: String::new(), from: 0 };
         let mut restorer = Restorer { schema, rules, compiler: None, cuts };
         let mut json = JsonReader::new(arguments);
         match restorer.read(Some(0), &mut json).and_then(|()| json.end()) {
-            Ok(()) => restorer.cuts.apply(),
+            Ok(()) => restorer.cuts.finish(),
             Err(_) => Cow::Borrowed(arguments),
         }
     }
@@ -100,10 +108,13 @@ impl<'t> Restorer<'_, 't> {
             return json.array(|json| self.read(items.next().copied().flatten(), json));
         }
         let mut object = ObjectCuts::new(json.place());
-        json.object(|name, json| {
-            let is_wanted = matches!(json.peek(), b'n' | b'{' | b'[');
-            let find = || members.binary_search_by(|(member, _)| (**member).cmp(name)).ok();
-            let rule = if is_wanted { find().and_then(|at| members.get(at)).map(|(_, rule)| *rule) } else { None };
+        let mut next = 0;
+        json.members(|json| {
+            json.peek();
+            let expected = members.rules.get(next).filter(|rule| json.literal(&rule.name).is_some());
+            let at = if expected.is_some() { Some(next) } else { members.by_name.get(&*json.name()?).copied() };
+            next = at.map_or(next, |at| at + 1);
+            let rule = at.and_then(|at| members.rules.get(at));
             if json.peek() == b'n' && rule.is_some_and(|rule| rule.null_is_absent) {
                 json.skip()?;
                 object.cut(json.place(), &mut self.cuts);
@@ -125,6 +136,12 @@ impl<'t> Restorer<'_, 't> {
         });
         let schemas = places.flat_map(|place| compiler.matcher.schemas(place, value)).collect::<Vec<_>>();
         (compiler.members(&schemas), compiler.items(&schemas))
+    }
+}
+
+impl Members {
+    fn remove_nothing(&self) -> bool {
+        self.rules.iter().all(|rule| !rule.null_is_absent && rule.inside.is_none())
     }
 }
 
@@ -173,7 +190,7 @@ impl<'s> RuleCompiler<'s> {
         self.rules.push(Arc::new(NullRule::Matched(pointers)));
         if is_decided && at < MAX_RULES {
             let (members, items) = (self.members(&schemas), self.items(&schemas));
-            let is_empty = members.is_empty() && items.iter().all(Option::is_none);
+            let is_empty = members.remove_nothing() && items.iter().all(Option::is_none);
             self.known.insert(key, Some(at).filter(|_| !is_empty));
             if let Some(rule) = self.rules.get_mut(at) {
                 *rule = Arc::new(NullRule::Plain { members, items });
@@ -186,14 +203,17 @@ impl<'s> RuleCompiler<'s> {
     fn members(&mut self, schemas: &[SchemaPlace<'s>]) -> Members {
         let required = required(schemas).collect::<HashSet<_>>();
         let properties = schemas.iter().filter_map(|place| place.schema.get("properties")?.as_object());
-        let names = properties.flat_map(|properties| properties.keys()).collect::<BTreeSet<_>>();
-        let mut members = Vec::new();
+        let names = properties.flat_map(|properties| properties.keys());
+        let mut members = Members::default();
         for name in names {
+            if members.by_name.contains_key(name) {
+                continue;
+            }
             let null_is_absent = !required.contains(&**name) && self.matcher.refuses_null(schemas, name);
             let inside = self.compile(&named(schemas, name).collect::<Vec<_>>());
-            if null_is_absent || inside.is_some() {
-                members.push((name.clone(), MemberRule { null_is_absent, inside }));
-            }
+            members.by_name.insert(name.clone(), members.rules.len());
+            let name = format!("{}:", Value::from(&**name));
+            members.rules.push(MemberRule { name, null_is_absent, inside });
         }
         members
     }
@@ -206,26 +226,29 @@ impl<'s> RuleCompiler<'s> {
     }
 }
 
-/// The parts of a text to remove.
+/// A text from which parts are removed, in their order.
 struct Cuts<'t> {
     text: &'t str,
-    /// In their order.
-    ranges: Vec<Range<usize>>,
+    /// The text before `from` without the parts.
+    kept: String,
+    from: usize,
 }
 
 impl<'t> Cuts<'t> {
-    fn apply(self) -> Cow<'t, str> {
-        if self.ranges.is_empty() {
+    fn remove(&mut self, part: Range<usize>) {
+        if self.from == 0 {
+            self.kept.reserve_exact(self.text.len());
+        }
+        self.kept.push_str(self.text.get(self.from..part.start).unwrap_or_default());
+        self.from = part.end;
+    }
+
+    fn finish(mut self) -> Cow<'t, str> {
+        if self.from == 0 {
             return Cow::Borrowed(self.text);
         }
-        let mut kept = String::with_capacity(self.text.len());
-        let mut from = 0;
-        for range in self.ranges {
-            kept.push_str(self.text.get(from..range.start).unwrap_or_default());
-            from = range.end;
-        }
-        kept.push_str(self.text.get(from..).unwrap_or_default());
-        Cow::Owned(kept)
+        self.kept.push_str(self.text.get(self.from..).unwrap_or_default());
+        Cow::Owned(self.kept)
     }
 }
 
@@ -252,7 +275,7 @@ impl ObjectCuts {
         let rest = cuts.text.get(end..).unwrap_or_default();
         let trimmed = rest.trim_start();
         let comma = if self.first && trimmed.starts_with(',') { rest.len() - trimmed.len() + 1 } else { 0 };
-        cuts.ranges.push(self.from..end + comma);
+        cuts.remove(self.from..end + comma);
         self.from = end + comma;
     }
 }
