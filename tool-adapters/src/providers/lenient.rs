@@ -41,7 +41,8 @@ pub(crate) struct WithRaw<'a, T> {
 #[derive(Debug, Default)]
 pub(crate) struct RawObject<'a, T> {
     pub(crate) raw: &'a str,
-    pub(crate) object: Option<T>,
+    /// Boxed, so that arrays of other values take little memory.
+    pub(crate) object: Option<Box<T>>,
 }
 
 /// The items of an array; `None` for another value.
@@ -169,10 +170,9 @@ impl<'a, 'json: 'a, T: FromJson<'json>> FromJson<'json> for WithRaw<'a, T> {
 impl<'a, 'json: 'a, T: JsonObject<'json>> FromJson<'json> for RawObject<'a, T> {
     fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
         let is_object = json.peek() == b'{';
-        let (before, mut object) = (json.clone(), T::default());
-        if is_object && object.read_members(json).is_ok() {
-            self.object = Some(object);
-        } else {
+        let before = json.clone();
+        self.object = is_object.then(Box::default);
+        if self.object.as_mut().is_none_or(|object: &mut Box<T>| object.read_members(json).is_err()) {
             self.object = None;
             json.clone_from(&before);
             json.skip()?;
