@@ -6,9 +6,11 @@ use axum::body::Body;
 use axum::http::Request;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tool_adapters::mcp::Server;
-use tool_core::{Category, Policy, Runtime};
+use tool_core::{Category, FunctionTool, Policy, RawTool, RunContext, Runtime, ToolContext, ToolError};
 use tower::ServiceExt;
 
 fn call(tool: &str, arguments: &Value, more: &Value) -> Value {
@@ -62,7 +64,7 @@ async fn answers_alike_at_once_and_in_events() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_runs_once_and_can_be_cancelled() {
+async fn a_call_that_waits_can_be_cancelled() {
     let runtime = Runtime::builder(tools()).build().expect("a runtime");
     let client = session(&serve(&Server::new(runtime.clone())).await).await;
     let mut waiting = EventReader::new(client.post(&call("wait", &json!({}), &json!({}))).await);
@@ -77,8 +79,27 @@ async fn a_call_that_waits_runs_once_and_can_be_cancelled() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_handed_over_runs_once() {
+    let raw = RawTool { name: "pause".into(), description: String::new(), parameters: json!({"type": "object"}) };
+    let runs = Arc::new(AtomicUsize::new(0));
+    let count = async |runs: &Arc<AtomicUsize>, _: Value, _: &RunContext| {
+        runs.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Ok::<_, ToolError>(json!("done"))
+    };
+    let tools = ToolContext::builder().with(FunctionTool::raw_with(raw, Arc::clone(&runs), count)).build();
+    let client = session(&serve(&Server::from_tools(tools.expect("tools")).expect("a server")).await).await;
+    for at in 0..10 {
+        let (is_json, answer) = read(client.post(&call("pause", &json!({"at": at}), &json!({}))).await).await;
+        assert!(!is_json && answer["result"]["content"][0]["text"] == "done", "{answer}");
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 10);
+}
+
+#[tokio::test]
 async fn a_call_that_needs_approval_asks_once() {
-    let client = session(&serve(&server()).await).await;
+    let runtime = Runtime::builder(tools()).build().expect("a runtime");
+    let client = session(&serve(&Server::new(runtime.clone())).await).await;
     let mut events = EventReader::new(client.post(&call("erase", &json!({"what": "disk"}), &json!({}))).await);
     let question = events.next().await.expect("a question");
     assert_eq!(question["method"], "elicitation/create");
@@ -86,6 +107,7 @@ async fn a_call_that_needs_approval_asks_once() {
     assert_eq!(client.post(&accept).await.status(), StatusCode::ACCEPTED);
     let answer = events.next().await.expect("an answer");
     assert_eq!(answer["result"]["content"][0]["text"], "erased disk", "{answer}");
+    assert_eq!(runtime.metrics().tools["erase"].calls, 2, "it asked, and ran");
 }
 
 #[tokio::test]
@@ -119,12 +141,12 @@ async fn unusual_requests_are_not_answered_at_once() {
     }
 }
 
-/// Makes 1,000 calls in a session that ends after 100 s without one and begins a turn after 50 s. Returns the numbers of those
-/// that ran and those that were refused.
-async fn calls_with_pauses(pause: impl Fn(u64) -> Duration) -> [u64; 2] {
+/// Makes 1,000 calls in a session that begins a turn after 50 s without one. Returns the numbers of those that ran and those
+/// that were refused.
+async fn calls_with_pauses(idle: Duration, pause: impl Fn(u64) -> Duration) -> [u64; 2] {
     let policy = Policy::text().category_budget(Category::Retrieval, Some(30));
     let runtime = Runtime::builder(tools()).policy(policy).build().expect("a runtime");
-    let app = Server::new(runtime).idle_timeout(Duration::from_secs(100)).turn_after(Duration::from_secs(50)).router();
+    let app = Server::new(runtime).idle_timeout(idle).turn_after(Duration::from_secs(50)).router();
     let post = async |id: &str, message: &Value| {
         let request = Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");
@@ -151,12 +173,13 @@ async fn calls_with_pauses(pause: impl Fn(u64) -> Duration) -> [u64; 2] {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_does_not_end_while_calls_are_made() {
-    let answered = calls_with_pauses(|_| Duration::from_millis(900)).await;
+    let answered = calls_with_pauses(Duration::from_secs(100), |_| Duration::from_millis(900)).await;
     assert_eq!(answered, [30, 970], "the budget of one turn");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_between_calls_begins_a_turn() {
-    let answered = calls_with_pauses(|at| Duration::from_millis(if at % 40 == 39 { 60_000 } else { 10 })).await;
+    let pause = |at| Duration::from_millis(if at % 40 == 39 { 60_000 } else { 10 });
+    let answered = calls_with_pauses(Duration::from_hours(10), pause).await;
     assert_eq!(answered, [750, 250], "30 of each 40");
 }
