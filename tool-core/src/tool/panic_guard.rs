@@ -10,6 +10,7 @@ use crate::tool::invocation::{Execution, HandlerResult, Invocation, PendingExecu
 use crate::trace;
 use crate::trace::redaction::Redaction;
 use std::any::Any;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -40,6 +41,14 @@ pub(crate) fn guard<'a>(tool: &'a FunctionTool, future: PendingExecution<'a>) ->
 pub(crate) struct Guarded<'a> {
     tool: &'a FunctionTool,
     future: Option<PendingExecution<'a>>,
+}
+
+impl Guarded<'_> {
+    /// Polls the tool once, because most tools do not wait, and only a call that waits is listed.
+    #[inline]
+    pub(crate) fn poll_once(&mut self) -> impl Future<Output = Poll<ToolResult>> + Send {
+        poll_fn(|cx| Poll::Ready(Pin::new(&mut *self).poll(cx)))
+    }
 }
 
 impl Future for Guarded<'_> {

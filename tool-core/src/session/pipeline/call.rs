@@ -25,9 +25,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::future::{poll_fn, ready};
+use std::future::ready;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::slice;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
@@ -163,7 +162,7 @@ impl CallCx<'_> {
             Ok(Execution::Done(outcome)) => outcome,
             Ok(Execution::Pending(future)) => {
                 let mut future = panic_guard::guard(self.tool, future);
-                match poll_fn(|cx| Poll::Ready(Pin::new(&mut future).poll(cx))).await {
+                match future.poll_once().await {
                     Poll::Ready(outcome) => outcome,
                     // Boxed, as most tools do not wait, or wait for longer than a box takes.
                     Poll::Pending => Box::pin(execute::wait(self, &gate, future)).await,

@@ -42,7 +42,13 @@ pub(crate) async fn run_started<'f>(
 ) -> ToolResponse {
     let outcome = match execution {
         Execution::Done(outcome) => outcome,
-        Execution::Pending(future) => wait(call, gate, panic_guard::guard(call.tool, future)).await,
+        Execution::Pending(future) => {
+            let mut future = panic_guard::guard(call.tool, future);
+            match future.poll_once().await {
+                Poll::Ready(outcome) => outcome,
+                Poll::Pending => wait(call, gate, future).await,
+            }
+        }
     };
     done(call, gate, outcome)
 }
