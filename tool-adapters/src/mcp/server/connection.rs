@@ -4,7 +4,7 @@ use crate::mcp::server::client::Client;
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
 };
-use crate::mcp::server::{confirm, direct, strict, tools};
+use crate::mcp::server::{confirm, strict, tools};
 use axum::http::request::Parts;
 use futures_util::future::{BoxFuture, OptionFuture};
 use rmcp::model::{
@@ -18,7 +18,7 @@ use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tool_core::call::ProgressUpdate;
 use tool_core::text::hex;
@@ -48,6 +48,10 @@ pub(crate) struct OngoingCall {
     tool: String,
     pub(crate) response: BoxFuture<'static, ToolResponse>,
 }
+
+/// A call that has begun, in the extensions of its request.
+#[derive(Clone)]
+struct Begun(Arc<Mutex<Option<OngoingCall>>>);
 
 impl Connection {
     /// Creates the handler of a client over streams.
@@ -107,7 +111,7 @@ impl Connection {
         }
         let progress = context.meta.get_progress_token().map(|token| ProgressForwarder::new(token, &context.peer));
         let (updates, progress) = progress.unzip();
-        let mut call = match http_parts(context).and_then(direct::take_ongoing) {
+        let mut call = match http_parts(context).and_then(OngoingCall::taken_over) {
             Some(call) => call,
             None => OngoingCall::new(self.begin_call(context).await?, &request, updates),
         };
@@ -230,6 +234,16 @@ impl ServerHandler for Connection {
 }
 
 impl OngoingCall {
+    /// Puts the call into its request, for the handler that takes it over.
+    pub(crate) fn hand_over(self, parts: &mut Parts) {
+        parts.extensions.insert(Begun(Arc::new(Mutex::new(Some(self)))));
+    }
+
+    /// Takes over the call that a request has begun, if it has.
+    fn taken_over(parts: &Parts) -> Option<Self> {
+        parts.extensions.get::<Begun>()?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Makes a call of a listed tool. Its updates go to `updates`.
     fn new(
         (running, session): (RunningCall, Session),

@@ -6,8 +6,7 @@
 //! approval, rmcp's handler takes the call over as it is. Requests that are unusual in any respect go to rmcp, which checks them.
 
 use crate::mcp::server::client::Client;
-use crate::mcp::server::connection::{Connection, OngoingCall};
-use crate::mcp::server::http::{REVISION_HEADER, SESSION_HEADER};
+use crate::mcp::server::connection::Connection;
 use crate::mcp::server::tools;
 use axum::http::HeaderMap;
 use axum::http::header::{self, AsHeaderName};
@@ -18,17 +17,10 @@ use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion, RequestMetaObject, ServerJsonRpcMessage,
     ServerResult,
 };
-use std::sync::{Arc, Mutex, PoisonError};
 use tool_core::trace;
 
-/// A call that has begun, in the extensions of its request.
-#[derive(Clone)]
-struct Begun(Arc<Mutex<Option<OngoingCall>>>);
-
-/// Takes over the call that a request has begun, if it has.
-pub(crate) fn take_ongoing(parts: &Parts) -> Option<OngoingCall> {
-    parts.extensions.get::<Begun>()?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
+pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
+pub(crate) const REVISION_HEADER: &str = "mcp-protocol-version";
 
 /// Answers a message that is a call whose tool returns without waiting. Adds the call to the request if the tool waits.
 pub(crate) fn answer(
@@ -53,7 +45,7 @@ pub(crate) fn answer(
         if let Some(response) = response {
             call.response = Box::pin(std::future::ready(response));
         }
-        parts.extensions.insert(Begun(Arc::new(Mutex::new(Some(call)))));
+        call.hand_over(parts);
         return None;
     };
     let answer = match call.complete(response) {

@@ -3,7 +3,7 @@
 use crate::mcp::server::body::read_body;
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
-use crate::mcp::server::direct;
+use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::{ServerState, Settings, SharedSessions, too_many_sessions};
 use crate::mcp::server::strict;
@@ -117,9 +117,6 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
         },
     }
 }
-
-pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
-pub(crate) const REVISION_HEADER: &str = "mcp-protocol-version";
 
 /// Returns true if the request speaks a revision without sessions, where the header of a session has no meaning.
 fn is_without_sessions(headers: &HeaderMap) -> bool {
