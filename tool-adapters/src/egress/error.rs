@@ -127,10 +127,24 @@ pub enum EgressError {
 impl EgressError {
     /// Returns true if the server may have received the request, so that it may have had effects.
     pub fn was_sent(&self) -> bool {
-        let refused =
-            matches!(self, Self::Policy { .. } | Self::InvalidUrl { .. } | Self::Scheme { .. } | Self::Credentials);
-        let unreached = matches!(self, Self::NotPublic { .. } | Self::NotAllowed { .. } | Self::Resolve { .. });
-        !refused && !unreached && !matches!(self, Self::Connect { .. })
+        match self {
+            Self::Policy { .. }
+            | Self::InvalidUrl { .. }
+            | Self::Scheme { .. }
+            | Self::Credentials
+            | Self::NotPublic { .. }
+            | Self::NotAllowed { .. }
+            | Self::Resolve { .. }
+            | Self::Connect { .. } => false,
+            Self::Interrupted { .. }
+            | Self::Timeout { .. }
+            | Self::Redirect(_)
+            | Self::TooManyRedirects { .. }
+            | Self::RedirectedBody { .. }
+            | Self::TooLarge { .. }
+            | Self::Json { .. }
+            | Self::Status { .. } => true,
+        }
     }
 
     /// Converts the error of a request to `host`.

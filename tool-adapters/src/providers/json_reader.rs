@@ -233,7 +233,7 @@ impl<'json> JsonReader<'json> {
     }
 
     /// Passes over the next value and returns its text, which is expected to be the same as an earlier one.
-    pub(crate) fn raw_like(&mut self, expected: &'_ str) -> Result<&'json str> {
+    pub(crate) fn raw_like(&mut self, expected: &str) -> Result<&'json str> {
         let start = self.at;
         // The end of a number is known by what follows.
         if expected.ends_with(['}', '"']) && self.literal(expected).is_some() {

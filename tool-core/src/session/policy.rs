@@ -273,10 +273,9 @@ impl Policy {
         self
     }
 
-    /// Returns the permits of a session's semaphore, one for each concurrent call.
+    /// Returns the permits that the calls of a session share, one for each concurrent call.
     pub(crate) fn permits(&self) -> u32 {
-        // A semaphore takes at most `usize::MAX >> 3` permits.
-        u32::try_from(self.concurrent_calls).unwrap_or(u32::MAX).clamp(1, u32::MAX >> 3)
+        u32::try_from(self.concurrent_calls).unwrap_or(u32::MAX).max(1)
     }
 
     /// Returns the limits of a turn.
