@@ -185,10 +185,11 @@ def workspace(peers, sizes):
     cargo(OUT, ROOT / "target", "metadata", "--format-version", "1")
 
 
-def clean(peer, n):
-    """Builds a crate alone, and returns the seconds."""
+def clean(peer, n, link=True):
+    """Builds a crate alone, and returns the seconds. Linking varies more than the rest."""
     cargo(OUT, ROOT / "target", "clean", "-p", f"cb-{peer}-{n}", "--profile", "dev")
-    return cargo(OUT, ROOT / "target", "build", "--offline", "-p", f"cb-{peer}-{n}")
+    command = ["build"] if link else ["rustc"]
+    return cargo(OUT, ROOT / "target", *command, "--offline", "-p", f"cb-{peer}-{n}", *([] if link else ["--", "-C", "linker=true"]))
 
 
 def edited(peer, n, reps):
