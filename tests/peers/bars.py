@@ -34,8 +34,8 @@ def figures(results):
     yield "governed, mean of 100 in a turn, async: null / given", instructions("ours/governed_100", NULL, GIVEN), 1.65, 1.45
     yield "governed, 64 objects", instructions("ours/governed", OBJECTS), 1.00, 0.85
     yield "governed `noop`, among 1,000 tools over one tool", [ratio(count("ours/governed", MANY), count("ours/governed", NOOP))], 1.05, 1.00
-    yield "`noop`, envelope, instructions", [count("ours/bare_async", NOOP)], 1300, 1000
-    yield "`noop`, governed, instructions", [count("ours/governed", NOOP)], 2900, 2200
+    for noop, variants, bar, aim in [("envelope", ["bare_sync", "bare_async"], 1300, 1000), ("governed", ["governed_sync", "governed"], 2900, 2200)]:
+        yield f"`noop`, {noop}, instructions: sync / async", [count(f"ours/{variant}", NOOP) for variant in variants], bar, aim
     yield "throughput, 10,000 sessions on two threads: async / sync", [results.among_sessions(f"ours/{name}")[1] for name in ("governed", "governed_sync")], 0.55, 0.65
     yield "compile time a tool, clean, x two derives", [compiled("ours")], 0.45, 0.38
     yield "bytes a tool", [results.a_tool("ours", "stripped_bytes")], 6700, 6000
