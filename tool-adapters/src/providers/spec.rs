@@ -156,6 +156,11 @@ pub(crate) trait LiveMessages: Sync {
         None
     }
 
+    /// Takes the tools of a setup for the open session; `None` where only a new connection takes them.
+    fn update_tools(&self, _setup: &Value) -> Option<Value> {
+        None
+    }
+
     /// Splits the encoded results of calls into messages.
     fn results(&self, encoded: Value) -> LiveMessage {
         match encoded {

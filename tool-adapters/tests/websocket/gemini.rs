@@ -1,14 +1,15 @@
 //! Gemini Live: concurrent calls, withdrawals, interruptions, updates and approvals.
 
-use crate::peer::Server;
-use crate::support::{answer, call, gemini, model, talk_with, text_message, turn_complete};
+use crate::peer::{Peer, Server};
+use crate::support::{Talk, answer, call, gemini, model, set_up, talk_with, text_message, turn_complete};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
 use tool_adapters::Provider;
 use tool_adapters::providers::{Event, ProtocolError};
 use tool_adapters::transport::websocket::LiveEvent;
-use tool_core::ErrorKind;
+use tool_core::session::StateChange;
+use tool_core::{ErrorKind, Intent};
 
 #[tokio::test]
 async fn sends_nothing_before_the_setup_is_confirmed() {
@@ -239,4 +240,114 @@ async fn an_ended_session_ends_the_conversation() {
     let ended = |event: &LiveEvent| if let LiveEvent::Turn(turn) = event { Some(turn.ended) } else { None };
     assert!(talk.until(ended).await);
     assert!(peer.is_closed().await);
+}
+
+fn declared(setup: &Value) -> Vec<&str> {
+    let tools = setup["setup"]["tools"][0]["functionDeclarations"].as_array();
+    tools.into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect()
+}
+
+async fn with_handle(server: &Server) -> (Talk, Peer) {
+    let (mut talk, mut peer) = gemini(server).await;
+    peer.send(json!({"sessionResumptionUpdate": {"newHandle": "h-1", "resumable": true}})).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Unknown(_))).then_some(())).await;
+    (talk, peer)
+}
+
+// L15
+#[tokio::test]
+async fn changed_tools_are_declared_in_a_resumed_connection() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = with_handle(&server).await;
+    talk.open_office().await;
+    peer.send(text_message("Good night.")).await;
+    peer.send(turn_complete()).await;
+    assert!(peer.is_closed().await);
+    let (_peer, setup) = set_up(&server).await;
+    assert_eq!(setup["setup"]["sessionResumption"], json!({"handle": "h-1"}));
+    assert_eq!(declared(&setup), ["add", "look_up", "order_taxi", "cancel_booking", "intend", "close_office"]);
+    let connected = |event: &LiveEvent| match event {
+        LiveEvent::Connected { resumed } => Some(*resumed),
+        LiveEvent::Disconnected { error, .. } => panic!("nothing failed: {error}"),
+        _ => None,
+    };
+    assert!(talk.until(connected).await);
+}
+
+// L15
+#[tokio::test]
+async fn changed_tools_wait_until_the_model_has_answered() {
+    let server = Server::start().await;
+    let (talk, mut peer) = with_handle(&server).await;
+    talk.open_office().await;
+    talk.live.input().text("Add them").await.expect("accepted");
+    assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Add them"}}));
+    peer.send(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
+    assert_eq!(answer(&peer.receive().await).0, "c1");
+    assert!(peer.receives_nothing().await, "the model owes a response");
+    peer.send(turn_complete()).await;
+    assert!(peer.is_closed().await);
+}
+
+// L15
+#[tokio::test]
+async fn changed_tools_without_a_handle_keep_the_connection() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = gemini(&server).await;
+    talk.open_office().await;
+    peer.send(text_message("Good night.")).await;
+    peer.send(turn_complete()).await;
+    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(())).await;
+    assert!(peer.receives_nothing().await);
+}
+
+fn speech() -> Value {
+    let data = json!({"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AAAA"}});
+    json!({"serverContent": {"modelTurn": {"role": "model", "parts": [data]}}})
+}
+
+// R-I1
+#[tokio::test]
+async fn suppressed_audio_does_not_reach_the_host() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = gemini(&server).await;
+    peer.send(speech()).await;
+    let is_audio = |event: &LiveEvent| matches!(event, LiveEvent::Model(Event::Audio { .. }));
+    talk.until(|event| is_audio(event).then_some(())).await;
+    peer.send(call("c1", "intend", &json!({"name": "hush"}))).await;
+    assert_eq!(answer(&peer.receive().await).0, "c1");
+    for _ in 0..3 {
+        peer.send(speech()).await;
+    }
+    peer.send(turn_complete()).await;
+    let mut heard = Vec::new();
+    loop {
+        match talk.next().await.expect("the conversation goes on") {
+            LiveEvent::Turn(_) => break,
+            LiveEvent::Intent { intent, .. } => heard.push(intent.name().to_owned()),
+            LiveEvent::Model(Event::Interrupted) => heard.push("interrupted".into()),
+            event => assert!(!is_audio(&event)),
+        }
+    }
+    assert_eq!((heard, talk.live.suppressed().audio_bytes), (vec!["SUPPRESS_AUDIO".into(), "interrupted".into()], 12));
+
+    talk.session.change(&[StateChange::AudioSuppressed(false)]).await.expect("stored");
+    peer.send(speech()).await;
+    talk.until(|event| is_audio(event).then_some(())).await;
+}
+
+// R-I1
+#[tokio::test]
+async fn intents_for_the_host_are_events() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = gemini(&server).await;
+    for (name, expected) in [("voice", Intent::StartVoiceSession), ("/bookings", Intent::Navigate("/bookings".into()))]
+    {
+        peer.send(call(name, "intend", &json!({"name": name}))).await;
+        let intent = |event: &LiveEvent| match event {
+            LiveEvent::Intent { call_id, intent } => Some((call_id.clone(), intent.clone())),
+            _ => None,
+        };
+        assert_eq!(talk.until(intent).await, (name.to_owned(), expected));
+    }
 }

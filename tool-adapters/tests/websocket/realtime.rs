@@ -115,3 +115,34 @@ async fn cancels_the_response_on_interrupt() {
     talk.live.input().interrupt().await.expect("accepted");
     assert_eq!(peer.receive().await, json!({"type": "response.cancel"}));
 }
+
+/// Returns the names of the tools in an update of the session.
+fn declared(update: &Value) -> Vec<&str> {
+    assert_eq!(update["type"], "session.update", "{update}");
+    update["session"]["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect()
+}
+
+// L15
+#[tokio::test]
+async fn declares_tools_again_when_they_change() {
+    let server = Server::start().await;
+    let model = model(Provider::OpenAiRealtime, &server).setting("audio", json!({"output": {"voice": "marin"}}));
+    let talk = talk_with(model).await;
+    let mut peer = server.peer().await;
+    let setup = peer.receive().await;
+    let before = ["add", "look_up", "order_taxi", "cancel_booking", "intend"];
+    assert_eq!((declared(&setup), &setup["session"]["audio"]["output"]["voice"]), (before.to_vec(), &json!("marin")));
+
+    talk.open_office().await;
+    talk.live.input().text("Good night").await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "conversation.item.create");
+    let update = peer.receive().await;
+    assert_eq!(declared(&update), [&before[..], &["close_office"]].concat());
+    assert!(update["session"].get("audio").is_none(), "a voice that has spoken cannot change");
+    assert_eq!(peer.receive().await, json!({"type": "response.create"}));
+
+    done(&mut peer, &[]).await;
+    talk.live.input().text("Still there?").await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "conversation.item.create");
+    assert_eq!(peer.receive().await, json!({"type": "response.create"}), "the tools are the same");
+}

@@ -10,7 +10,10 @@ use tokio::time::timeout;
 use tool_adapters::Provider;
 use tool_adapters::agent::RetryPolicy;
 use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel, updates};
-use tool_core::{Mode, Policy, RunContext, Runtime, Session, ToolContext, tool};
+use tool_core::session::StateChange;
+use tool_core::{
+    Intent, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolOutput, ToolsetExt, tool, toolset,
+};
 
 /// State that the tools share with the test.
 pub(crate) struct Desk {
@@ -54,6 +57,27 @@ async fn cancel_booking(number: u32) -> String {
     format!("booking {number} is cancelled")
 }
 
+/// Return an intent beside the result.
+#[tool]
+fn intend(name: &str) -> ToolOutput {
+    ToolOutput::new(()).intent(match name {
+        "hush" => Intent::SuppressAudio,
+        "voice" => Intent::StartVoiceSession,
+        place => Intent::Navigate(place.to_owned()),
+    })
+}
+
+struct Office(&'static str);
+
+#[toolset]
+impl Office {
+    /// Close the office, while it is open.
+    #[tool]
+    fn close_office(&self) -> String {
+        format!("{} is closed", self.0)
+    }
+}
+
 pub(crate) struct Talk {
     pub(crate) live: LiveLoop,
     pub(crate) desk: Arc<Desk>,
@@ -77,7 +101,9 @@ pub(crate) fn model(provider: Provider, server: &Server) -> LiveModel {
 }
 
 pub(crate) async fn talk_with(model: LiveModel) -> Talk {
-    let tools = ToolContext::builder().with(add).with(look_up).with(order_taxi).with(cancel_booking);
+    let office = Office("the desk").dynamic(|ctx: &RunContext| ctx.state()["values"]["open"] == true);
+    let tools = ToolContext::builder().with(add).with(look_up).with(order_taxi).with(cancel_booking).with(intend);
+    let tools = tools.with(office);
     let runtime = Runtime::builder(tools.build().expect("builds")).policy(Policy::text()).build().expect("builds");
     let desk = Arc::new(Desk { runs: AtomicU32::new(0), gate: Semaphore::new(0) });
     let (send_update, updates) = updates();
@@ -102,6 +128,12 @@ pub(crate) async fn set_up(server: &Server) -> (Peer, Value) {
 }
 
 impl Talk {
+    /// Shows the tools of the office to the model.
+    pub(crate) async fn open_office(&self) {
+        let open = StateChange::Value("open".into(), json!(true));
+        self.session.change(&[open]).await.expect("stored");
+    }
+
     pub(crate) async fn next(&mut self) -> Option<LiveEvent> {
         timeout(Duration::from_secs(5), self.live.next()).await.expect("an event")
     }

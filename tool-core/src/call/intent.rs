@@ -19,6 +19,10 @@ pub enum Intent {
     SuppressTranscript,
     /// Say this message at the next turn.
     SetPendingMessage(String),
+    /// Continue the conversation by voice. The host opens the voice session.
+    StartVoiceSession,
+    /// Show this place of the host's user interface, such as `/bookings/7`.
+    Navigate(String),
     /// An intent of the host, with a namespaced name such as `acme.refresh_cart`.
     Custom {
         /// The name: at least two parts, separated by dots.
@@ -58,6 +62,8 @@ impl Intent {
             Self::SuppressAudio => "SUPPRESS_AUDIO",
             Self::SuppressTranscript => "SUPPRESS_TRANSCRIPT",
             Self::SetPendingMessage(_) => "SET_PENDING_MESSAGE",
+            Self::StartVoiceSession => "START_VOICE_SESSION",
+            Self::Navigate(_) => "NAVIGATE",
             Self::Custom { name, .. } => name,
         }
     }
@@ -68,6 +74,7 @@ impl Serialize for Intent {
         let mut intent = json!({ "type": self.name() });
         match self {
             Self::SetPendingMessage(message) => intent["message"] = message.as_str().into(),
+            Self::Navigate(to) => intent["to"] = to.as_str().into(),
             Self::Custom { payload, .. } => intent["payload"] = payload.clone(),
             _ => {}
         }
@@ -81,6 +88,7 @@ impl<'de> Deserialize<'de> for Intent {
         struct IntentJson {
             r#type: String,
             message: Option<String>,
+            to: Option<String>,
             #[serde(default)]
             payload: Value,
         }
@@ -92,6 +100,8 @@ impl<'de> Deserialize<'de> for Intent {
             "SET_PENDING_MESSAGE" => {
                 Self::SetPendingMessage(intent.message.ok_or_else(|| D::Error::missing_field("message"))?)
             }
+            "START_VOICE_SESSION" => Self::StartVoiceSession,
+            "NAVIGATE" => Self::Navigate(intent.to.ok_or_else(|| D::Error::missing_field("to"))?),
             _ => Self::custom(intent.r#type, intent.payload).map_err(D::Error::custom)?,
         })
     }

@@ -14,6 +14,8 @@ fn intent(name: &str) -> Intent {
         "end" => Intent::EndVoiceSession,
         "audio" => Intent::SuppressAudio,
         "transcript" => Intent::SuppressTranscript,
+        "voice" => Intent::StartVoiceSession,
+        "booking" => Intent::Navigate("/bookings/7".to_owned()),
         "cart" => Intent::custom("acme.cart", json!({"items": 2})).expect("a namespace"),
         "empty cart" => Intent::custom("acme.cart", Value::Null).expect("a namespace"),
         message => Intent::SetPendingMessage(message.to_owned()),
@@ -76,6 +78,18 @@ async fn session_applies_intents_of_a_response_in_order() {
     assert!(state.audio_suppressed && !state.transcript_suppressed && !state.ending && !state.ended);
     assert_eq!(state.pending_message.as_deref(), Some("two"), "the later one wins");
     assert_eq!(state.values["acme.cart"], json!({"items": 2}));
+}
+
+// R-I1
+#[tokio::test]
+async fn intents_for_the_host_change_no_state() {
+    let session = in_voice().await;
+    let before = session.state();
+    let response = call(&session, "ask", json!({"intents": ["voice", "booking"]})).await;
+    let sent = serde_json::to_value(response.intents()).expect("serialises");
+    assert_eq!(sent, json!([{"type": "START_VOICE_SESSION"}, {"type": "NAVIGATE", "to": "/bookings/7"}]));
+    assert_eq!(serde_json::from_value::<Vec<Intent>>(sent).expect("reads"), ["voice", "booking"].map(intent));
+    assert_eq!((session.state(), session.audit().len()), (before, 2));
 }
 
 // R-I1

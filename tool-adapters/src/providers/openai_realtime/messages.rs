@@ -215,6 +215,14 @@ impl LiveMessages for RealtimeMessages {
         Some(json!({"type": "response.create"}))
     }
 
+    /// Leaves out the other settings, because the server refuses to change some of them, such as the voice.
+    fn update_tools(&self, setup: &Value) -> Option<Value> {
+        let mut update = setup.clone();
+        let session = update.get_mut("session")?.as_object_mut()?;
+        session.retain(|name, _| matches!(name.as_str(), "type" | "instructions" | "tools" | "tool_choice"));
+        Some(update)
+    }
+
     /// Takes the request for a response out of the results: the transport sends it once the model may answer.
     fn results(&self, encoded: Value) -> LiveMessage {
         let Value::Array(mut messages) = encoded else { return encoded.into() };

@@ -7,25 +7,27 @@ use crate::transport::api_key::redact_event;
 use crate::transport::call_note::{decision_note, update_note, updated_call_id};
 use crate::transport::websocket::calls::{Delivery, FinishedWork, LiveCalls};
 use crate::transport::websocket::connection::{Connection, can_retry, received, timeout_error};
-use crate::transport::websocket::events::{EventQueue, HostInput, LiveEvent, LiveInput};
+use crate::transport::websocket::events::{
+    EventQueue, HostInput, LiveEvent, LiveInput, SpeechFilter, SuppressedSpeech,
+};
 use crate::transport::websocket::model::LiveModel;
 use crate::transport::websocket::spans::ConversationSpans;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::StreamExt;
 use serde_json::Value;
-use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 use tool_core::session::{ToolChoice, without_notes};
-use tool_core::{Session, ToolCall, ToolDefinition, ToolError, ToolResponse, time};
+use tool_core::{Intent, Session, ToolCall, ToolDefinition, ToolError, ToolResponse, time};
 
 /// A live conversation. See the [module](super). Dropping it ends the conversation.
 #[derive(Debug)]
 pub struct LiveLoop {
     events: mpsc::Receiver<LiveEvent>,
+    filter: SpeechFilter,
     input: LiveInput,
     task: JoinHandle<()>,
 }
@@ -37,27 +39,35 @@ impl LiveLoop {
         let (event_sender, events) = mpsc::channel(CAPACITY);
         let (input_sender, inputs) = mpsc::channel(CAPACITY);
         let (close, closed) = watch::channel(false);
-        let mode = session.mode();
-        let is_visible = |tool: &&ToolDefinition| tool.modes().contains(mode);
-        let tools = session.tools().definitions().filter(is_visible);
+        let filter = SpeechFilter::new(session.clone());
         let task = LiveTask {
             protocol: protocol(model.provider),
-            declarations: declare_tools(model.provider, tools, session.tools().provider_tools(), model.declare),
+            tools: DeclaredTools::new(&session, &model),
             calls: LiveCalls::new(session),
             inputs,
             closed,
-            events: EventQueue { sender: event_sender, waiting: VecDeque::new() },
+            events: EventQueue::new(event_sender, filter.clone()),
             state: ConversationState::default(),
             // Opened here, so that the spans are children of the caller's span.
             spans: ConversationSpans::open(&model),
             model,
         };
-        Self { events, input: LiveInput::new(input_sender, close), task: tokio::spawn(task.run()) }
+        Self { events, filter, input: LiveInput::new(input_sender, close), task: tokio::spawn(task.run()) }
     }
 
     /// Returns the next event, or `None` after the conversation has ended. Dropping the future loses no event.
     pub async fn next(&mut self) -> Option<LiveEvent> {
-        self.events.recv().await
+        loop {
+            let event = self.events.recv().await?;
+            if self.filter.admits(&event) {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Returns how much speech the session has kept from the host so far.
+    pub fn suppressed(&self) -> SuppressedSpeech {
+        self.filter.suppressed()
     }
 
     /// Returns the input of the conversation. Cheap to clone.
@@ -81,13 +91,41 @@ const MAX_OUTGOING: usize = 64;
 struct LiveTask {
     model: LiveModel,
     protocol: Box<dyn Protocol>,
-    declarations: Declarations,
+    tools: DeclaredTools,
     calls: LiveCalls,
     inputs: mpsc::Receiver<HostInput>,
     closed: watch::Receiver<bool>,
     events: EventQueue,
     state: ConversationState,
     spans: ConversationSpans,
+}
+
+/// The tools that the provider knows.
+struct DeclaredTools {
+    names: Vec<String>,
+    declarations: Declarations,
+}
+
+impl DeclaredTools {
+    fn new(session: &Session, model: &LiveModel) -> Self {
+        let tools = session.definitions();
+        let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
+        let provider_tools = session.tools().provider_tools();
+        Self { names, declarations: declare_tools(model.provider, tools.iter(), provider_tools, model.declare) }
+    }
+
+    /// Returns true if the model may still see these tools, and no others.
+    fn are_current(&self, session: &Session) -> bool {
+        session.definitions().iter().map(ToolDefinition::name).eq(self.names.iter().map(String::as_str))
+    }
+}
+
+/// The reason why a connection was closed without an error.
+enum Closed {
+    /// The host or the session has ended the conversation.
+    ByHost,
+    /// The tools have changed, and the provider takes others in a new connection only.
+    ForOtherTools,
 }
 
 #[derive(Default)]
@@ -98,6 +136,9 @@ struct ConversationState {
     conversation: u64,
     /// True while the model is generating a response.
     is_responding: bool,
+    /// True from a message to which the model responds until a response has ended.
+    awaits_response: bool,
+    tools: ToolsState,
     response_request: ResponseRequest,
     /// True once the setup was sent.
     is_connecting: bool,
@@ -117,11 +158,29 @@ enum ResponseRequest {
     Now,
 }
 
+/// Knowledge about the declared tools.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum ToolsState {
+    #[default]
+    Current,
+    /// They may have changed.
+    Unknown,
+    /// They have changed, and wait for another connection.
+    Outdated,
+}
+
 impl LiveTask {
     async fn run(mut self) {
         let mut failed = 0;
         let error = loop {
-            let Err(error) = self.run_connection().await else { break None };
+            let error = match self.run_connection().await {
+                Ok(Closed::ByHost) => break None,
+                Ok(Closed::ForOtherTools) => {
+                    self.disconnect();
+                    continue;
+                }
+                Err(error) => error,
+            };
             let had_handle = self.state.resume_handle.is_some();
             let lasted = self.disconnect();
             failed = if lasted > STABLE_AFTER { 1 } else { failed + 1 };
@@ -145,17 +204,18 @@ impl LiveTask {
     }
 
     /// Opens one connection, and serves it until the host or the session ends the conversation.
-    async fn run_connection(&mut self) -> Result<(), ToolError> {
+    async fn run_connection(&mut self) -> Result<Closed, ToolError> {
         let mut connection = tokio::select! {
-            () = wait_until_closed(&mut self.closed) => return Ok(()),
+            () = wait_until_closed(&mut self.closed) => return Ok(Closed::ByHost),
             connection = Connection::open(&self.model) => connection?,
         };
+        self.tools = DeclaredTools::new(&self.calls.session, &self.model);
         let setup = self.setup();
         connection.outgoing.push_json(&connection.messages.resumable(setup, self.state.resume_handle.as_deref()));
         self.state.is_connecting = true;
-        self.serve(&mut connection).await?;
+        let closed = self.serve(&mut connection).await?;
         connection.close().await;
-        Ok(())
+        Ok(closed)
     }
 
     fn setup(&self) -> Value {
@@ -163,7 +223,7 @@ impl LiveTask {
             model: &self.model.model,
             instructions: &self.calls.session.instructions(),
             history: &[],
-            declarations: &self.declarations,
+            declarations: &self.tools.declarations,
             tool_choice: ToolChoice::Auto,
             stream: true,
             max_tokens: None,
@@ -198,7 +258,7 @@ impl LiveTask {
         connected_at.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    async fn serve(&mut self, connection: &mut Connection) -> Result<(), ToolError> {
+    async fn serve(&mut self, connection: &mut Connection) -> Result<Closed, ToolError> {
         let opened = Instant::now();
         let (mut last_received, mut last_ping) = (opened, opened);
         if connection.is_set_up {
@@ -214,7 +274,7 @@ impl LiveTask {
                 time::after(opened, self.model.transport.connect_timeout)
             };
             tokio::select! {
-                () = wait_until_closed(&mut self.closed) => return Ok(()),
+                () = wait_until_closed(&mut self.closed) => return Ok(Closed::ByHost),
                 message = connection.incoming.next(), if !self.events.is_full() => {
                     let message = received(message, &connection.hidden)?;
                     (last_received, last_ping) = (Instant::now(), Instant::now());
@@ -226,7 +286,7 @@ impl LiveTask {
                 () = self.events.deliver(), if !self.events.waiting.is_empty() => {}
                 work = self.calls.next(), if is_set_up => {
                     if self.finish_work(work, connection) {
-                        return Ok(());
+                        return Ok(Closed::ByHost);
                     }
                 }
                 Some(input) = self.inputs.recv(), if is_set_up && has_room => self.handle_input(input, connection),
@@ -242,7 +302,11 @@ impl LiveTask {
                     }
                     last_ping = Instant::now();
                     connection.outgoing.push_ping();
+                    self.state.tools = self.state.tools.max(ToolsState::Unknown);
                 }
+            }
+            if is_set_up && self.declare_again(connection) {
+                return Ok(Closed::ForOtherTools);
             }
             self.request_response(connection);
         }
@@ -259,7 +323,7 @@ impl LiveTask {
                 events.push(Event::Error(ProtocolError::Malformed { message, text, source: None }));
             }
             let events = events.into_iter().map(|event| redact_event(event, Some(&connection.hidden)));
-            return self.events.waiting.extend(events.map(LiveEvent::Model));
+            return events.map(LiveEvent::Model).for_each(|event| self.events.push(event));
         };
         let messages = connection.messages;
         if messages.confirms_setup(&message) && !connection.is_set_up {
@@ -281,7 +345,7 @@ impl LiveTask {
             // The arguments of a truncated call may be incomplete.
             Event::Call(call) if self.state.truncated_call.as_deref() == Some(call.id()) => return,
             Event::Call(call) => {
-                let call = self.declarations.restore(call);
+                let call = self.tools.declarations.restore(call);
                 self.start_call(&call, connection);
                 Event::Call(call)
             }
@@ -303,7 +367,7 @@ impl LiveTask {
                 self.state.truncated_call = Some(id.clone());
             }
             Event::Finished(_) => {
-                self.state.is_responding = false;
+                (self.state.is_responding, self.state.awaits_response) = (false, false);
                 // The response to results belongs to the same turn.
                 if self.state.response_request == ResponseRequest::None && !self.calls.are_running() {
                     self.calls.next_turn();
@@ -325,19 +389,24 @@ impl LiveTask {
 
     /// Delivers the outcome of work. Returns true if the session has ended.
     fn finish_work(&mut self, work: FinishedWork, connection: &mut Connection) -> bool {
+        self.state.tools = self.state.tools.max(ToolsState::Unknown);
         match work {
-            FinishedWork::Call(response) => match self.calls.finish(response, self.state.conversation) {
-                Delivery::Send { response, wants_reply } => {
-                    self.send_response(&response, wants_reply, connection);
-                    self.events.push(LiveEvent::Answered(response));
+            FinishedWork::Call(response) => {
+                self.push_intents(&response);
+                match self.calls.finish(response, self.state.conversation) {
+                    Delivery::Send { response, wants_reply } => {
+                        self.send_response(&response, wants_reply, connection);
+                        self.events.push(LiveEvent::Answered(response));
+                    }
+                    Delivery::ConversationOver(response) => self.events.push(LiveEvent::Unsent(response)),
+                    Delivery::Withdrawn => {}
                 }
-                Delivery::ConversationOver(response) => self.events.push(LiveEvent::Unsent(response)),
-                Delivery::Withdrawn => {}
-            },
+            }
             FinishedWork::Decision { response, decision, mark } => {
                 if let Some(note) = decision_note(&response, decision, mark.as_deref()) {
                     self.send(connection.messages.text(&note), ResponseRequest::Now, connection);
                 }
+                self.push_intents(&response);
                 self.events.push(LiveEvent::Answered(response));
             }
             FinishedWork::Turn(turn) => {
@@ -354,7 +423,19 @@ impl LiveTask {
         if !self.calls.was_withdrawn(updated_call_id(&response)) {
             self.send(connection.messages.text(&update_note(&response)), ResponseRequest::Now, connection);
         }
+        self.push_intents(&response);
         self.events.push(LiveEvent::Updated(response));
+    }
+
+    /// Reports the intents of a response.
+    fn push_intents(&mut self, response: &ToolResponse) {
+        for intent in response.intents() {
+            let call_id = response.meta().call_id().unwrap_or_default().to_owned();
+            self.events.push(LiveEvent::Intent { call_id, intent: intent.clone() });
+        }
+        if response.intents().contains(&Intent::SuppressAudio) {
+            self.events.silence();
+        }
     }
 
     fn send_response(&mut self, response: &ToolResponse, wants_reply: bool, connection: &mut Connection) {
@@ -367,6 +448,7 @@ impl LiveTask {
         let messages = connection.messages;
         match input {
             HostInput::Text(text) => {
+                self.state.tools = self.state.tools.max(ToolsState::Unknown);
                 self.send(messages.text(&without_notes(text)), ResponseRequest::Now, connection);
             }
             HostInput::Audio(audio) => {
@@ -389,9 +471,38 @@ impl LiveTask {
         for message in message.messages {
             connection.outgoing.push_json(&message);
         }
+        self.state.awaits_response |= request != ResponseRequest::None;
         if message.wants_response {
             self.state.response_request = self.state.response_request.max(request);
         }
+    }
+
+    /// Declares the tools again if others are visible now. Returns true if that needs another connection, and nothing is
+    /// lost with this one.
+    fn declare_again(&mut self, connection: &mut Connection) -> bool {
+        match self.state.tools {
+            ToolsState::Current => return false,
+            ToolsState::Unknown => self.state.tools = ToolsState::Current,
+            ToolsState::Outdated => return self.may_resume(),
+        }
+        if self.tools.are_current(&self.calls.session) {
+            return false;
+        }
+        let declared = DeclaredTools::new(&self.calls.session, &self.model);
+        let before = std::mem::replace(&mut self.tools, declared);
+        if let Some(update) = connection.messages.update_tools(&self.setup()) {
+            connection.outgoing.push_json(&update);
+            return false;
+        }
+        // Until then, the model calls the tools that this connection has declared.
+        (self.tools, self.state.tools) = (before, ToolsState::Outdated);
+        self.may_resume()
+    }
+
+    /// Returns true if another connection can take over, because the model owes no response.
+    fn may_resume(&self) -> bool {
+        let ConversationState { is_responding, awaits_response, resume_handle, .. } = &self.state;
+        resume_handle.is_some() && !is_responding && !awaits_response && !self.calls.are_running()
     }
 
     /// Asks the model for a response if that is due. The provider refuses this during a response, and while results of

@@ -39,6 +39,23 @@
 //! cancelled and not answered. `ctx.wait_for_playout()` waits until the host reports `playout_started` and
 //! `playout_finished` to the session.
 //!
+//! # Tools
+//!
+//! The provider knows the tools that the session shows the model ([`Session::definitions`](tool_core::Session::definitions)).
+//! The conversation looks at them again after each call and turn, when the user sends a text, and while the provider is
+//! silent. Where they have changed, OpenAI gets them at once. Gemini takes tools in a new connection only, so this resumes
+//! the conversation in one as soon as the model owes no response. Without a handle for that, Gemini keeps the tools, and
+//! calls of hidden ones are refused.
+//!
+//! # Intents
+//!
+//! The host gets the intents of tools as [`LiveEvent::Intent`]. While the session suppresses audio or its transcript, the host
+//! gets no speech or no transcripts, the user's among them: they are counted ([`LiveLoop::suppressed`]) and dropped, also
+//! those that wait to be received. Audio that was delivered before is interrupted with
+//! [`Event::Interrupted`](crate::providers::Event::Interrupted). This lasts as long as the session's state says so: in a
+//! session of text for the turn, and in one of voice until the host changes the state
+//! ([`Session::change`](tool_core::Session::change)).
+//!
 //! # Long-running tools
 //!
 //! With [`updates`], the first `ctx.update(..)` of a tool is the result of its call, so that the model continues. The model
@@ -68,6 +85,6 @@ mod live_loop;
 mod model;
 mod spans;
 
-pub use crate::transport::websocket::events::{ConversationEnded, LiveEvent, LiveInput};
+pub use crate::transport::websocket::events::{ConversationEnded, LiveEvent, LiveInput, SuppressedSpeech};
 pub use crate::transport::websocket::live_loop::LiveLoop;
 pub use crate::transport::websocket::model::{LiveModel, LiveTransport, Updates, updates};

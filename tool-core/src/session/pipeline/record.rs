@@ -280,6 +280,8 @@ fn carry_out(intent: &Intent, mode: Mode) -> (Option<StateChange>, String) {
         Intent::SetPendingMessage(message) => {
             (Some(StateChange::PendingMessage(Some(message.clone()))), "a message waits for the next turn".into())
         }
+        Intent::StartVoiceSession => (None, "the host may begin a voice session".into()),
+        Intent::Navigate(to) => (None, format!("the host may show `{}`", to.escape_debug())),
         Intent::Custom { name, payload } => (
             Some(StateChange::Value(name.clone(), payload.clone())),
             format!("the session's `{}` was set", name.escape_debug()),
