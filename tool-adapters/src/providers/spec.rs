@@ -13,6 +13,7 @@ use crate::providers::strict::budget::StrictRules;
 use crate::providers::tool_names::NameRule;
 use serde_json::Value;
 use tool_core::schema::percent_decode;
+use tool_core::session::ToolChoice;
 
 /// The facts of one provider.
 #[derive(Clone, Copy)]
@@ -151,8 +152,8 @@ pub(crate) trait LiveMessages: Sync {
         None
     }
 
-    /// Writes the message that makes the model answer, where it has to be asked.
-    fn request_response(&self) -> Option<Value> {
+    /// Writes the message that makes the model answer, where it has to be asked. With `ToolChoice::None` it may not call.
+    fn request_response(&self, _tool_choice: ToolChoice) -> Option<Value> {
         None
     }
 

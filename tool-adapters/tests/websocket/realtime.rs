@@ -146,3 +146,37 @@ async fn declares_tools_again_when_they_change() {
     assert_eq!(peer.receive().await["type"], "conversation.item.create");
     assert_eq!(peer.receive().await, json!({"type": "response.create"}), "the tools are the same");
 }
+
+// L21
+#[tokio::test]
+async fn final_reply_of_a_turn_has_no_calls() {
+    let server = Server::start().await;
+    let (talk, mut peer) = connect(&server).await;
+    let steps = talk.session.max_tool_steps();
+    for step in 1..=steps {
+        let items = [item(&format!("c{step}"), "add", &json!({"a": 1, "b": step}))];
+        calls(&mut peer, &items).await;
+        done(&mut peer, &items).await;
+        assert_eq!(peer.receive().await["item"]["type"], "function_call_output");
+        let request = peer.receive().await;
+        let choice = request.pointer("/response/tool_choice").and_then(Value::as_str);
+        assert_eq!((&request["type"], choice), (&json!("response.create"), (step == steps).then_some("none")));
+    }
+    peer.send(json!({"type": "response.done", "response": {"id": "r2", "status": "completed", "output": []}})).await;
+    talk.live.input().text("Again").await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "conversation.item.create");
+    assert_eq!(peer.receive().await, json!({"type": "response.create"}), "another reply has its own steps");
+}
+
+// R-M4
+#[tokio::test]
+async fn usage_is_the_measured_context() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = connect(&server).await;
+    let usage = json!({"total_tokens": 1_007, "input_tokens": 1_000, "output_tokens": 7});
+    let response = json!({"id": "r1", "status": "completed", "output": [], "usage": usage});
+    peer.send(json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}})).await;
+    peer.send(json!({"type": "response.done", "response": response})).await;
+    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(())).await;
+    assert_eq!(talk.session.context().peak_tokens, 1_000);
+}

@@ -155,6 +155,11 @@ impl Session {
         self.0.policy()
     }
 
+    /// Returns the number of steps of calls in a reply. Then the model has to answer without calls.
+    pub fn max_tool_steps(&self) -> u32 {
+        self.policy().max_tool_steps
+    }
+
     /// Returns the tools that the session was opened with.
     pub fn tools(&self) -> &ToolContext {
         &self.0.tools.context

@@ -211,8 +211,12 @@ impl LiveMessages for RealtimeMessages {
         Some(json!({"type": "response.cancel"}))
     }
 
-    fn request_response(&self) -> Option<Value> {
-        Some(json!({"type": "response.create"}))
+    fn request_response(&self, tool_choice: ToolChoice) -> Option<Value> {
+        let mut request = json!({"type": "response.create"});
+        if tool_choice == ToolChoice::None {
+            request["response"] = json!({"tool_choice": "none"});
+        }
+        Some(request)
     }
 
     /// Leaves out the other settings, because the server refuses to change some of them, such as the voice.

@@ -37,7 +37,7 @@
 //! the message that a tool set for the next turn. When the user interrupts the model, or the host calls
 //! [`interrupt`](LiveInput::interrupt), running calls are cancelled if they allow it. Calls that Gemini withdraws are
 //! cancelled and not answered. `ctx.wait_for_playout()` waits until the host reports `playout_started` and
-//! `playout_finished` to the session.
+//! `playout_finished` to the session. After `max_tool_steps` responses with calls, OpenAI is asked for one without calls.
 //!
 //! # Tools
 //!
