@@ -140,10 +140,7 @@ struct ConversationState {
     awaits_response: bool,
     tools: ToolsState,
     response_request: ResponseRequest,
-    /// The steps of this turn: responses with calls.
-    steps: u32,
-    /// True if the current response has a call.
-    has_call: bool,
+    steps: Steps,
     /// True once the setup was sent.
     is_connecting: bool,
     connected_at: Option<Instant>,
@@ -151,6 +148,14 @@ struct ConversationState {
     repeated_call: Option<String>,
     /// The id of a call that was truncated.
     truncated_call: Option<String>,
+}
+
+/// The steps of a reply: responses with calls.
+#[derive(Default)]
+struct Steps {
+    complete: u32,
+    /// True if the current response has a call.
+    has_call: bool,
 }
 
 /// The time at which the model has to be asked for a response.
@@ -360,14 +365,14 @@ impl LiveTask {
             Event::Text(_) | Event::Audio { .. } | Event::Reasoning(_) | Event::CallStarted { .. } => {
                 self.state.is_responding = true;
             }
-            Event::Call(_) => self.state.has_call = true,
+            Event::Call(_) => self.state.steps.has_call = true,
             Event::Cancelled(ids) => self.calls.withdraw(ids),
             // Some providers report no usage.
             Event::Usage(usage) if usage.input > 0 => self.calls.session.observe_context(usage.input),
             Event::Interrupted => {
                 self.calls.interrupt();
                 // The provider responds to the user's speech by itself.
-                (self.state.response_request, self.state.steps) = (ResponseRequest::None, 0);
+                (self.state.response_request, self.state.steps) = (ResponseRequest::None, Steps::default());
             }
             Event::Error(ProtocolError::DuplicateId { id }) => self.state.repeated_call = Some(id.clone()),
             Event::Error(ProtocolError::Truncated { call_id: Some(id) }) => {
@@ -375,7 +380,7 @@ impl LiveTask {
             }
             Event::Finished(_) => {
                 (self.state.is_responding, self.state.awaits_response) = (false, false);
-                self.state.steps += u32::from(std::mem::take(&mut self.state.has_call));
+                self.state.steps.complete += u32::from(std::mem::take(&mut self.state.steps.has_call));
                 // The response to results belongs to the same turn.
                 if self.state.response_request == ResponseRequest::None && !self.calls.are_running() {
                     self.calls.next_turn();
@@ -418,7 +423,7 @@ impl LiveTask {
                 self.events.push(LiveEvent::Answered(response));
             }
             FinishedWork::Turn(turn) => {
-                self.state.steps = 0;
+                self.state.steps = Steps::default();
                 let has_ended = turn.ended;
                 self.events.push(LiveEvent::Turn(turn));
                 return has_ended;
@@ -457,7 +462,7 @@ impl LiveTask {
         let messages = connection.messages;
         match input {
             HostInput::Text(text) => {
-                (self.state.tools, self.state.steps) = (self.state.tools.max(ToolsState::Unknown), 0);
+                (self.state.tools, self.state.steps) = (self.state.tools.max(ToolsState::Unknown), Steps::default());
                 self.send(messages.text(&without_notes(text)), ResponseRequest::Now, connection);
             }
             HostInput::Audio(audio) => {
@@ -524,7 +529,7 @@ impl LiveTask {
         };
         if is_due && !self.state.is_responding {
             self.state.response_request = ResponseRequest::None;
-            let has_steps = self.state.steps < self.calls.session.max_tool_steps();
+            let has_steps = self.state.steps.complete < self.calls.session.max_tool_steps();
             let tool_choice = if has_steps { ToolChoice::Auto } else { ToolChoice::None };
             if let Some(request) = connection.messages.request_response(tool_choice) {
                 connection.outgoing.push_json(&request);
