@@ -3,7 +3,9 @@
 use crate::arguments::equality::{EqualityRules, hash_opaque};
 use crate::json::string::run_end;
 use crate::text::hex;
+use rustc_hash::FxBuildHasher;
 use sha2::{Digest, Sha256};
+use std::hash::BuildHasher;
 
 /// The identity of a call's arguments, to compare it with other calls of a session.
 ///
@@ -50,13 +52,13 @@ impl<'a> Fingerprint<'a> {
         Fingerprint { text, ..*self }
     }
 
-    /// Returns the token in which these arguments first differ from another accepted text of the same tool, if they differ
-    /// for certain. Otherwise they may be equal or not, and [`fast`](Self::fast) decides.
+    /// Returns a hash of the token in which these arguments first differ from another accepted text of the same tool, and of
+    /// its place, if they differ for certain. Otherwise they may be equal or not, and [`fast`](Self::fast) decides.
     ///
-    /// Equal arguments return equal tokens. Arguments that return different tokens differ from each other.
-    pub(crate) fn first_difference(&self, text: &str) -> Option<TokenHash> {
-        let (start, token) = differing_token(text.as_bytes(), self.text)?;
-        Some(TokenHash { start, hash: hash_opaque("", token) })
+    /// Equal arguments return equal hashes. Arguments that return different hashes differ from each other.
+    pub(crate) fn first_difference(&self, text: &[u8]) -> Option<u64> {
+        let (start, token) = differing_token(text, self.text)?;
+        Some(FxBuildHasher.hash_one((start, hash_opaque("", token))))
     }
 
     /// Returns the SHA-256 of the tool's name and the canonical arguments, as 64 hexadecimal digits. It is the same in
@@ -73,13 +75,6 @@ impl<'a> Fingerprint<'a> {
         }
         hex(&hash.finalize())
     }
-}
-
-/// The place and the text of a token, hashed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct TokenHash {
-    start: usize,
-    hash: u64,
 }
 
 /// Returns the first token of a text of accepted arguments in which it certainly differs from another one, and its place.
@@ -164,7 +159,7 @@ mod tests {
 
     impl Fingerprint<'_> {
         pub(crate) fn certainly_differs(&self, text: &str) -> bool {
-            self.first_difference(text).is_some()
+            self.first_difference(text.as_bytes()).is_some()
         }
     }
 

@@ -8,7 +8,6 @@ use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::handle::Session;
 use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner, SessionResources, journal_key};
 use crate::session::journal::{JournalError, RecoveredCall};
-use crate::session::metrics::call_log::CallLog;
 use crate::session::metrics::context::{ContextUsage, tokens_in};
 use crate::session::running::RunningCalls;
 use crate::session::state::SessionId;
@@ -245,7 +244,6 @@ impl SessionBuilder {
         recovered: Vec<RecoveredCall>,
     ) -> Arc<SessionInner> {
         let policy = self.runtime.policy(self.context.mode);
-        let local = || Arc::new(CallLog::new(policy.call_history, policy.redaction.clone(), &self.runtime.spare));
         let update_sink = self.update_sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
         let brought = self.tools.as_ref().and_then(ToolContext::resource);
         let needs_resources = brought.is_some() || !open.is_empty();
@@ -255,12 +253,12 @@ impl SessionBuilder {
             let context = SessionContext { handle: Some(handle), ..self.context.clone() };
             SessionInner {
                 calls: CallsInProgress::new(policy.permits()),
-                log: record.log().unwrap_or_else(local),
                 record,
                 runtime: Arc::clone(&self.runtime),
                 tools,
                 mode: self.context.mode,
                 update_sink: update_sink.unwrap_or_default(),
+                own_log: OnceLock::new(),
                 running: RunningCalls::default(),
                 id: SessionId::new(self.id.as_str()),
                 principal: Arc::clone(&self.principal),

@@ -227,10 +227,10 @@ impl Session {
     /// Returns the measurements of the session in this process: its calls, its turns, its context.
     pub fn metrics(&self) -> SessionMetrics {
         let session = &self.0;
-        let (total_calls, total_errors) = session.log.counts();
+        let (total_calls, total_errors) = session.log().counts();
         let ended = session.ended.get().copied().unwrap_or_else(Instant::now);
         SessionMetrics {
-            calls: session.log.recent(),
+            calls: session.log().recent(),
             total_calls,
             total_errors,
             turns: self.turn() + 1,

@@ -113,16 +113,16 @@ type SnapshotsByRuntime = Mutex<Vec<(Weak<RuntimeInner>, Arc<SessionTools>)>>;
 
 /// The state that all handles of one session share.
 // Ordered so that the fields that every call reads are adjacent: of very many sessions, most are in no cache.
-#[repr(C, align(128))]
+#[repr(C, align(64))]
 pub(crate) struct SessionInner {
     /// Closed when the session ends.
     pub(crate) calls: CallsInProgress,
     pub(crate) record: RecordHandle,
     pub(crate) runtime: Arc<RuntimeInner>,
     pub(crate) tools: Arc<SessionTools>,
-    /// The calls that this process has answered. Of a session in memory, the store's own list.
-    pub(crate) log: Arc<CallLog>,
     pub(crate) mode: Mode,
+    /// Created by the first call of a session that is not in memory.
+    pub(crate) own_log: OnceLock<Box<CallLog>>,
     /// The transport that shows updates.
     pub(crate) update_sink: OnceLock<Box<Mutex<Arc<UpdateSink>>>>,
     pub(crate) running: RunningCalls,
@@ -164,6 +164,13 @@ impl SessionInner {
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         self.runtime.policy(self.mode)
+    }
+
+    /// Returns the calls that this process has answered. Those of a session in memory are in the store's own list.
+    pub(crate) fn log(&self) -> &CallLog {
+        let (policy, spare) = (self.policy(), &self.runtime.spare);
+        let new = || Box::new(CallLog::new(policy.call_history, policy.redaction.clone(), spare));
+        self.record.log().unwrap_or_else(|| self.own_log.get_or_init(new))
     }
 
     /// Returns the agent to which the tools belong; empty if they belong to none.

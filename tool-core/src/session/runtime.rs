@@ -237,7 +237,7 @@ impl Runtime {
         let mut loops = LoopMetrics::default();
         for session in sessions.iter().filter(|session| !session.calls.is_closed()) {
             loops.active_sessions += 1;
-            loops.total_turns_tracked += session.log.turns_since(session.first_turn());
+            loops.total_turns_tracked += session.log().turns_since(session.first_turn());
         }
         self.0.metrics.report(&self.0.tools().context, loops)
     }

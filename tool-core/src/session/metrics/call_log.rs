@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -48,8 +48,9 @@ impl SpareBytes {
 struct Log {
     answered: u64,
     failed: u64,
-    /// One entry after another: a header of [`HEADER`] bytes, the tool's name, and the beginning of the arguments.
-    entries: Vec<u8>,
+    /// One entry after another: a header of [`HEADER`] bytes, the tool's name, and the beginning of the arguments. A ring, so
+    /// that the newest entry takes the place of the oldest ones and no other is moved.
+    entries: VecDeque<u8>,
 }
 
 /// An answered call, as it is measured.
@@ -94,9 +95,7 @@ impl<'a> AnsweredCall<'a> {
 const HEADER: usize = 16;
 /// The most bytes of a call's arguments that are kept.
 const MAX_ARGUMENTS: usize = 256;
-/// The first size of the buffer.
-const INITIAL_CAPACITY: usize = 256;
-/// The bytes that each log may take.
+/// The bytes that each log may take. They are allocated at once, as each growth would copy the entries.
 const OWN_BYTES: usize = 1_024;
 
 impl CallLog {
@@ -121,9 +120,9 @@ impl CallLog {
         if log.entries.capacity() - log.entries.len() < needed {
             log.make_room(needed, limit, &self.spare);
         }
-        log.entries.extend_from_slice(&header(call, text));
-        log.entries.extend_from_slice(call.tool.as_bytes());
-        log.entries.extend_from_slice(text.as_bytes());
+        for part in [&header(call, text), call.tool.as_bytes(), text.as_bytes()] {
+            log.entries.extend(part);
+        }
     }
 
     /// Returns the number of answered calls, and how many of them failed.
@@ -135,14 +134,14 @@ impl CallLog {
     /// Returns the most recent calls, oldest first, redacted.
     pub(crate) fn recent(&self) -> Vec<SessionCall> {
         // Copied, so that redaction does not hold up calls.
-        let entries = self.log.lock().entries.clone();
+        let entries = self.log.lock().entries.make_contiguous().to_vec();
         calls_in(&entries).map(|call| SessionCall::new(&call, &self.redaction)).collect()
     }
 
     /// Returns the number of turns from `first` on of which calls are kept.
     pub(crate) fn turns_since(&self, first: u64) -> u64 {
-        let log = self.log.lock();
-        let turns = calls_in(&log.entries).map(|call| call.turn).filter(|turn| *turn >= first);
+        let mut log = self.log.lock();
+        let turns = calls_in(log.entries.make_contiguous()).map(|call| call.turn).filter(|turn| *turn >= first);
         turns.collect::<BTreeSet<_>>().len() as u64
     }
 }
@@ -154,12 +153,8 @@ impl Drop for CallLog {
     }
 }
 
-fn calls_in(mut entries: &[u8]) -> impl Iterator<Item = AnsweredCall<'_>> {
-    std::iter::from_fn(move || {
-        let (call, rest) = read(entries)?;
-        entries = rest;
-        Some(call)
-    })
+fn calls_in(entries: &[u8]) -> impl Iterator<Item = AnsweredCall<'_>> {
+    std::iter::successors(read(entries), |(_, rest)| read(rest)).map(|(call, _)| call)
 }
 
 impl Log {
@@ -167,20 +162,23 @@ impl Log {
     #[cold]
     fn make_room(&mut self, needed: usize, limit: usize, spare: &SpareBytes) {
         let granted = self.entries.capacity().max(OWN_BYTES.min(limit));
-        let wanted = (self.entries.len() + needed).max(2 * self.entries.capacity()).max(INITIAL_CAPACITY).min(limit);
+        let wanted = (self.entries.len() + needed).max(2 * self.entries.capacity()).max(OWN_BYTES).min(limit);
         let limit = if wanted <= granted || spare.take(wanted - granted) { limit } else { granted };
-        if self.entries.len() + needed > limit {
-            // Half of the log at once, so that the rest is seldom moved.
-            let free = needed.max(limit / 2);
-            let mut dropped = 0;
-            while limit.saturating_sub(self.entries.len() - dropped) < free
-                && let Some((_, name, text)) = layout(&self.entries[dropped..])
-            {
-                dropped += HEADER + name + text;
-            }
-            self.entries.drain(..dropped);
+        // A quarter of the log at once, so that few calls have to make room.
+        let free = if self.entries.len() + needed > limit { needed.max(limit / 4) } else { needed };
+        let mut dropped = 0;
+        while limit.saturating_sub(self.entries.len() - dropped) < free && dropped < self.entries.len() {
+            dropped += self.length_at(dropped);
         }
+        self.entries.drain(..dropped);
         self.entries.reserve_exact(wanted.min(limit).saturating_sub(self.entries.len()));
+    }
+
+    /// Returns the length of the entry that begins there.
+    fn length_at(&self, start: usize) -> usize {
+        let number =
+            |at: std::ops::Range<usize>| at.rev().fold(0, |n, at| n << 8 | usize::from(self.entries[start + at]));
+        HEADER + number(0..2) + number(4..8)
     }
 }
 
@@ -202,21 +200,15 @@ fn header(call: &AnsweredCall<'_>, text: &str) -> [u8; HEADER] {
     header
 }
 
-/// Returns the header of the first entry, and the lengths of its name and its text.
-fn layout(entries: &[u8]) -> Option<(&[u8; HEADER], usize, usize)> {
-    let header = entries.first_chunk::<HEADER>()?;
-    Some((header, number(header, 4) as usize, u16::from_le_bytes([header[0], header[1]]).into()))
-}
-
 fn number(header: &[u8; HEADER], at: usize) -> u32 {
     u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
 }
 
 /// Decodes the first entry, and returns it with the entries after it.
 fn read(entries: &[u8]) -> Option<(AnsweredCall<'_>, &[u8])> {
-    let (header, name, text) = layout(entries)?;
-    let (name, rest) = entries.get(HEADER..)?.split_at_checked(name)?;
-    let (text, rest) = rest.split_at_checked(text)?;
+    let (header, rest) = entries.split_first_chunk::<HEADER>()?;
+    let (name, rest) = rest.split_at_checked(number(header, 4) as usize)?;
+    let (text, rest) = rest.split_at_checked(u16::from_le_bytes([header[0], header[1]]).into())?;
     let call = AnsweredCall {
         tool: str::from_utf8(name).unwrap_or_default(),
         turn: number(header, 8).into(),
@@ -259,7 +251,8 @@ impl SessionCall {
             Redaction::quote(&redaction.json_prefix(call.arguments))
         } else {
             let redacted = redaction.json(call.arguments);
-            if is_json(&redacted) { redacted } else { Redaction::quote(&redacted) }
+            let is_json = serde_json::from_str::<&RawValue>(&redacted).is_ok();
+            if is_json { redacted } else { Redaction::quote(&redacted) }
         };
         Self {
             tool: call.tool.to_owned(),
@@ -293,10 +286,6 @@ fn from_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     Ok(Box::<RawValue>::deserialize(deserializer)?.get().to_owned())
 }
 
-fn is_json(text: &str) -> bool {
-    serde_json::from_str::<&RawValue>(text).is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,7 +310,7 @@ mod tests {
                 log.add(&answered(number as u64, text));
                 prop_assert!(log.log.lock().entries.len() <= limit && log.log.lock().entries.capacity() <= limit);
             }
-            let entries = log.log.lock().entries.clone();
+            let entries = log.log.lock().entries.make_contiguous().to_vec();
             let kept = calls_in(&entries).collect::<Vec<_>>();
             prop_assert_eq!(log.counts().0, texts.len() as u64);
             // The newest call always stays.

@@ -93,7 +93,7 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> O
     let turn = turn.unwrap_or_else(|| session.record.turn());
     let answered = AnsweredCall::new(call.tool.name(), turn, response, call.request.arguments());
     let answered = AnsweredCall { slow, ..answered };
-    session.log.add(&answered);
+    session.log().add(&answered);
     let characters = u32::try_from(response.meta().size_chars()).unwrap_or(u32::MAX);
     if let Some(stats) = session.tools.stats.get(call.index)
         && let Some(p95) = stats.record(&answered, characters)
@@ -133,7 +133,7 @@ pub(crate) async fn count_without_tool(
         Some(stats) => stats.record(&answered, 0),
         None => session.runtime.metrics.unknown.record(&answered, 0),
     };
-    session.log.add(&answered);
+    session.log().add(&answered);
     if let Some(kept) = kept_call(session, &answered) {
         keep(session, &kept).await;
     }

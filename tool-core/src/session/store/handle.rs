@@ -139,8 +139,8 @@ impl RecordHandle {
     }
 
     /// Returns the list of calls of a session in memory, to which the runtime adds calls itself.
-    pub(crate) fn log(&self) -> Option<Arc<CallLog>> {
-        self.memory.as_ref().map(|record| Arc::clone(record.log()))
+    pub(crate) fn log(&self) -> Option<&CallLog> {
+        self.memory.as_ref().map(|record| &record.log)
     }
 
     /// Returns true if the calls have to be kept by [`keep_call`](Self::keep_call).

@@ -33,8 +33,8 @@ pub struct MemoryStore {
 struct OpenSessions {
     records: HashMap<Arc<str>, Arc<MemoryRecord>>,
     last_sweep: Option<Instant>,
-    /// The calls of sessions that are over, in the order of their ends.
-    ended: VecDeque<EndedSession>,
+    /// The sessions that are over, in the order of their ends, and the times until which their calls are kept.
+    ended: VecDeque<(Arc<MemoryRecord>, Instant)>,
     spare: Arc<SpareBytes>,
     /// The incarnation of the last session. The first is random, so that those of two stores differ.
     incarnation: Option<u128>,
@@ -65,13 +65,6 @@ impl PrincipalSpending {
     }
 }
 
-/// The calls of a session that is over.
-struct EndedSession {
-    id: Arc<str>,
-    until: Instant,
-    log: Arc<CallLog>,
-}
-
 /// The sessions whose calls are kept after their end. Past this number, those of the first are dropped.
 const MAX_ENDED: usize = 256;
 
@@ -87,12 +80,12 @@ impl OpenSessions {
         let moment = CallInstant::now();
         let expired = self.records.extract_if(|_, record| !record.state.lock().is_open(moment));
         for record in expired.map(|(_, record)| record).collect::<Vec<_>>() {
-            self.keep_calls(&record, now);
+            self.keep_calls(record, now);
         }
     }
 
-    fn keep_calls(&mut self, record: &MemoryRecord, now: Instant) {
-        self.ended.retain(|session| session.until > now && session.id != record.id);
+    fn keep_calls(&mut self, record: Arc<MemoryRecord>, now: Instant) {
+        self.ended.retain(|(ended, until)| *until > now && ended.id != record.id);
         if record.log.counts().0 == 0 || record.keep_calls_for.is_zero() {
             return;
         }
@@ -100,7 +93,7 @@ impl OpenSessions {
             self.ended.pop_front();
         }
         let until = time::after(now, record.keep_calls_for);
-        self.ended.push_back(EndedSession { id: Arc::clone(&record.id), until, log: Arc::clone(&record.log) });
+        self.ended.push_back((record, until));
     }
 
     /// Removes expired sessions. Limited in frequency, as at the cap every refused caller would search all sessions.
@@ -143,7 +136,7 @@ impl SessionStore for MemoryStore {
         let incarnation = sessions.next_incarnation();
         let record = Arc::new(MemoryRecord::new(request, incarnation, &self.sessions, &sessions));
         if let Some(expired) = sessions.records.insert(request.id.shared(), Arc::clone(&record)) {
-            sessions.keep_calls(&expired, now);
+            sessions.keep_calls(expired, now);
         }
         Ok(record)
     }
@@ -158,22 +151,21 @@ impl SessionStore for MemoryStore {
     async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
         let now = Instant::now();
         let sessions = self.sessions.lock();
-        let open = sessions.records.get(id.as_str()).map(|record| Arc::clone(&record.log));
-        let is_kept = |session: &&EndedSession| *session.id == *id.as_str() && session.until > now;
-        let log = open.or_else(|| sessions.ended.iter().find(is_kept).map(|session| Arc::clone(&session.log)));
+        let mut kept = sessions.ended.iter().filter(|(record, until)| *record.id == *id.as_str() && *until > now);
+        let record = sessions.records.get(id.as_str()).or_else(|| Some(&kept.next()?.0)).cloned();
         drop(sessions);
-        Ok(log.map_or_else(Vec::new, |log| log.recent()))
+        Ok(record.map_or_else(Vec::new, |record| record.log.recent()))
     }
 }
 
 /// One session of a [`MemoryStore`].
 // Ordered so that the fields that every call reads are adjacent: of very many sessions, most are in no cache.
-#[repr(C, align(128))]
+#[repr(C, align(64))]
 pub struct MemoryRecord {
     state: Mutex<RecordState>,
+    pub(crate) log: CallLog,
     mode: Mode,
     id: Arc<str>,
-    log: Arc<CallLog>,
     keep_calls_for: Duration,
     principal: Arc<str>,
     agent: Arc<str>,
@@ -227,7 +219,7 @@ impl MemoryRecord {
             state: Mutex::new(state),
             mode: request.mode,
             id: request.id.shared(),
-            log: Arc::new(CallLog::new(request.call_bytes, request.redaction.clone(), &sessions.spare)),
+            log: CallLog::new(request.call_bytes, request.redaction.clone(), &sessions.spare),
             keep_calls_for: request.keep_calls_for,
             principal: Arc::clone(&request.principal),
             agent: Arc::clone(&request.agent),
@@ -235,11 +227,6 @@ impl MemoryRecord {
             principals: Arc::clone(&sessions.principals),
             sessions: Arc::downgrade(store),
         }
-    }
-
-    /// Returns the list of calls.
-    pub(crate) fn log(&self) -> &Arc<CallLog> {
-        &self.log
     }
 
     /// Checks that the session is joined under its own principal, agent and mode. The principal goes first, so that another
@@ -286,9 +273,10 @@ impl MemoryRecord {
     fn remove(&self) {
         let Some(sessions) = self.sessions.upgrade() else { return };
         let mut sessions = sessions.lock();
-        if sessions.records.get(&self.id).is_some_and(|known| std::ptr::eq(&raw const **known, self)) {
-            sessions.records.remove(&self.id);
-            sessions.keep_calls(self, Instant::now());
+        if sessions.records.get(&self.id).is_some_and(|known| std::ptr::eq(&raw const **known, self))
+            && let Some(record) = sessions.records.remove(&self.id)
+        {
+            sessions.keep_calls(record, Instant::now());
         }
     }
 

@@ -1,10 +1,10 @@
 //! The counters of a session's turn: calls, empty results, and attempts with equal arguments.
 
-use crate::arguments::fingerprint::{Fingerprint, TokenHash};
+use crate::arguments::fingerprint::Fingerprint;
 use crate::session::store::session_store::{Admission, BudgetLimit, Charge, Refusal, Settlement};
 use crate::text::Name;
-use rustc_hash::FxHashMap;
-use std::iter;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
 
 /// The usage of the current turn.
 #[derive(Default)]
@@ -13,8 +13,7 @@ pub(crate) struct TurnUsage {
     turn: u64,
     total: u32,
     categories: [u32; 3],
-    /// The bytes of arguments that are kept to compare others with them.
-    kept_bytes: usize,
+    texts: KeptTexts,
     tools: UsageByTool,
 }
 
@@ -54,7 +53,7 @@ impl TurnUsage {
         let in_category = &mut self.categories[call.category as usize];
         let tool = self.tools.get(call.tool, call.name);
         if call.charge != Charge::Approved {
-            tool.attempt(call, &mut self.kept_bytes)?;
+            tool.attempt(call, &mut self.texts)?;
         }
         if call.charge == Charge::Attempt {
             return Ok(self.turn);
@@ -89,7 +88,8 @@ impl TurnUsage {
 
     /// Begins the next turn, and returns its number.
     pub(crate) fn next_turn(&mut self) -> u64 {
-        (self.turn, self.total, self.categories, self.kept_bytes) = (self.turn + 1, 0, [0; 3], 0);
+        (self.turn, self.total, self.categories) = (self.turn + 1, 0, [0; 3]);
+        self.texts.clear();
         self.tools.clear();
         self.turn
     }
@@ -149,14 +149,13 @@ impl ToolUsage {
     }
 
     fn clear(&mut self) {
-        (self.calls, self.empty) = (0, 0);
-        self.attempts.clear();
+        (self.calls, self.empty, self.attempts) = (0, 0, Attempts::default());
     }
 
     #[inline]
-    fn attempt(&mut self, call: &Admission<'_>, kept_bytes: &mut usize) -> Result<(), Refusal> {
+    fn attempt(&mut self, call: &Admission<'_>, texts: &mut KeptTexts) -> Result<(), Refusal> {
         // Counted even without a limit: another process may open this session with another policy.
-        let count = self.attempts.count(&call.arguments, kept_bytes);
+        let count = self.attempts.count(&call.arguments, texts);
         if call.limits.repeated.is_some_and(|limit| count >= limit.max(1)) {
             return Err(Refusal::Repeated(count));
         }
@@ -182,121 +181,161 @@ fn check_budget(limit: BudgetLimit, used: u32, of: Option<u32>) -> Result<(), Re
 /// the last [`GENERATION`] are known.
 #[derive(Default)]
 struct Attempts {
-    /// The first text. It is inline, as most turns call a tool once.
-    first: String,
-    /// The attempts with the first text; 0 if no text is kept.
-    count: u32,
+    /// The index of the first text.
+    first: Option<u32>,
     /// True once a hash had to decide.
     is_hashed: bool,
-    more: Option<Box<MoreAttempts>>,
+    /// The attempts that did not decode, and all attempts once a hash had to decide.
+    hashes: Option<Box<AttemptHashes>>,
 }
 
-/// The attempts beside the first one.
+/// Attempts by the hash of their arguments, in two generations.
 #[derive(Default)]
-struct MoreAttempts {
-    texts: KeptTexts,
-    /// The attempts that did not decode, and all attempts once a hash had to decide, in two generations.
+struct AttemptHashes {
     young: FxHashMap<u64, u32>,
     old: FxHashMap<u64, u32>,
 }
 
-/// Texts that differ for certain from the first one and from each other, as a tree.
+/// The texts of a turn's attempts. Those at one tool differ from each other for certain, and form a tree.
 ///
 /// Below a text are those that went the same way to it, by the first token in which each of them differs from the texts
 /// above. Two texts whose first tokens of difference from a third one are not the same differ from each other.
 #[derive(Default)]
+#[repr(C)]
 struct KeptTexts {
     /// All texts, one behind the other.
-    text: String,
-    /// The end of each text, and the attempts with it.
-    kept: Vec<(usize, u32)>,
-    /// The index of a text, by the index of the one above it (0 for the first, 1 for that at index 0) and the token.
-    below: FxHashMap<(usize, TokenHash), usize>,
+    bytes: Vec<u8>,
+    kept: Vec<KeptText>,
+    /// The part of [`MAX_KEPT_BYTES`] that the texts have taken.
+    room_taken: usize,
+    /// The index of each text by its place, once there are more than [`KEPT_ENTRIES`].
+    by_place: Option<Box<FxHashMap<u64, usize>>>,
+}
+
+struct KeptText {
+    /// The first text of the same tool (32 bits), and a hash of the text above and the token; 0 for the first text. Texts
+    /// with the same hash are compared as if one were below the other, so the hash may be short.
+    place: u64,
+    /// The end of the text among all texts.
+    end: u32,
+    /// The attempts with this text.
+    count: u32,
 }
 
 /// The bytes of arguments that a turn keeps. Attempts beyond them are hashed.
 const MAX_KEPT_BYTES: usize = 32 * 1024;
 /// The bytes that a text takes beside its own.
 const ENTRY_BYTES: usize = 64;
-/// The capacity that is kept for the text of the next turn's first attempt.
-const KEPT_CAPACITY: usize = 256;
+/// The bytes of texts for which a session keeps room from turn to turn. As many are allocated at once, because each growth
+/// would copy the texts.
+const KEPT_CAPACITY: usize = 512;
+/// The texts for which a session keeps room from turn to turn. They are searched without a map.
+const KEPT_ENTRIES: usize = 8;
 
 impl Attempts {
     /// Counts an attempt, and returns the number of attempts with equal arguments.
-    #[inline]
-    fn count(&mut self, arguments: &Fingerprint<'_>, kept_bytes: &mut usize) -> u32 {
-        match arguments.accepted() {
-            Some(text) if self.count == 0 && !self.is_hashed && take_room(text.len(), kept_bytes) => {
-                self.first.push_str(text);
-                self.count = 1;
-                1
-            }
-            Some(text) if self.count > 0 && self.first == text => increment(&mut self.count),
-            accepted => self.compare(arguments, accepted, kept_bytes),
-        }
-    }
-
-    fn compare(&mut self, arguments: &Fingerprint<'_>, accepted: Option<&str>, kept_bytes: &mut usize) -> u32 {
-        let more = self.more.get_or_insert_default();
-        if let Some(text) = accepted.filter(|_| !self.is_hashed) {
-            if self.count > 0
-                && let Some(count) = more.texts.count(&self.first, arguments, text, kept_bytes)
-            {
+    fn count(&mut self, arguments: &Fingerprint<'_>, texts: &mut KeptTexts) -> u32 {
+        let accepted = arguments.accepted().filter(|_| !self.is_hashed);
+        if let Some(text) = accepted {
+            let count = if let Some(first) = self.first {
+                texts.count(first, arguments, text)
+            } else {
+                self.first = texts.add_first(text);
+                self.first.map(|_| 1)
+            };
+            if let Some(count) = count {
                 return count;
             }
-            self.is_hashed = true;
-            let texts = std::mem::take(&mut more.texts);
-            if self.count > 0 {
-                let first = (&*self.first, std::mem::take(&mut self.count));
-                let others = texts.kept.iter().enumerate().map(|(index, (_, count))| (texts.text(index), *count));
-                let hashed = |(text, count)| (arguments.with_text(text).fast(), count);
-                more.young.extend(iter::once(first).chain(others).map(hashed));
-            }
         }
-        more.count(arguments.fast())
+        self.compare_hashes(arguments, accepted.is_some(), texts)
     }
 
-    /// Forgets the turn, and frees its memory except for some room for the next first text.
-    fn clear(&mut self) {
-        (self.more, self.count, self.is_hashed) = (None, 0, false);
-        self.first.clear();
-        self.first.shrink_to(KEPT_CAPACITY);
+    #[cold]
+    fn compare_hashes(&mut self, arguments: &Fingerprint<'_>, begins: bool, texts: &KeptTexts) -> u32 {
+        let hashes = self.hashes.get_or_insert_default();
+        if begins {
+            self.is_hashed = true;
+            let is_own = |kept: &KeptText| Some(kept.place >> 32) == self.first.map(u64::from);
+            for (index, kept) in texts.kept.iter().enumerate().filter(|(_, kept)| is_own(kept)) {
+                let text = str::from_utf8(texts.text(index)).unwrap_or_default();
+                hashes.young.insert(arguments.with_text(text).fast(), kept.count);
+            }
+        }
+        hashes.count(arguments.fast())
     }
 }
 
 impl KeptTexts {
-    /// Counts a text that differs from the first one. Returns `None` if it does not do so for certain, or cannot be kept.
-    fn count(&mut self, first: &str, arguments: &Fingerprint<'_>, text: &str, kept_bytes: &mut usize) -> Option<u32> {
-        let mut above = (0, first);
+    /// Keeps the first text of a tool and returns its index, if there is room.
+    fn add_first(&mut self, text: &str) -> Option<u32> {
+        let first = u32::try_from(self.kept.len()).ok()?;
+        self.add(text, u64::from(first) << 32, text.len()).map(|()| first)
+    }
+
+    /// Counts a text of the tool whose first text is given. Returns `None` if it does not differ for certain from another
+    /// one, or cannot be kept.
+    #[inline]
+    fn count(&mut self, first: u32, arguments: &Fingerprint<'_>, text: &str) -> Option<u32> {
+        if self.text(first as usize) == text.as_bytes() {
+            return Some(increment(&mut self.kept[first as usize].count));
+        }
+        self.count_below(first, arguments, text)
+    }
+
+    #[inline(never)]
+    fn count_below(&mut self, first: u32, arguments: &Fingerprint<'_>, text: &str) -> Option<u32> {
+        let mut above = first as usize;
         loop {
-            let place = (above.0, arguments.first_difference(above.1)?);
-            let Some(index) = self.below.get(&place).copied() else {
-                if !take_room(text.len() + ENTRY_BYTES, kept_bytes) {
-                    return None;
-                }
-                self.text.push_str(text);
-                self.below.insert(place, self.kept.len());
-                self.kept.push((self.text.len(), 1));
-                return Some(1);
+            let token = arguments.first_difference(self.text(above))?;
+            let place = u64::from(first) << 32 | FxBuildHasher.hash_one((above, token)) >> 32 | 1;
+            let Some(below) = self.find(place) else {
+                return self.add(text, place, text.len() + ENTRY_BYTES).map(|()| 1);
             };
-            let known = self.text(index);
-            if known == text {
-                return Some(increment(&mut self.kept[index].1));
+            // An index further up is that of another place with the same hash.
+            above = Some(below).filter(|below| *below > above)?;
+            if self.text(above) == text.as_bytes() {
+                return Some(increment(&mut self.kept[above].count));
             }
-            above = (index + 1, known);
         }
     }
 
-    fn text(&self, index: usize) -> &str {
-        let start = index.checked_sub(1).map_or(0, |before| self.kept[before].0);
-        &self.text[start..self.kept[index].0]
+    fn find(&mut self, place: u64) -> Option<usize> {
+        if self.kept.len() <= KEPT_ENTRIES {
+            return self.kept.iter().position(|kept| kept.place == place);
+        }
+        // No two texts have the same place, so those that are not in the map yet are the last ones.
+        let by_place = self.by_place.get_or_insert_default();
+        let added = self.kept.iter().enumerate().skip(by_place.len());
+        by_place.extend(added.map(|(index, kept)| (kept.place, index)));
+        by_place.get(&place).copied()
     }
-}
 
-fn take_room(bytes: usize, kept_bytes: &mut usize) -> bool {
-    let has_room = bytes <= MAX_KEPT_BYTES.saturating_sub(*kept_bytes);
-    *kept_bytes += if has_room { bytes } else { 0 };
-    has_room
+    /// Adds a text with one attempt, if there is room.
+    fn add(&mut self, text: &str, place: u64, room: usize) -> Option<()> {
+        self.room_taken = Some(self.room_taken + room).filter(|taken| *taken <= MAX_KEPT_BYTES)?;
+        if self.kept.capacity() == 0 {
+            (self.bytes, self.kept) = (Vec::with_capacity(KEPT_CAPACITY), Vec::with_capacity(KEPT_ENTRIES));
+        }
+        self.bytes.extend_from_slice(text.as_bytes());
+        let end = u32::try_from(self.bytes.len()).ok()?;
+        self.kept.push(KeptText { place, end, count: 1 });
+        Some(())
+    }
+
+    #[inline]
+    fn text(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.kept[before].end);
+        &self.bytes[start as usize..self.kept[index].end as usize]
+    }
+
+    /// Forgets the turn, and frees its memory except for some room for the next one.
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_CAPACITY);
+        self.kept.clear();
+        self.kept.shrink_to(KEPT_ENTRIES);
+        (self.room_taken, self.by_place) = (0, None);
+    }
 }
 
 fn increment(count: &mut u32) -> u32 {
@@ -307,7 +346,7 @@ fn increment(count: &mut u32) -> u32 {
 /// The attempts of a generation.
 const GENERATION: usize = 1024;
 
-impl MoreAttempts {
+impl AttemptHashes {
     /// Counts an attempt by the hash of its arguments.
     fn count(&mut self, hash: u64) -> u32 {
         if self.young.len() >= GENERATION {
@@ -360,8 +399,9 @@ mod tests {
 
     fn counts(texts: &[String], kept_bytes: usize) -> Vec<u32> {
         let rules = EqualityRules::of_schema(&json!({"type": "object"}));
-        let (mut attempts, mut kept_bytes) = (Attempts::default(), kept_bytes);
-        let mut count = |text: &String| attempts.count(&Fingerprint::of(&rules, "t", text), &mut kept_bytes);
+        let (mut attempts, mut kept) = (Attempts::default(), KeptTexts::default());
+        kept.room_taken = kept_bytes;
+        let mut count = |text: &String| attempts.count(&Fingerprint::of(&rules, "t", text), &mut kept);
         texts.iter().map(&mut count).collect()
     }
 
@@ -386,17 +426,34 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn counts_the_texts_of_each_tool_apart(calls in prop::collection::vec((0..3_usize, spelled()), 0..60)) {
+            let rules = EqualityRules::of_schema(&json!({"type": "object"}));
+            let (mut tools, mut kept) = (<[Attempts; 3]>::default(), KeptTexts::default());
+            let mut count = |(tool, text): &(usize, String)| {
+                tools[*tool].count(&Fingerprint::of(&rules, "t", text), &mut kept)
+            };
+            let counts = calls.iter().map(&mut count).collect::<Vec<_>>();
+            let mut by_value = HashMap::new();
+            let mut expect = |(tool, text): &(usize, String)| {
+                increment(by_value.entry((*tool, rules.canonical_text(text))).or_default())
+            };
+            prop_assert_eq!(counts, calls.iter().map(&mut expect).collect::<Vec<_>>());
+        }
+    }
+
     #[test]
     fn keeps_texts_that_differ_at_a_glance() {
         let rules = EqualityRules::of_schema(&json!({"type": "object"}));
-        let (mut attempts, mut kept_bytes) = (Attempts::default(), 0);
+        let (mut attempts, mut kept) = (Attempts::default(), KeptTexts::default());
         for number in 0..240 {
             let text = format!(r#"{{"title":"t{}","page":{}}}"#, number / 3, number % 3);
-            assert_eq!(attempts.count(&Fingerprint::of(&rules, "t", &text), &mut kept_bytes), 1);
+            assert_eq!(attempts.count(&Fingerprint::of(&rules, "t", &text), &mut kept), 1);
         }
-        assert!(!attempts.is_hashed && kept_bytes < MAX_KEPT_BYTES);
+        assert!(!attempts.is_hashed && kept.room_taken < MAX_KEPT_BYTES);
         let [same, other] = [r#"{"title":"t7","page":1}"#, r#"{"page":1,"title":"t7"}"#];
-        let mut count = |text| attempts.count(&Fingerprint::of(&rules, "t", text), &mut kept_bytes);
+        let mut count = |text| attempts.count(&Fingerprint::of(&rules, "t", text), &mut kept);
         assert_eq!([count(same), count(other), count(same)], [2, 3, 4]);
         assert!(attempts.is_hashed);
     }
