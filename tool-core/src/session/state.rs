@@ -91,6 +91,13 @@ impl SessionState {
         }
     }
 
+    /// Returns true if nothing was set. Costs less than a comparison with a default state, which is created first.
+    pub(crate) fn is_default(&self) -> bool {
+        let Self { audio_suppressed, transcript_suppressed, pending_message, ending, ended, values } = self;
+        let is_set = *audio_suppressed || *transcript_suppressed || *ending || *ended;
+        !is_set && pending_message.is_none() && values.is_empty()
+    }
+
     /// Returns the state at the start of the next turn.
     #[must_use]
     pub fn after_turn(&self, mode: Mode) -> Self {

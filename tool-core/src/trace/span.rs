@@ -349,7 +349,17 @@ impl NewSpan {
 /// subscriber listens.
 #[inline]
 pub(crate) fn is_wanted() -> bool {
-    cfg!(feature = "trace") && (is_started() || LevelFilter::current() >= Level::INFO || current().is_some())
+    cfg!(feature = "trace") && (is_started() || LevelFilter::current() >= Level::INFO || is_inside_span())
+}
+
+#[inline]
+fn is_inside_span() -> bool {
+    /// Apart from the check before it, because most calls have no span.
+    #[cold]
+    fn has_current() -> bool {
+        current().is_some()
+    }
+    ENTERED.load(Ordering::Relaxed) && has_current()
 }
 
 /// Maximum number of bytes of a call's id. A model chooses the id, so a longer one is not kept.

@@ -385,7 +385,7 @@ impl RecordState {
 
     /// Changes the state to that of the next turn. Returns the pending message, once.
     fn begin_turn(&mut self, mode: Mode) -> Option<String> {
-        if *self.state == SessionState::default() {
+        if self.state.is_default() {
             return None;
         }
         let message = self.state.pending_message.clone().filter(|_| !self.delivered);
