@@ -1,7 +1,7 @@
 //! Connections that break, are refused, or cannot be opened.
 
 use crate::peer::Server;
-use crate::support::{Talk, answer, call, gemini, model, set_up, talk_with, text_message};
+use crate::support::{Talk, answer, call, gemini, model, resumable, set_up, talk_with, text_message};
 use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,10 +11,6 @@ use tool_adapters::transport::websocket::LiveEvent;
 use tool_core::ErrorKind;
 
 const GEMINI: Provider = Provider::GeminiLive;
-
-fn resumable(handle: &str) -> serde_json::Value {
-    json!({"sessionResumptionUpdate": {"newHandle": handle, "resumable": true}})
-}
 
 async fn call_is_made(talk: &mut Talk) {
     talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(())).await;

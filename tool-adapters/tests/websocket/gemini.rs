@@ -1,7 +1,7 @@
 //! Gemini Live: concurrent calls, withdrawals, interruptions, updates and approvals.
 
 use crate::peer::{Peer, Server};
-use crate::support::{Talk, answer, call, gemini, model, set_up, talk_with, text_message, turn_complete};
+use crate::support::{Talk, answer, call, gemini, model, resumable, set_up, talk_with, text_message, turn_complete};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
@@ -249,7 +249,7 @@ fn declared(setup: &Value) -> Vec<&str> {
 
 async fn with_handle(server: &Server) -> (Talk, Peer) {
     let (mut talk, mut peer) = gemini(server).await;
-    peer.send(json!({"sessionResumptionUpdate": {"newHandle": "h-1", "resumable": true}})).await;
+    peer.send(resumable("h-1")).await;
     talk.until(|event| matches!(event, LiveEvent::Model(Event::Unknown(_))).then_some(())).await;
     (talk, peer)
 }

@@ -161,6 +161,10 @@ pub(crate) fn text_message(text: &str) -> Value {
     json!({"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": text}]}}})
 }
 
+pub(crate) fn resumable(handle: &str) -> Value {
+    json!({"sessionResumptionUpdate": {"newHandle": handle, "resumable": true}})
+}
+
 pub(crate) fn turn_complete() -> Value {
     json!({"serverContent": {"turnComplete": true}})
 }

@@ -79,21 +79,18 @@ impl SpeechFilter {
     /// Returns true if the host may get an event. Counts the event otherwise.
     pub(crate) fn admits(&self, event: &LiveEvent) -> bool {
         let LiveEvent::Model(event) = event else { return true };
-        let (count, bytes, is_audio) = match event {
-            Event::Audio { data, .. } => (&self.audio_bytes, data.len(), true),
-            Event::Text(text) => (&self.transcript_bytes, text.len(), false),
-            Event::Unknown(message) => match transcript_bytes(message) {
+        let state = self.session.state();
+        let (count, bytes) = match event {
+            Event::Audio { data, .. } if state.audio_suppressed => (&self.audio_bytes, data.len()),
+            Event::Text(text) if state.transcript_suppressed => (&self.transcript_bytes, text.len()),
+            Event::Unknown(message) if state.transcript_suppressed => match transcript_bytes(message) {
                 0 => return true,
-                bytes => (&self.transcript_bytes, bytes, false),
+                bytes => (&self.transcript_bytes, bytes),
             },
             _ => return true,
         };
-        let state = self.session.state();
-        let is_suppressed = if is_audio { state.audio_suppressed } else { state.transcript_suppressed };
-        if is_suppressed {
-            count.fetch_add(bytes as u64, Ordering::Relaxed);
-        }
-        !is_suppressed
+        count.fetch_add(bytes as u64, Ordering::Relaxed);
+        false
     }
 
     pub(crate) fn suppressed(&self) -> SuppressedSpeech {
@@ -125,7 +122,7 @@ fn transcript_bytes(message: &Value) -> usize {
 pub(crate) struct EventQueue {
     pub(crate) sender: mpsc::Sender<LiveEvent>,
     pub(crate) waiting: VecDeque<LiveEvent>,
-    pub(crate) filter: SpeechFilter,
+    filter: SpeechFilter,
     /// True if audio was pushed since the last [`silence`](Self::silence).
     has_audio: bool,
 }

@@ -108,15 +108,20 @@ struct DeclaredTools {
 
 impl DeclaredTools {
     fn new(session: &Session, model: &LiveModel) -> Self {
-        let tools = session.definitions();
+        Self::of(&session.definitions(), session, model)
+    }
+
+    fn of(tools: &[ToolDefinition], session: &Session, model: &LiveModel) -> Self {
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
         let provider_tools = session.tools().provider_tools();
         Self { names, declarations: declare_tools(model.provider, tools.iter(), provider_tools, model.declare) }
     }
 
-    /// Returns true if the model may still see these tools, and no others.
-    fn are_current(&self, session: &Session) -> bool {
-        session.definitions().iter().map(ToolDefinition::name).eq(self.names.iter().map(String::as_str))
+    /// Declares the tools that the model may see now, if they are others than these.
+    fn changed(&self, session: &Session, model: &LiveModel) -> Option<Self> {
+        let tools = session.definitions();
+        let is_same = tools.iter().map(ToolDefinition::name).eq(self.names.iter().map(String::as_str));
+        if is_same { None } else { Some(Self::of(&tools, session, model)) }
     }
 }
 
@@ -218,8 +223,10 @@ impl LiveTask {
             () = wait_until_closed(&mut self.closed) => return Ok(Closed::ByHost),
             connection = Connection::open(&self.model) => connection?,
         };
-        self.tools = DeclaredTools::new(&self.calls.session, &self.model);
-        let setup = self.setup();
+        if let Some(tools) = self.tools.changed(&self.calls.session, &self.model) {
+            self.tools = tools;
+        }
+        let setup = self.setup(&self.tools);
         connection.outgoing.push_json(&connection.messages.resumable(setup, self.state.resume_handle.as_deref()));
         self.state.is_connecting = true;
         let closed = self.serve(&mut connection).await?;
@@ -227,12 +234,12 @@ impl LiveTask {
         Ok(closed)
     }
 
-    fn setup(&self) -> Value {
+    fn setup(&self, tools: &DeclaredTools) -> Value {
         self.protocol.request(&Request {
             model: &self.model.model,
             instructions: &self.calls.session.instructions(),
             history: &[],
-            declarations: &self.tools.declarations,
+            declarations: &tools.declarations,
             tool_choice: ToolChoice::Auto,
             stream: true,
             max_tokens: None,
@@ -499,18 +506,15 @@ impl LiveTask {
             ToolsState::Unknown => self.state.tools = ToolsState::Current,
             ToolsState::Outdated => return self.may_resume(),
         }
-        if self.tools.are_current(&self.calls.session) {
-            return false;
-        }
-        let declared = DeclaredTools::new(&self.calls.session, &self.model);
-        let before = std::mem::replace(&mut self.tools, declared);
-        if let Some(update) = connection.messages.update_tools(&self.setup()) {
-            connection.outgoing.push_json(&update);
-            return false;
-        }
-        // Until then, the model calls the tools that this connection has declared.
-        (self.tools, self.state.tools) = (before, ToolsState::Outdated);
-        self.may_resume()
+        let Some(tools) = self.tools.changed(&self.calls.session, &self.model) else { return false };
+        let Some(update) = connection.messages.update_tools(&self.setup(&tools)) else {
+            // Until then, the model calls the tools that this connection has declared.
+            self.state.tools = ToolsState::Outdated;
+            return self.may_resume();
+        };
+        connection.outgoing.push_json(&update);
+        self.tools = tools;
+        false
     }
 
     /// Returns true if another connection can take over, because the model owes no response.
