@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use std::array;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -176,9 +177,8 @@ impl Log {
 
     /// Returns the length of the entry that begins there.
     fn length_at(&self, start: usize) -> usize {
-        let number =
-            |at: std::ops::Range<usize>| at.rev().fold(0, |n, at| n << 8 | usize::from(self.entries[start + at]));
-        HEADER + number(0..2) + number(4..8)
+        let (name, text) = lengths(&array::from_fn(|at| self.entries[start + at]));
+        HEADER + name + text
     }
 }
 
@@ -204,11 +204,17 @@ fn number(header: &[u8; HEADER], at: usize) -> u32 {
     u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
 }
 
+/// Returns the lengths of the name and the text of an entry.
+fn lengths(header: &[u8; HEADER]) -> (usize, usize) {
+    (number(header, 4) as usize, u16::from_le_bytes([header[0], header[1]]).into())
+}
+
 /// Decodes the first entry, and returns it with the entries after it.
 fn read(entries: &[u8]) -> Option<(AnsweredCall<'_>, &[u8])> {
     let (header, rest) = entries.split_first_chunk::<HEADER>()?;
-    let (name, rest) = rest.split_at_checked(number(header, 4) as usize)?;
-    let (text, rest) = rest.split_at_checked(u16::from_le_bytes([header[0], header[1]]).into())?;
+    let (name, text) = lengths(header);
+    let (name, rest) = rest.split_at_checked(name)?;
+    let (text, rest) = rest.split_at_checked(text)?;
     let call = AnsweredCall {
         tool: str::from_utf8(name).unwrap_or_default(),
         turn: number(header, 8).into(),
