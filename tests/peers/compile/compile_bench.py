@@ -188,8 +188,8 @@ def workspace(peers, sizes):
 def clean(peer, n, link=True):
     """Builds a crate alone, and returns the seconds. Linking varies more than the rest."""
     cargo(OUT, ROOT / "target", "clean", "-p", f"cb-{peer}-{n}", "--profile", "dev")
-    command = ["build"] if link else ["rustc"]
-    return cargo(OUT, ROOT / "target", *command, "--offline", "-p", f"cb-{peer}-{n}", *([] if link else ["--", "-C", "linker=true"]))
+    command, *flags = ["build"] if link else ["rustc", "--", "-C", "linker=true"]
+    return cargo(OUT, ROOT / "target", command, "--offline", "-p", f"cb-{peer}-{n}", *flags)
 
 
 def edited(peer, n, reps):
