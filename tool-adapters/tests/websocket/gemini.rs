@@ -163,11 +163,12 @@ async fn sends_audio_and_raw_messages_in_order() {
     let input = talk.live.input();
     input.audio([1, 2, 3]).await.expect("accepted");
     input.audio_end().await.expect("accepted");
-    input.raw(json!({"realtimeInput": {"activityStart": {}}})).await.expect("accepted");
+    let video = json!({"realtimeInput": {"video": {"data": "/9j/", "mimeType": "image/jpeg"}}});
+    input.raw(video.clone()).await.expect("accepted");
     let audio = json!({"data": "AQID", "mimeType": "audio/pcm;rate=16000"});
     assert_eq!(peer.receive().await, json!({"realtimeInput": {"audio": audio}}));
     assert_eq!(peer.receive().await, json!({"realtimeInput": {"audioStreamEnd": true}}));
-    assert_eq!(peer.receive().await, json!({"realtimeInput": {"activityStart": {}}}));
+    assert_eq!(peer.receive().await, video);
 }
 
 // T9

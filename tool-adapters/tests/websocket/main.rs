@@ -4,7 +4,9 @@ mod breaks;
 mod gemini;
 mod peer;
 mod realtime;
+mod refusals;
 mod spans;
 #[path = "../support/spans.rs"]
 mod spans_support;
+mod strict;
 mod support;

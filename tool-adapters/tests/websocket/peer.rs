@@ -1,25 +1,34 @@
-//! The provider's end of a connection.
+//! The provider's end of a connection. It is strict: a message that the real provider refuses fails the test.
 
-use futures_util::{SinkExt, StreamExt};
+// Each test binary uses its part of this.
+#![allow(dead_code)]
+
+use crate::strict::{Conversations, Strict};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
-use tokio_tungstenite::{WebSocketStream, accept_async};
+use tokio_tungstenite::{WebSocketStream, accept_hdr_async};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(crate) struct Server(TcpListener);
+pub(crate) struct Server {
+    listener: TcpListener,
+    conversations: Conversations,
+}
 
 impl Server {
     pub(crate) async fn start() -> Self {
-        Self(TcpListener::bind("127.0.0.1:0").await.expect("binds"))
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
+        Self { listener, conversations: Conversations::default() }
     }
 
     pub(crate) fn address(&self) -> String {
-        self.0.local_addr().expect("has an address").to_string()
+        self.listener.local_addr().expect("has an address").to_string()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -27,13 +36,29 @@ impl Server {
     }
 
     pub(crate) async fn stream(&self) -> TcpStream {
-        let (stream, _) = timeout(PATIENCE, self.0.accept()).await.expect("a connection").expect("accepts");
-        stream
+        timeout(PATIENCE, self.accept()).await.expect("a connection")
+    }
+
+    pub(crate) async fn accept(&self) -> TcpStream {
+        self.listener.accept().await.expect("accepts").0
     }
 
     /// Accepts the next connection.
     pub(crate) async fn peer(&self) -> Peer {
-        Peer(accept_async(self.stream().await).await.expect("a WebSocket"))
+        self.peer_over(self.stream().await).await
+    }
+
+    /// Answers the handshake of a connection.
+    pub(crate) async fn peer_over(&self, stream: TcpStream) -> Peer {
+        let mut strict = None;
+        #[expect(clippy::result_large_err, reason = "the type of the library")]
+        let read_url = |request: &Request, response: Response| {
+            let url = request.uri();
+            strict = Strict::of_url(url.path(), url.query().unwrap_or_default(), &self.conversations);
+            Ok(response)
+        };
+        let socket = accept_hdr_async(stream, read_url).await.expect("a WebSocket");
+        Peer { socket, strict: strict.expect("the URL of a live API") }
     }
 
     /// Returns true if no client has connected: the next connection is the one that this function opens.
@@ -43,27 +68,45 @@ impl Server {
     }
 }
 
-pub(crate) struct Peer(WebSocketStream<TcpStream>);
+pub(crate) struct Peer {
+    socket: WebSocketStream<TcpStream>,
+    strict: Strict,
+}
 
 impl Peer {
     pub(crate) async fn send(&mut self, message: Value) {
+        if message.get("setupComplete").is_some() {
+            // A message that has arrived already was sent too early.
+            if let Some(early) = self.next().now_or_never() {
+                panic!("sent before `setupComplete`: {early:?}");
+            }
+        }
+        self.strict.sent(&message);
         // Gemini sends JSON in binary messages.
-        self.0.send(Message::binary(message.to_string())).await.expect("sent");
+        self.socket.send(Message::binary(message.to_string())).await.expect("sent");
     }
 
     pub(crate) async fn send_raw(&mut self, message: Message) {
-        self.0.send(message).await.expect("sent");
+        self.socket.send(message).await.expect("sent");
     }
 
     /// Returns the next message, or `None` if it is not JSON or the connection is closed.
     async fn next(&mut self) -> Option<Value> {
         loop {
-            match self.0.next().await?.ok()? {
-                Message::Text(text) => return serde_json::from_str(&text).ok(),
+            let message = self.socket.next().await?.ok()?;
+            match message {
                 Message::Close(_) => return None,
+                Message::Text(_) => return self.read(&message),
                 _ => {}
             }
         }
+    }
+
+    /// Reads and checks the JSON of a message.
+    fn read(&mut self, message: &Message) -> Option<Value> {
+        let message = serde_json::from_str(message.to_text().ok()?).ok()?;
+        self.strict.expect(&message);
+        Some(message)
     }
 
     pub(crate) async fn receive(&mut self) -> Value {
@@ -75,12 +118,30 @@ impl Peer {
     pub(crate) async fn receives_nothing(&mut self) -> bool {
         for _ in 0..3 {
             self.send_raw(Message::Ping("here?".into())).await;
-            match timeout(PATIENCE, self.0.next()).await.expect("an answer to the ping") {
+            match timeout(PATIENCE, self.socket.next()).await.expect("an answer to the ping") {
                 Some(Ok(Message::Pong(_))) => {}
                 _ => return false,
             }
         }
         true
+    }
+
+    /// Returns the messages that arrive before the answer to a ping.
+    pub(crate) async fn until_pong(&mut self) -> Vec<Value> {
+        self.send_raw(Message::Ping("here?".into())).await;
+        let mut messages = Vec::new();
+        loop {
+            let message = timeout(PATIENCE, self.socket.next()).await.expect("an answer to the ping");
+            match message.expect("a connection").expect("a frame") {
+                Message::Pong(_) => return messages,
+                message => messages.extend(self.read(&message)),
+            }
+        }
+    }
+
+    /// Returns the model that the client has named.
+    pub(crate) fn model(&self) -> String {
+        self.strict.model()
     }
 
     /// Returns true if the client closes the connection.
@@ -89,7 +150,7 @@ impl Peer {
     }
 
     pub(crate) async fn close(mut self, code: u16, reason: &'static str) {
-        let _ = self.0.close(Some(CloseFrame { code: code.into(), reason: reason.into() })).await;
+        let _ = self.socket.close(Some(CloseFrame { code: code.into(), reason: reason.into() })).await;
         let _ = timeout(PATIENCE, self.next()).await;
     }
 }
