@@ -3,13 +3,13 @@
 use crate::support::pause;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use tool_core::SessionId;
 use tool_core::session::SessionState;
 use tool_core::session::{
     Admission, ApprovalRequest, ApprovalVerdict, AuditEntry, Journal, JournalEntry, JournalError, MemoryRecord,
     MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall, SessionCall, SessionRecord, SessionStore,
     Settlement, StateChange, StoreError, Turn, Verdict,
 };
+use tool_core::{Mode, SessionId};
 
 /// Alters a pending call, as an attacker with access to the store would.
 pub type Tamper = Arc<Mutex<Option<(fn(&mut PendingCall, u32), u32)>>>;
@@ -145,6 +145,10 @@ impl SessionRecord for LaterRecord {
         self.does(self.inner.change(changes)).await
     }
 
+    async fn switch_mode(&self, mode: Mode) -> Result<(), StoreError> {
+        self.does(self.inner.switch_mode(mode)).await
+    }
+
     async fn end(&self) -> Result<(), StoreError> {
         self.does(self.inner.end()).await
     }
@@ -155,6 +159,10 @@ impl SessionRecord for LaterRecord {
 
     fn incarnation(&self) -> u128 {
         self.inner.incarnation()
+    }
+
+    fn mode(&self) -> Mode {
+        self.inner.mode()
     }
 
     fn turn(&self) -> u64 {

@@ -288,13 +288,14 @@ impl InterruptHandle {
     fn wrap<'a, M>(&self, model: &'a mut M, instructions: &'a str) -> InterruptibleModel<'a, M> {
         let count = self.count.subscribe();
         let initial = *count.borrow();
-        InterruptibleModel { model, instructions, count, initial }
+        InterruptibleModel { model, instructions, session: self.session.clone(), count, initial }
     }
 }
 
 struct InterruptibleModel<'a, M> {
     model: &'a mut M,
     instructions: &'a str,
+    session: Session,
     count: watch::Receiver<u64>,
     initial: u64,
 }
@@ -303,6 +304,9 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         let initial = self.initial;
         let instructions = join_instructions(self.instructions, request.instructions);
+        if !self.instructions.is_empty() {
+            self.session.observe_system_prompt(&instructions);
+        }
         let request = ModelRequest { instructions: &instructions, ..request };
         tokio::select! {
             biased;
@@ -316,7 +320,7 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
     }
 }
 
-fn join_instructions<'a>(host: &'a str, tools: &'a str) -> Cow<'a, str> {
+pub(crate) fn join_instructions<'a>(host: &'a str, tools: &'a str) -> Cow<'a, str> {
     match (host, tools) {
         ("", text) | (text, "") => Cow::Borrowed(text),
         _ => Cow::Owned(format!("{host}\n\n{tools}")),

@@ -114,6 +114,12 @@ pub(crate) trait SessionHandle: Send + Sync {
 
     /// Returns the running calls in the form that the model reads.
     fn running_for_model(&self) -> Value;
+
+    /// Returns the guide of a tool that the model may call now.
+    fn guide_for_model(&self, tool: &str) -> Result<String, ToolError>;
+
+    /// Returns the mode of the conversation.
+    fn mode(&self) -> Mode;
 }
 
 impl RunContext {
@@ -144,7 +150,8 @@ impl RunContext {
 
     /// Returns the conversation's mode.
     pub fn mode(&self) -> Mode {
-        self.session.mode
+        // A session can be handed over to the other mode.
+        self.session_handle().map_or(self.session.mode, |session| session.mode())
     }
 
     /// Returns the number of the turn, counted from 0.

@@ -1,6 +1,7 @@
 //! The mode of a conversation: voice or text.
 
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The mode of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,6 +24,24 @@ impl Mode {
     }
 }
 
+/// The mode of a conversation that can be handed over.
+pub(crate) struct CurrentMode(AtomicBool);
+
+impl CurrentMode {
+    pub(crate) fn new(mode: Mode) -> Self {
+        Self(AtomicBool::new(mode == Mode::Voice))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> Mode {
+        if self.0.load(Ordering::Acquire) { Mode::Voice } else { Mode::Text }
+    }
+
+    pub(crate) fn set(&self, mode: Mode) {
+        self.0.store(mode == Mode::Voice, Ordering::Release);
+    }
+}
+
 /// A set of modes: those in which a tool may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Modes(u8);
@@ -34,6 +53,14 @@ impl Modes {
     pub const TEXT: Self = Self(1 << Mode::Text as u8);
     /// Voice and text, the default.
     pub const BOTH: Self = Self(Self::VOICE.0 | Self::TEXT.0);
+
+    /// No mode.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// Returns the set with `mode`.
+    pub(crate) const fn with(self, mode: Mode) -> Self {
+        Self(self.0 | (1 << mode as u8))
+    }
 
     /// Returns true where the set contains `mode`.
     pub const fn contains(self, mode: Mode) -> bool {

@@ -14,7 +14,7 @@ use crate::session::state::SessionId;
 use crate::session::store::handle::RecordHandle;
 use crate::session::store::handle::within;
 use crate::session::store::{OpenError, OpenRequest};
-use crate::session::tools::SessionTools;
+use crate::session::tools::{SessionTools, guide_modes};
 use crate::session::updates::{UpdateLog, UpdateSink};
 use crate::tool::instance::OpenToolsets;
 use crate::trace::redaction::Redaction;
@@ -181,8 +181,8 @@ impl SessionBuilder {
         if let Some(first) = list_or_find(&session) {
             return Ok(self.join(first));
         }
-        let full_guides = session.policy().full_guides[session.mode as usize];
-        let context = session.tools.initial_context(session.mode, full_guides);
+        let full_guides = session.policy().full_guides[session.mode() as usize];
+        let context = session.tools.initial_context(session.mode(), full_guides);
         let context = self.prompt_tokens.map_or(context, |tokens| context.with_prompt(tokens));
         session.runtime.metrics.session_opened(context);
         if tracing::enabled!(target: "tool_core::context", tracing::Level::INFO) {
@@ -219,7 +219,8 @@ impl SessionBuilder {
         }
         let Some(rest) = rest else { return Ok((tools, open)) };
         let stats_of = |tool: &str| self.runtime.metrics.stats_of(tool, self.tools.is_some());
-        let mut rest = SessionTools::new(rest, stats_of).map_err(OpenError::Tools)?;
+        let modes = guide_modes(&self.runtime.policies);
+        let mut rest = SessionTools::new(rest, stats_of, modes).map_err(OpenError::Tools)?;
         // The store and approvals know the tools by the version that the session asked for.
         rest.version = Arc::clone(&tools.version);
         if self.tools.is_some() {
@@ -256,7 +257,6 @@ impl SessionBuilder {
                 record,
                 runtime: Arc::clone(&self.runtime),
                 tools,
-                mode: self.context.mode,
                 update_sink: update_sink.unwrap_or_default(),
                 own_log: OnceLock::new(),
                 running: RunningCalls::default(),
@@ -268,6 +268,7 @@ impl SessionBuilder {
                 ended: OnceLock::new(),
                 updates: UpdateLog::default(),
                 playout: Playout::default(),
+                speech: OnceLock::new(),
                 recovered: Mutex::new(recovered),
                 journaled: Mutex::default(),
                 results: ResultCache::default(),

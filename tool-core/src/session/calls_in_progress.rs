@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, Notify};
 pub(crate) struct CallsInProgress {
     /// [`CLOSED`], the calls in progress in units of [`CALL`], and the permits that are taken.
     word: AtomicU64,
-    permits: u32,
+    permits: AtomicU32,
     /// The calls that wait for permits.
     waiting: AtomicU32,
     /// Created when a call or the end of the session has to wait.
@@ -33,7 +33,23 @@ const PERMITS: u64 = CALL - 1;
 
 impl CallsInProgress {
     pub(crate) fn new(permits: u32) -> Self {
-        Self { word: AtomicU64::new(0), permits, waiting: AtomicU32::new(0), line: OnceLock::new() }
+        Self {
+            word: AtomicU64::new(0),
+            permits: AtomicU32::new(permits),
+            waiting: AtomicU32::new(0),
+            line: OnceLock::new(),
+        }
+    }
+
+    #[inline]
+    fn permits(&self) -> u32 {
+        self.permits.load(Ordering::Relaxed)
+    }
+
+    /// Changes how many calls may run at once. Running calls go on.
+    pub(crate) fn set_permits(&self, permits: u32) {
+        self.permits.store(permits, Ordering::Relaxed);
+        self.wake();
     }
 
     fn line(&self) -> &Line {
@@ -77,7 +93,7 @@ impl CallsInProgress {
     #[inline]
     fn try_take(&self, permits: u32) -> bool {
         let mut word = self.word.load(Ordering::SeqCst);
-        while (word & PERMITS) + u64::from(permits) <= u64::from(self.permits) {
+        while (word & PERMITS) + u64::from(permits) <= u64::from(self.permits()) {
             match self.word.compare_exchange_weak(word, word + u64::from(permits), Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(_) => return true,
                 Err(current) => word = current,
@@ -122,7 +138,7 @@ impl CallInProgress<'_> {
 
     #[inline]
     fn take(&mut self, alone: bool) -> bool {
-        let permits = if alone { self.calls.permits } else { 1 };
+        let permits = if alone { self.calls.permits() } else { 1 };
         let taken = self.calls.try_take(permits);
         self.taken += if taken { u64::from(permits) } else { 0 };
         taken

@@ -6,7 +6,7 @@ use crate::registry::ToolContext;
 use crate::session::agent_loop::{Reply, reply};
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::inner::SessionInner;
-use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics};
+use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{History, Model, ToolChoice};
 use crate::session::pipeline::{call, confirm};
 use crate::session::policy::Policy;
@@ -142,7 +142,35 @@ impl Session {
 
     /// Returns the mode of the conversation.
     pub fn mode(&self) -> Mode {
-        self.0.mode
+        self.0.mode()
+    }
+
+    /// Hands the conversation over to another mode: its tools, budgets and instructions are those of that mode from now on.
+    /// The state, the audit log, the calls of the turn and those that wait for approval stay. Has no effect on a session
+    /// that has ended.
+    ///
+    /// Other processes see the mode at their next operation on the session.
+    ///
+    /// # Errors
+    ///
+    /// The store failed. The mode is as it was.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Runtime, ToolContext};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// session.switch_mode(Mode::Voice).await?;
+    /// assert_eq!(session.mode(), Mode::Voice);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn switch_mode(&self, mode: Mode) -> Result<(), StoreError> {
+        let session = &self.0;
+        session.record.switch_mode(mode).await?;
+        session.calls.set_permits(session.policy().permits());
+        Ok(())
     }
 
     /// Returns the number of the turn, counted from 0.
@@ -236,6 +264,7 @@ impl Session {
             turns: self.turn() + 1,
             duration: ended.saturating_duration_since(session.opened),
             context: self.context(),
+            speech: session.speech.get().map(|speech| speech.report()).unwrap_or_default(),
         }
     }
 
@@ -279,6 +308,18 @@ impl Session {
     /// window. [`reply`](Self::reply) calls this itself.
     pub fn observe_context(&self, tokens: u64) {
         self.0.observe_context(tokens);
+    }
+
+    /// Takes in the system prompt with which the model is asked, if it is more than [`instructions`](Self::instructions),
+    /// such as the host's instructions before them. Its size is measured; the text is not kept. The loops call this
+    /// themselves.
+    pub fn observe_system_prompt(&self, text: &str) {
+        self.0.observe_system_prompt(text);
+    }
+
+    /// Takes in what a transport has measured of the speech in the conversation. A live loop calls this itself.
+    pub fn observe_speech(&self, event: SpeechEvent) {
+        self.0.speech.get_or_init(Box::default).add(event);
     }
 
     /// Reports that the transport has begun to play audio. `ctx.wait_for_playout()` waits from now on.
@@ -359,7 +400,7 @@ impl Session {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("id", &self.0.id).field("mode", &self.0.mode).finish_non_exhaustive()
+        f.debug_struct("Session").field("id", &self.0.id).field("mode", &self.0.mode()).finish_non_exhaustive()
     }
 }
 

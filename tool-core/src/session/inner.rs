@@ -10,14 +10,15 @@ use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::hooks::{Hook, LayerStack};
 use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
 use crate::session::metrics::call_log::{CallLog, SpareBytes};
-use crate::session::metrics::context::{ContextMetrics, ContextUsage};
+use crate::session::metrics::context::{ContextMetrics, ContextUsage, tokens_in};
 use crate::session::metrics::report::RuntimeMetrics;
+use crate::session::metrics::speech::SpeechStats;
 use crate::session::policy::Policy;
 use crate::session::running::RunningCalls;
 use crate::session::state::SessionId;
 use crate::session::store::handle::within;
 use crate::session::store::handle::{DynStore, RecordHandle};
-use crate::session::tools::{SessionTools, initial_context, instructions};
+use crate::session::tools::{SessionTools, guide_modes, initial_context, instructions};
 use crate::session::updates::{UpdateLog, UpdateSink};
 use crate::tool::instance::{OpenToolsets, release};
 use crate::tool::{FunctionTool, ToolDefinition};
@@ -65,7 +66,8 @@ impl RuntimeInner {
         if let Some((_, known)) = snapshots.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(self))) {
             return Ok(Arc::clone(known));
         }
-        let mut snapshot = SessionTools::new(tools.clone(), |tool| self.metrics.stats_of(tool, true))?;
+        let stats = |tool: &str| self.metrics.stats_of(tool, true);
+        let mut snapshot = SessionTools::new(tools.clone(), stats, guide_modes(&self.policies))?;
         // The context keeps the snapshot, so the snapshot must not keep the context alive.
         snapshot.context = snapshot.context.downgraded();
         let snapshot = Arc::new(snapshot);
@@ -120,7 +122,6 @@ pub(crate) struct SessionInner {
     pub(crate) record: RecordHandle,
     pub(crate) runtime: Arc<RuntimeInner>,
     pub(crate) tools: Arc<SessionTools>,
-    pub(crate) mode: Mode,
     /// Created by the first call of a session that is not in memory.
     pub(crate) own_log: OnceLock<Box<CallLog>>,
     /// The transport that shows updates.
@@ -136,6 +137,8 @@ pub(crate) struct SessionInner {
     pub(crate) ended: OnceLock<Instant>,
     pub(crate) updates: UpdateLog,
     pub(crate) playout: Playout,
+    /// Created when a transport first measures speech.
+    pub(crate) speech: OnceLock<Box<SpeechStats>>,
     /// The calls that earlier processes recorded in the journal.
     pub(crate) recovered: Mutex<Vec<RecoveredCall>>,
     /// The ids of running calls that are recorded in the journal.
@@ -163,7 +166,12 @@ const CLOSING: Duration = Duration::from_secs(5);
 impl SessionInner {
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
-        self.runtime.policy(self.mode)
+        self.runtime.policy(self.mode())
+    }
+
+    #[inline]
+    pub(crate) fn mode(&self) -> Mode {
+        self.record.mode()
     }
 
     /// Returns the calls that this process has answered. Those of a session in memory are in the store's own list.
@@ -215,23 +223,30 @@ impl SessionInner {
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let ctx = self.current_context();
         let visible = self.tools.context.definitions_for(&ctx);
-        visible.filter(|tool| tool.modes().contains(self.mode)).cloned().collect()
+        visible.filter(|tool| tool.modes().contains(self.mode())).cloned().collect()
     }
 
     /// Returns the instructions about the tools.
     pub(crate) fn instructions(&self) -> String {
-        instructions(self.definitions().iter(), self.policy().full_guides[self.mode as usize])
+        instructions(self.definitions().iter(), self.policy().full_guides[self.mode() as usize])
     }
 
     /// Estimates the context with which the session starts.
     pub(crate) fn initial_context(&self) -> ContextMetrics {
-        let full_guides = self.policy().full_guides[self.mode as usize];
+        let full_guides = self.policy().full_guides[self.mode() as usize];
         let context = if self.tools.context.function_tools().iter().any(FunctionTool::is_dynamic) {
             initial_context(self.definitions().iter(), full_guides)
         } else {
-            self.tools.initial_context(self.mode, full_guides)
+            self.tools.initial_context(self.mode(), full_guides)
         };
-        self.context_usage.prompt.map_or(context, |tokens| context.with_prompt(tokens))
+        self.context_usage.prompt().map_or(context, |tokens| context.with_prompt(tokens))
+    }
+
+    /// Takes in the system prompt of the model.
+    pub(crate) fn observe_system_prompt(&self, text: &str) {
+        if self.context_usage.set_prompt(tokens_in(text)) {
+            self.runtime.metrics.session_opened(self.initial_context());
+        }
     }
 
     /// Takes in the context size that a provider has reported.

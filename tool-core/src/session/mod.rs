@@ -35,8 +35,8 @@ pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::hooks::{Hook, HookFuture, HookedCall, Next};
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::metrics::{
-    ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics, TokenMetrics,
-    ToolMetrics,
+    ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics, SpeechEvent,
+    SpeechMetrics, TokenMetrics, ToolMetrics,
 };
 pub use crate::session::model::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ToolChoice};
 pub use crate::session::policy::{Policy, TurnLimits};

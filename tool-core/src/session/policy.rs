@@ -37,6 +37,7 @@ pub struct Policy {
     pub(crate) idle_timeout: Duration,
     pub(crate) max_sessions: u64,
     pub(crate) full_guides: [bool; 2],
+    pub(crate) guides_on_demand: bool,
     pub(crate) result_cache_ttl: Option<Duration>,
     pub(crate) max_tool_steps: u32,
     pub(crate) redaction: Redaction,
@@ -97,6 +98,7 @@ impl Policy {
         policy.limits.retrieval = Some(2);
         policy.warn_retrieval_after = Some(Duration::from_millis(800));
         policy.warn_after = Some(Duration::from_secs(1));
+        policy.guides_on_demand = true;
         policy
     }
 
@@ -135,6 +137,7 @@ impl Policy {
             idle_timeout: Duration::from_mins(30),
             max_sessions: 100_000,
             full_guides: [false, true],
+            guides_on_demand: false,
             result_cache_ttl: None,
             max_tool_steps: 3,
             redaction: Redaction::new(),
@@ -270,6 +273,14 @@ impl Policy {
     /// guides in text and summaries in voice.
     pub fn full_guides(mut self, mode: Mode, full: bool) -> Self {
         self.full_guides[mode as usize] = full;
+        self
+    }
+
+    /// Sets whether the model can ask for a tool's full guide where the instructions have summaries only. The control tool
+    /// `get_tool_guide` exists where a tool has a guide. Defaults to true in [`voice`](Self::voice), and false in
+    /// [`text`](Self::text).
+    pub fn guides_on_demand(mut self, yes: bool) -> Self {
+        self.guides_on_demand = yes;
         self
     }
 

@@ -1,11 +1,12 @@
 //! The tools of a session: a snapshot taken when it is opened, and the control tools that the runtime adds.
 
 use crate::call::context::SessionHandle;
-use crate::call::{Mode, RunContext, ToolError};
+use crate::call::{Mode, Modes, RunContext, ToolError};
 use crate::describe::manifest::content_version;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::metrics::ContextMetrics;
 use crate::session::metrics::tool_stats::ToolStats;
+use crate::session::policy::Policy;
 use crate::tool::instance::OpenToolsets;
 use crate::tool::{Category, FunctionTool, RawTool, ToolDefinition};
 use parking_lot::Mutex;
@@ -15,7 +16,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 /// The tools of a session. They stay the same until it ends.
 pub(crate) struct SessionTools {
-    /// The host's tools and, if one of them is `cancellable`, the control tools.
+    /// The host's tools, and the control tools that they need.
     pub(crate) context: ToolContext,
     /// The version that approvals are bound to.
     pub(crate) version: Arc<str>,
@@ -30,12 +31,25 @@ pub(crate) struct SessionTools {
 }
 
 impl SessionTools {
-    /// Takes a snapshot. `stats` returns the statistics for a tool name.
-    pub(crate) fn new(tools: ToolContext, stats: impl Fn(&str) -> Arc<ToolStats>) -> Result<Self, RegistryErrors> {
+    /// Takes a snapshot. `stats` returns the statistics for a tool name. The model may ask for guides in `guide_modes`.
+    pub(crate) fn new(
+        tools: ToolContext,
+        stats: impl Fn(&str) -> Arc<ToolStats>,
+        guide_modes: Modes,
+    ) -> Result<Self, RegistryErrors> {
         let tools = without_control_tools(tools);
         let first_control_tool = tools.function_tools().len();
         let cancellable = tools.function_tools().iter().any(|tool| tool.definition().flags().cancellable);
-        let context = if cancellable { tools.to_builder().with_all(&*CONTROL_TOOLS).build()? } else { tools };
+        let has_guide = |tool: &FunctionTool| {
+            tool.definition().guide().is_some()
+                && guide_modes.iter().any(|mode| tool.definition().modes().contains(mode))
+        };
+        let guide_tool = GUIDE_TOOLS.iter().find(|tool| tool.definition().modes() == guide_modes);
+        let guide_tool = guide_tool.filter(|_| tools.function_tools().iter().any(has_guide));
+        let control_tools = if cancellable { CONTROL_TOOLS.as_slice() } else { &[] };
+        let control_tools = control_tools.iter().chain(guide_tool).collect::<Vec<_>>();
+        let context =
+            if control_tools.is_empty() { tools } else { tools.to_builder().with_all(control_tools).build()? };
         Ok(Self {
             version: content_version(&context).into(),
             stats: context.function_tools().iter().map(|tool| stats(tool.name())).collect(),
@@ -91,8 +105,21 @@ pub(crate) fn instructions<'a>(tools: impl Iterator<Item = &'a ToolDefinition>, 
 /// and given to another are recognised.
 pub(crate) static CONTROL_TOOLS: LazyLock<[FunctionTool; 2]> = LazyLock::new(|| [cancel_call(), list_running_calls()]);
 
+/// The tool that gives a guide to the model, for each set of modes.
+static GUIDE_TOOLS: LazyLock<[FunctionTool; 3]> =
+    LazyLock::new(|| [Modes::VOICE, Modes::TEXT, Modes::BOTH].map(get_tool_guide));
+
+/// Returns the modes in which the model may ask for guides.
+pub(crate) fn guide_modes(policies: &[Policy; 2]) -> Modes {
+    let asks = |mode: Mode| {
+        let policy = &policies[mode as usize];
+        policy.guides_on_demand && !policy.full_guides[mode as usize]
+    };
+    [Mode::Voice, Mode::Text].into_iter().filter(|mode| asks(*mode)).fold(Modes::NONE, Modes::with)
+}
+
 fn without_control_tools(tools: ToolContext) -> ToolContext {
-    let is_control_tool = |tool: &FunctionTool| CONTROL_TOOLS.iter().any(|own| own.same(tool));
+    let is_control_tool = |tool: &FunctionTool| CONTROL_TOOLS.iter().chain(&*GUIDE_TOOLS).any(|own| own.same(tool));
     if !tools.function_tools().iter().any(is_control_tool) {
         return tools;
     }
@@ -124,6 +151,20 @@ fn list_running_calls() -> FunctionTool {
     FunctionTool::raw(declared, list).validate(true).category(Category::Utility)
 }
 
+fn get_tool_guide(modes: Modes) -> FunctionTool {
+    let declared = RawTool {
+        name: "get_tool_guide".into(),
+        description: "Read the full guide of a tool, where its summary does not say enough.".into(),
+        parameters: json!({
+            "type": "object",
+            "properties": {"tool": {"type": "string", "description": "The name of the tool"}},
+            "required": ["tool"],
+            "additionalProperties": false
+        }),
+    };
+    FunctionTool::raw(declared, guide).validate(true).category(Category::Utility).modes(modes)
+}
+
 async fn cancel(arguments: Value, ctx: &RunContext) -> Result<Value, ToolError> {
     let id = arguments.get("call_id").and_then(Value::as_str).unwrap_or_default();
     session(ctx)?.cancel_for_model(id)?;
@@ -132,6 +173,11 @@ async fn cancel(arguments: Value, ctx: &RunContext) -> Result<Value, ToolError> 
 
 async fn list(_: Value, ctx: &RunContext) -> Result<Value, ToolError> {
     Ok(json!({"calls": session(ctx)?.running_for_model()}))
+}
+
+async fn guide(arguments: Value, ctx: &RunContext) -> Result<Value, ToolError> {
+    let tool = arguments.get("tool").and_then(Value::as_str).unwrap_or_default();
+    session(ctx)?.guide_for_model(tool).map(Value::String)
 }
 
 fn session(ctx: &RunContext) -> Result<Arc<dyn SessionHandle>, ToolError> {

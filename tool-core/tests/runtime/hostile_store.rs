@@ -143,6 +143,10 @@ impl SessionRecord for OddRecord {
         self.0.change(changes).await
     }
 
+    async fn switch_mode(&self, mode: Mode) -> Result<(), StoreError> {
+        self.0.switch_mode(mode).await
+    }
+
     async fn end(&self) -> Result<(), StoreError> {
         self.0.end().await
     }
@@ -153,6 +157,10 @@ impl SessionRecord for OddRecord {
 
     fn incarnation(&self) -> u128 {
         self.0.incarnation()
+    }
+
+    fn mode(&self) -> Mode {
+        self.0.mode()
     }
 
     fn turn(&self) -> u64 {

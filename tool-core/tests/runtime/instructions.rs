@@ -102,6 +102,42 @@ async fn full_guide_is_available_in_both_modes() {
     }
 }
 
+fn names(session: &Session) -> Vec<String> {
+    session.definitions().iter().map(|tool| tool.name().to_owned()).collect()
+}
+
+// R-F4
+#[tokio::test]
+async fn model_reads_a_full_guide_where_it_has_summaries() {
+    let session = voice(library(), Policy::voice()).await;
+    assert!(names(&session).contains(&"get_tool_guide".to_owned()));
+    let guide = call(&session, "get_tool_guide", json!({"tool": "look_up"})).await;
+    assert_eq!(guide.data::<String>().expect("a text"), include_str!("look_up.md"));
+}
+
+// R-F4
+#[tokio::test]
+async fn guide_of_a_hidden_tool_is_refused_with_names() {
+    let session = voice(library(), Policy::voice()).await;
+    let refused = call(&session, "get_tool_guide", json!({"tool": "print"})).await;
+    assert_eq!(kind(&refused), Some(ErrorKind::NotFound));
+    let message = &refused.error().expect("refused").message;
+    assert_eq!(message, "no tool has the name `print`; there are guides for `look_up`");
+}
+
+// R-F4
+#[tokio::test]
+async fn no_guides_are_offered_against_the_policy() {
+    let full = Policy::voice().full_guides(Mode::Voice, true);
+    for session in [
+        text(library(), Policy::text()).await,
+        voice(library(), full).await,
+        voice(library(), Policy::voice().guides_on_demand(false)).await,
+    ] {
+        assert!(!names(&session).contains(&"get_tool_guide".to_owned()));
+    }
+}
+
 // R-F4, R-I4
 #[tokio::test]
 async fn instructions_use_the_tools_of_the_session() {

@@ -42,3 +42,15 @@ async fn host_prompt_replaces_instructions_and_keeps_peak() {
     assert_eq!((context.tool_decl_tokens, context.peak_tokens), (next.context().tool_decl_tokens, 70));
     assert_eq!(context.system_prompt_tokens, next.context().system_prompt_tokens);
 }
+
+// R-M3, R-M4
+#[tokio::test]
+async fn observed_prompt_is_the_prompt_of_the_session() {
+    let runtime = runtime(tools![speak], free());
+    let session = open(&runtime, "s", Mode::Text).await;
+    session.observe_system_prompt(&"é".repeat(41));
+    let context = session.context();
+    assert_eq!(context.system_prompt_tokens, 11);
+    assert_eq!(context.session_init_tokens, 11 + context.tool_decl_tokens);
+    assert_eq!(runtime.metrics().context, context);
+}

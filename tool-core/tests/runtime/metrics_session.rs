@@ -4,7 +4,7 @@ use super::support::{call, open, runtime, text, tools};
 use super::support_log::logged;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tool_core::session::SessionMetrics;
+use tool_core::session::{SessionMetrics, SpeechEvent};
 use tool_core::trace::Redaction;
 use tool_core::{ErrorKind, Mode, Policy, RunContext, ToolCall, ToolError, tool};
 use tracing::Level;
@@ -195,4 +195,38 @@ async fn sessions_are_measured_separately() {
     }
     assert_eq!((one.metrics().total_calls, two.metrics().total_calls), (1_000, 0));
     assert!(one.metrics().calls.len() >= 15 && two.metrics().calls.is_empty());
+}
+
+// R-M5
+#[tokio::test]
+async fn session_report_has_the_speech() {
+    let session = text(tools![look], open_policy()).await;
+    assert!(shown(&session.metrics()).get("speech").is_none(), "none was measured");
+    let (second, millisecond) = (Duration::from_secs(1), Duration::from_millis(1));
+    for event in [
+        SpeechEvent::Heard(second),
+        SpeechEvent::Heard(second / 2),
+        SpeechEvent::Spoken(second * 7200),
+        SpeechEvent::Interrupted,
+        SpeechEvent::FirstAudio(millisecond * 300),
+        SpeechEvent::FirstAudio(millisecond * 100),
+        SpeechEvent::FirstAudio(millisecond * 200),
+    ] {
+        session.observe_speech(event);
+    }
+    assert_eq!(
+        shown(&session.metrics())["speech"],
+        json!({
+            "heardSeconds": 1.5, "spokenSeconds": 7200.0, "interruptions": 1,
+            "firstAudioMs": {"p50": 200.0, "p95": 300.0, "p99": 300.0},
+        })
+    );
+}
+
+// R-M5
+#[tokio::test(start_paused = true)]
+async fn session_report_has_long_durations() {
+    let session = text(tools![look], open_policy()).await;
+    tokio::time::advance(Duration::from_hours(2)).await;
+    assert_eq!(shown(&session.metrics())["durationMs"], json!(7_200_000.0));
 }

@@ -2,11 +2,11 @@
 
 use crate::support::{Counter, call, kind, message, open, runtime, text, tools, voice};
 use serde_json::json;
-use tool_core::{ErrorKind, Mode, Policy, ToolContext, toolset};
+use tool_core::{ErrorKind, Intent, Mode, Policy, RunContext, Runtime, ToolContext, ToolOutput, tool, toolset};
 
 struct Line(Counter);
 
-#[toolset(name = "line_in_modes", discover = false)]
+#[toolset(name = "line_in_modes")]
 impl Line {
     /// Begin to speak.
     #[tool(name = "start_voice_session", modes("text"))]
@@ -28,10 +28,28 @@ impl Line {
 
     /// Call the text-only tool from inside.
     #[tool(name = "go_round")]
-    async fn go_round(&self, ctx: &tool_core::RunContext) -> String {
+    async fn go_round(&self, ctx: &RunContext) -> String {
         let inner = ctx.call("start_voice_session", "{}").await;
         inner.error().map_or_else(String::new, |error| error.kind.to_string())
     }
+}
+
+/// Speak no more.
+#[tool(name = "hush_in_modes")]
+fn hush() -> ToolOutput {
+    ToolOutput::new(()).intent(Intent::SuppressAudio)
+}
+
+/// Burn the letter.
+#[tool(name = "burn_in_modes", category = "action", confirm)]
+fn burn() -> bool {
+    true
+}
+
+/// Say the mode.
+#[tool(name = "which_mode_in_modes")]
+fn which_mode(ctx: &RunContext) -> &'static str {
+    ctx.mode().as_str()
 }
 
 fn line() -> (ToolContext, Counter) {
@@ -97,4 +115,53 @@ async fn nested_call_is_refused_outside_its_modes() {
     let session = voice(tools, Policy::voice()).await;
     let response = call(&session, "go_round", json!({})).await;
     assert_eq!((response.data_json(), runs.get()), (Some(r#""MODE_RESTRICTED""#), 0));
+}
+
+// R-I2
+#[tokio::test]
+async fn handover_keeps_state_and_audit() {
+    let session = text(tools![hush], Policy::text()).await;
+    assert!(call(&session, "hush_in_modes", json!({})).await.is_ok());
+    session.switch_mode(Mode::Voice).await.expect("stored");
+    assert_eq!((session.mode(), session.audit().len()), (Mode::Voice, 1));
+    session.next_turn().await;
+    assert!(session.state().audio_suppressed, "a state of voice outlives its turn");
+    session.switch_mode(Mode::Text).await.expect("stored");
+    session.next_turn().await;
+    assert!(!session.state().audio_suppressed, "a state of text does not");
+}
+
+// R-B1, R-B3
+#[tokio::test]
+async fn handover_brings_tools_and_budgets_of_the_mode() {
+    let (tools, _) = line();
+    let runtime = Runtime::builder(tools).policy_for(Mode::Voice, Policy::voice().max_calls(Some(3)));
+    let session = open(&runtime.build().expect("builds"), "s", Mode::Text).await;
+    for _ in 0..2 {
+        assert!(call(&session, "kb_get", json!({})).await.is_ok());
+    }
+    session.switch_mode(Mode::Voice).await.expect("stored");
+    let names = session.definitions().iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names, ["end_voice_session", "kb_get", "go_round"]);
+    assert!(call(&session, "end_voice_session", json!({})).await.is_ok());
+    let refused = call(&session, "end_voice_session", json!({})).await;
+    assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded), "the calls of the turn count on");
+}
+
+// R-C1
+#[tokio::test]
+async fn approval_is_redeemed_after_a_handover() {
+    let session = text(tools![burn], Policy::text()).await;
+    let asked = call(&session, "burn_in_modes", json!({})).await;
+    let token = asked.meta().confirmation().expect("waits").token.clone();
+    session.switch_mode(Mode::Voice).await.expect("stored");
+    assert!(session.approve(&token).await.is_ok());
+}
+
+// R-I2
+#[tokio::test]
+async fn tools_see_the_mode_of_the_handover() {
+    let session = text(tools![which_mode], Policy::text()).await;
+    session.switch_mode(Mode::Voice).await.expect("stored");
+    assert_eq!(call(&session, "which_mode_in_modes", json!({})).await.data_json(), Some(r#""voice""#));
 }

@@ -123,7 +123,7 @@ async fn session_keeps_its_mode() {
     assert_eq!(error, OpenError::OtherMode { id: "s\n".into(), open: Mode::Voice });
     assert_eq!(
         error.to_string(),
-        r"session `s\n` is open in voice mode; end it first, or open a session with another id"
+        r"session `s\n` is open in voice mode; open it in that mode and call `switch_mode`, or open a session with another id"
     );
     assert_eq!(session.mode(), Mode::Voice);
     session.end().await;

@@ -36,6 +36,7 @@ scripts! {
     SETTLE = "session" "settle";
     KEEP_CALL = "session" "keep_call";
     NEXT_TURN = "session" "next_turn";
+    SWITCH_MODE = "session" "switch_mode";
     MINT = "session" "mint";
     PENDING = "session" "pending";
     CHANGE = "session" "change";

@@ -1,8 +1,8 @@
 //! One session in Redis. Each operation is a script, whose answers also update a local copy of the session's state.
 
 use crate::stores::redis::connection::{
-    ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE, SessionKeys, from_json,
-    milliseconds, slot_member,
+    ADMIT, CHANGE, Connection, END, KEEP_CALL, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE, SWITCH_MODE, SessionKeys,
+    from_json, milliseconds, slot_member,
 };
 use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use tool_core::session::{
     Spending, StateChange, StoreError, Turn, UsedCap, Verdict,
 };
 use tool_core::trace::Cost;
-use tool_core::{Category, serde_json};
+use tool_core::{Category, Mode, serde_json};
 
 /// Maximum number of entries of the audit log that are kept.
 const MAX_AUDIT: usize = 1000;
@@ -192,6 +192,10 @@ impl SessionRecord for RedisRecord {
         self.run(&script).await.map(drop)
     }
 
+    async fn switch_mode(&self, mode: Mode) -> Result<(), StoreError> {
+        self.run(self.call(&SWITCH_MODE).arg(mode.as_str())).await.map(drop)
+    }
+
     async fn end(&self) -> Result<(), StoreError> {
         self.run(self.call(&END).arg(&self.member)).await.map(drop)
     }
@@ -202,6 +206,10 @@ impl SessionRecord for RedisRecord {
 
     fn incarnation(&self) -> u128 {
         self.incarnation.1
+    }
+
+    fn mode(&self) -> Mode {
+        self.copy().mode
     }
 
     fn turn(&self) -> u64 {
@@ -304,13 +312,14 @@ pub(crate) struct SessionUpdate {
     entries: u64,
     /// The last of them, if the copy lacks any.
     unseen: Option<Vec<String>>,
+    mode: Mode,
 }
 
 impl FromRedisValue for SessionUpdate {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        type Parts = (u64, u8, u64, Option<Vec<(String, String)>>, u64, Option<Vec<String>>);
-        let (turn, over, version, state, entries, unseen) = Parts::from_redis_value(value)?;
-        Ok(Self { turn, is_over: over != 0, version, state, entries, unseen })
+        type Parts = (u64, u8, u64, Option<Vec<(String, String)>>, u64, Option<Vec<String>>, String);
+        let (turn, over, version, state, entries, unseen, mode) = Parts::from_redis_value(value)?;
+        Ok(Self { turn, is_over: over != 0, version, state, entries, unseen, mode: decode_mode(&mode) })
     }
 }
 
@@ -319,6 +328,7 @@ impl FromRedisValue for SessionUpdate {
 #[derive(Default)]
 struct SessionCopy {
     turn: u64,
+    mode: Mode,
     state: Arc<SessionState>,
     version: Option<u64>,
     entries: u64,
@@ -332,7 +342,7 @@ impl SessionCopy {
             && self.version.is_none_or(|known| known < update.version)
         {
             self.state = Arc::new(decode_state(fields)?);
-            self.version = Some(update.version);
+            (self.version, self.mode) = (Some(update.version), update.mode);
         }
         if update.is_over {
             self.close();
@@ -387,6 +397,11 @@ fn encode_change(change: &StateChange) -> Result<[String; 2], StoreError> {
         }
         _ => return Err(StoreError::new("this version of the Redis store does not know the change")),
     })
+}
+
+/// Decodes the name of a mode.
+pub(crate) fn decode_mode(name: &str) -> Mode {
+    if name == Mode::Voice.as_str() { Mode::Voice } else { Mode::Text }
 }
 
 /// Decodes the fields of a state. Fields of later versions are left out.

@@ -1,10 +1,10 @@
 //! The store, which opens sessions.
 
 use crate::stores::redis::connection::{Connection, OPEN, SessionKeys, SessionSlots, milliseconds, slot_member};
-use crate::stores::redis::record::{RedisRecord, SessionUpdate};
+use crate::stores::redis::record::{RedisRecord, SessionUpdate, decode_mode};
 use std::sync::Arc;
+use tool_core::SessionId;
 use tool_core::session::{OpenError, OpenRequest, SessionCall, SessionStore, StoreError};
-use tool_core::{Mode, SessionId};
 
 /// The default prefix of keys.
 const PREFIX: &str = "tools";
@@ -101,10 +101,7 @@ impl RedisStore {
             }
             (["principal"], _) => Err(OpenError::OtherPrincipal { id: id() }),
             (["agent"], _) => Err(OpenError::OtherAgent { id: id() }),
-            (["mode", open], _) => {
-                let open = if *open == Mode::Voice.as_str() { Mode::Voice } else { Mode::Text };
-                Err(OpenError::OtherMode { id: id(), open })
-            }
+            (["mode", open], _) => Err(OpenError::OtherMode { id: id(), open: decode_mode(open) }),
             (["full"], _) => Ok(None),
             _ => Err(StoreError::new("the server sent an unexpected answer").into()),
         }

@@ -1,6 +1,5 @@
 //! The most recent calls of one session, kept in few bytes.
 
-use crate::call::envelope::milliseconds;
 use crate::call::{ErrorKind, ToolResponse};
 use crate::trace::Redaction;
 use parking_lot::Mutex;
@@ -272,7 +271,9 @@ impl SessionCall {
 }
 
 pub(crate) fn as_milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(milliseconds(*duration))
+    // A session may last longer than `milliseconds` of a call can say.
+    #[allow(clippy::cast_precision_loss)] // exact below 285 years
+    serializer.serialize_f64(duration.as_micros() as f64 / 1000.0)
 }
 
 fn from_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {

@@ -64,15 +64,24 @@ fn tokens_of(characters: usize) -> u64 {
 /// The context of one session's model.
 #[derive(Default)]
 pub(crate) struct ContextUsage {
-    /// The tokens of the host's own system prompt, where it was given.
-    pub(crate) prompt: Option<u64>,
+    /// The tokens of the host's own system prompt, plus one; 0 where none was given.
+    prompt: AtomicU64,
     peak: AtomicU64,
     nearly_full: AtomicBool,
 }
 
 impl ContextUsage {
     pub(crate) fn new(prompt: Option<u64>) -> Self {
-        Self { prompt, ..Self::default() }
+        Self { prompt: AtomicU64::new(prompt.map_or(0, |tokens| tokens + 1)), ..Self::default() }
+    }
+
+    pub(crate) fn prompt(&self) -> Option<u64> {
+        self.prompt.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Sets the tokens of the system prompt. Returns true if they were others before.
+    pub(crate) fn set_prompt(&self, tokens: u64) -> bool {
+        self.prompt.swap(tokens + 1, Ordering::Relaxed) != tokens + 1
     }
 
     /// Takes in a reported context size. Returns true when it has just reached 0.9 of the window.

@@ -4,6 +4,7 @@ use crate::call::envelope::milliseconds;
 use crate::registry::ToolContext;
 use crate::session::metrics::call_log::{SessionCall, UNKNOWN, as_milliseconds};
 use crate::session::metrics::context::ContextMetrics;
+use crate::session::metrics::speech::SpeechMetrics;
 use crate::session::metrics::tool_stats::{StatsByName, ToolMetrics, ToolStats};
 use parking_lot::Mutex;
 use serde::ser::SerializeStruct;
@@ -174,4 +175,7 @@ pub struct SessionMetrics {
     pub duration: Duration,
     /// The context of the session's model.
     pub context: ContextMetrics,
+    /// The speech of a voice conversation. The document leaves it out where none was measured.
+    #[serde(skip_serializing_if = "SpeechMetrics::is_empty")]
+    pub speech: SpeechMetrics,
 }

@@ -153,7 +153,7 @@ impl SizeAlert {
 
 impl<T: Copy + Default + Ord> Percentiles<T> {
     /// Computes the percentiles of the values; all zero for no values.
-    fn of(values: impl Iterator<Item = T>) -> Self {
+    pub(crate) fn of(values: impl Iterator<Item = T>) -> Self {
         let mut values = values.collect::<Vec<_>>();
         values.sort_unstable();
         let [p50, p95, p99] = [50, 95, 99].map(|percent| percentile(&values, percent));

@@ -380,7 +380,7 @@ fn refusal_error(call: &CallCx<'_>, refusal: &Refusal) -> ToolError {
                 BudgetLimit::Category(category) => format!("{} calls", category.as_str()),
                 BudgetLimit::Total => "calls".to_owned(),
             };
-            let mode = call.session.mode.as_str();
+            let mode = call.session.mode().as_str();
             let message = format!(
                 "budget exceeded: {used} of {of} {calls} of this {mode} turn are used; the count resets at the next turn. \
                  Answer with what you have."

@@ -17,6 +17,7 @@ use crate::session::pipeline::{confirm, execute, log_lines, record};
 use crate::session::store::Charge;
 use crate::session::updates::call_with_updates;
 use crate::time::CallInstant;
+use crate::tool::ToolDefinition;
 use crate::tool::dispatch::{repair, report_nulls};
 use crate::tool::invocation::{Execution, Invocation, InvocationFrame, Rejection};
 use crate::tool::{FunctionTool, panic_guard};
@@ -190,13 +191,13 @@ impl CallCx<'_> {
     /// Checks that the tool serves the session's mode.
     #[inline]
     fn check_mode(&self) -> Result<(), ToolError> {
-        if self.definition().options.modes.contains(self.session.mode) { Ok(()) } else { Err(self.mode_restricted()) }
+        if self.definition().options.modes.contains(self.session.mode()) { Ok(()) } else { Err(self.mode_restricted()) }
     }
 
     #[cold]
     fn mode_restricted(&self) -> ToolError {
         let needed = self.definition().options.modes.iter().map(Mode::as_str).collect::<Vec<_>>().join(" or ");
-        let mode = self.session.mode.as_str();
+        let mode = self.session.mode().as_str();
         let message = format!("`{}` needs {needed} mode; this is {mode} mode", self.tool.name());
         ToolError::new(ErrorKind::ModeRestricted, message, false)
     }
@@ -363,6 +364,23 @@ impl SessionHandle for SessionInner {
 
     fn running_for_model(&self) -> Value {
         self.running.list_for_model()
+    }
+
+    fn guide_for_model(&self, tool: &str) -> Result<String, ToolError> {
+        let visible = self.definitions();
+        match visible.iter().find(|definition| definition.name() == tool) {
+            Some(definition) => Ok(definition.documentation().to_owned()),
+            None => {
+                let names = visible.iter().filter(|definition| definition.guide().is_some()).map(ToolDefinition::name);
+                let names = names.collect::<Vec<_>>().join("`, `");
+                let message = format!("no tool has the name `{}`; there are guides for `{names}`", tool.escape_debug());
+                Err(ToolError::new(ErrorKind::NotFound, message, false))
+            }
+        }
+    }
+
+    fn mode(&self) -> Mode {
+        self.record.mode()
     }
 }
 

@@ -47,7 +47,6 @@ pub(crate) async fn pending_call(session: &SessionInner, token: &str) -> Result<
         pending.session == session.id.as_str()
             && *pending.principal == *session.principal
             && pending.agent == session.agent()
-            && pending.mode == session.mode
             && *pending.version == *session.tools.version
             && session.runtime.signer.verify(token, pending)
             && !pending.is_stale()
@@ -95,7 +94,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         principal: session.principal.to_string(),
         agent: session.agent().to_owned(),
         session: session.id.to_string(),
-        mode: session.mode,
+        mode: session.mode(),
         turn: session.record.turn(),
         version: session.tools.version.to_string(),
         settings: session.tools.context.agent_settings().to_owned(),

@@ -157,7 +157,7 @@ fn warn_if_slow(call: &CallCx<'_>, response: &mut ToolResponse) -> bool {
 
 #[cold]
 fn add_slow_warning(call: &CallCx<'_>, response: &mut ToolResponse, kind: &str, limit: Duration) {
-    let (tool, mode, taken) = (call.tool.name(), call.session.mode.as_str(), response.meta().duration());
+    let (tool, mode, taken) = (call.tool.name(), call.session.mode().as_str(), response.meta().duration());
     let warning = format!(
         "`{tool}` took {} ms; in {mode} {kind} should take at most {} ms",
         taken.as_millis(),
@@ -232,7 +232,7 @@ async fn settle(call: &CallCx<'_>, turn: u64, empty: bool, payment: Option<Payme
     let mut changes = Vec::new();
     let mut audit = Vec::new();
     for intent in response.intents() {
-        let (change, effect) = carry_out(intent, call.session.mode);
+        let (change, effect) = carry_out(intent, call.session.mode());
         changes.extend(change);
         audit.push(AuditEntry {
             tool: call.tool.name().to_owned(),
@@ -294,7 +294,7 @@ pub(crate) fn hooked<'a>(call: &CallCx<'a>, turn: Option<u64>) -> HookedCall<'a>
     HookedCall {
         session: call.session.id.as_str(),
         principal: &call.session.principal,
-        mode: call.session.mode,
+        mode: call.session.mode(),
         turn: turn.unwrap_or_else(|| call.session.record.turn()),
         call_id: call.request.id(),
         tool: call.tool.definition(),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::elidable_lifetime_names, clippy::needless_lifetimes)] // needed where an operation borrows its arguments
 
+use crate::call::Mode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::metrics::call_log::{CallLog, SessionCall};
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
@@ -79,6 +80,7 @@ macro_rules! operations {
         trait DynRecord: Send + Sync {
             $(fn $name<'a>(&'a self, $($argument: $type),*) -> BoxFuture<'a, Result<$output, StoreError>>;)*
             fn incarnation(&self) -> u128;
+            fn mode(&self) -> Mode;
             fn turn(&self) -> u64;
             fn state(&self) -> Arc<SessionState>;
             fn audit(&self) -> Vec<AuditEntry>;
@@ -91,6 +93,10 @@ macro_rules! operations {
 
             fn incarnation(&self) -> u128 {
                 SessionRecord::incarnation(self)
+            }
+
+            fn mode(&self) -> Mode {
+                SessionRecord::mode(self)
             }
 
             fn turn(&self) -> u64 {
@@ -127,6 +133,7 @@ operations! {
     pending(id: &'a str) -> Option<PendingCall>;
     consume(id: &'a str) -> bool;
     change(changes: &'a [StateChange]) -> ();
+    switch_mode(mode: Mode) -> ();
     end() -> ();
     refresh() -> ();
 }
@@ -163,6 +170,15 @@ impl RecordHandle {
     /// Returns the number that distinguishes this session from all others.
     pub(crate) fn incarnation(&self) -> u128 {
         self.record.incarnation()
+    }
+
+    /// Returns the mode, as this process knows it.
+    #[inline]
+    pub(crate) fn mode(&self) -> Mode {
+        match &self.memory {
+            Some(record) => SessionRecord::mode(&**record),
+            None => self.record.mode(),
+        }
     }
 
     /// Returns the number of the turn, as this process knows it.

@@ -1,6 +1,7 @@
 //! Sessions in this process's memory: the default store.
 
 use crate::call::Mode;
+use crate::call::mode::CurrentMode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall, random};
 use crate::session::caps::{Spending, SpendingCaps};
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
@@ -164,7 +165,7 @@ impl SessionStore for MemoryStore {
 pub struct MemoryRecord {
     state: Mutex<RecordState>,
     pub(crate) log: CallLog,
-    mode: Mode,
+    mode: CurrentMode,
     id: Arc<str>,
     keep_calls_for: Duration,
     principal: Arc<str>,
@@ -217,7 +218,7 @@ impl MemoryRecord {
         };
         Self {
             state: Mutex::new(state),
-            mode: request.mode,
+            mode: CurrentMode::new(request.mode),
             id: request.id.shared(),
             log: CallLog::new(request.call_bytes, request.redaction.clone(), &sessions.spare),
             keep_calls_for: request.keep_calls_for,
@@ -239,8 +240,8 @@ impl MemoryRecord {
         if self.agent != request.agent {
             return Err(OpenError::OtherAgent { id: id() });
         }
-        if self.mode != request.mode {
-            return Err(OpenError::OtherMode { id: id(), open: self.mode });
+        if self.mode() != request.mode {
+            return Err(OpenError::OtherMode { id: id(), open: self.mode() });
         }
         Ok(())
     }
@@ -431,7 +432,7 @@ impl SessionRecord for MemoryRecord {
         if let Some(retained) = &mut state.retained {
             retained.spent_in_turn = Spending::default();
         }
-        let pending_message = state.begin_turn(self.mode);
+        let pending_message = state.begin_turn(self.mode());
         let ended = state.state.ended;
         if ended {
             state.close();
@@ -466,6 +467,13 @@ impl SessionRecord for MemoryRecord {
         Ok(())
     }
 
+    async fn switch_mode(&self, mode: Mode) -> Result<(), StoreError> {
+        if let Some(_state) = self.touch() {
+            self.mode.set(mode);
+        }
+        Ok(())
+    }
+
     async fn end(&self) -> Result<(), StoreError> {
         self.state.lock().close();
         self.remove();
@@ -478,6 +486,11 @@ impl SessionRecord for MemoryRecord {
 
     fn incarnation(&self) -> u128 {
         self.incarnation
+    }
+
+    #[inline]
+    fn mode(&self) -> Mode {
+        self.mode.get()
     }
 
     fn turn(&self) -> u64 {

@@ -100,6 +100,9 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// Changes the state for the host.
     fn change(&self, changes: &[StateChange]) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Changes the mode of the conversation. The state, the audit log and the counters of the turn stay.
+    fn switch_mode(&self, mode: Mode) -> impl Future<Output = Result<(), StoreError>> + Send;
+
     /// Ends the session. Has no effect on a session that has ended.
     fn end(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
@@ -108,6 +111,9 @@ pub trait SessionRecord: Send + Sync + 'static {
 
     /// Returns the number that distinguishes this session from all others, also from earlier and later ones under its id.
     fn incarnation(&self) -> u128;
+
+    /// Returns the mode, as this process knows it.
+    fn mode(&self) -> Mode;
 
     /// Returns the number of the turn, as this process knows it.
     fn turn(&self) -> u64;
@@ -129,7 +135,7 @@ pub struct OpenRequest {
     pub principal: Arc<str>,
     /// The agent to which the tools belong; empty if they belong to none.
     pub agent: Arc<str>,
-    /// The mode of the conversation, which a session keeps.
+    /// The mode of the conversation.
     pub mode: Mode,
     /// The version of the tools, as in the manifest.
     pub version: Arc<str>,
@@ -156,7 +162,7 @@ pub enum OpenError {
         limit: u64,
     },
     /// The session is open in the other mode.
-    #[error("session `{}` is open in {} mode; end it first, or open a session with another id", id.as_str().escape_debug(), open.as_str())]
+    #[error("session `{}` is open in {} mode; open it in that mode and call `switch_mode`, or open a session with another id", id.as_str().escape_debug(), open.as_str())]
     OtherMode {
         /// The session's id.
         id: SessionId,

@@ -55,6 +55,8 @@ macro_rules! store_conformance {
             calls::calls_belong_to_their_session,
             sessions::open_session_is_joined,
             sessions::session_is_not_joined_in_another_mode,
+            sessions::handed_over_session_is_joined_in_its_new_mode,
+            sessions::ended_session_is_not_handed_over,
             sessions::ending_session_is_over_at_the_next_turn,
             sessions::ended_session_is_inactive_over_all_handles,
             sessions::ending_twice_succeeds,

@@ -25,6 +25,33 @@ pub async fn open_session_is_joined(store: &impl StoreUnderTest) {
     assert_eq!(store.handle().await.sessions().await, Ok(1));
 }
 
+/// A session that was handed over keeps its state and its counters, and is joined in its new mode only.
+pub async fn handed_over_session_is_joined_in_its_new_mode(store: &impl StoreUnderTest) {
+    let (one, other) = (text(store).await, text(store).await);
+    let call = Ask::within(|limits| limits.max_calls = Some(3));
+    assert_eq!(one.pass(2, &call).await, 2);
+    one.change(&[StateChange::AudioSuppressed(true)]).await;
+    one.0.switch_mode(Mode::Voice).await.expect("the store switches");
+    assert_eq!(one.0.mode(), Mode::Voice);
+    let handle = store.handle().await;
+    let refused = open(&handle, &opening("session", Mode::Text)).await.err();
+    assert_eq!(refused, Some(OpenError::OtherMode { id: "session".into(), open: Mode::Voice }));
+    let joined = session(store, Mode::Voice).await;
+    assert_eq!(joined.pass(2, &call).await, 1, "the turn goes on");
+    other.refresh().await;
+    assert_eq!((other.0.mode(), joined.0.mode()), (Mode::Voice, Mode::Voice));
+    joined.next_turn().await;
+    assert!(joined.state().audio_suppressed, "the state lives as in voice");
+}
+
+/// A session that has ended keeps its mode.
+pub async fn ended_session_is_not_handed_over(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    session.end().await;
+    session.0.switch_mode(Mode::Voice).await.expect("the store answers");
+    assert_eq!(session.0.mode(), Mode::Text);
+}
+
 /// A session keeps its mode.
 pub async fn session_is_not_joined_in_another_mode(store: &impl StoreUnderTest) {
     for (id, mode, other) in [("a", Mode::Text, Mode::Voice), ("b", Mode::Voice, Mode::Text)] {

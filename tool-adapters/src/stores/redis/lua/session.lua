@@ -50,7 +50,7 @@ local function unseen_entries(entries)
   return redis.call('LRANGE', AUDIT, -unseen, -1)
 end
 
--- Returns {turn, ended, version of the state, the state or false, number of entries, unseen entries or false}.
+-- Returns {turn, ended, version of the state, the state or false, number of entries, unseen entries or false, mode}.
 local function update()
   local session = read()
   if session.incarnation ~= INCARNATION then
@@ -59,6 +59,7 @@ local function update()
   local state = session.version ~= KNOWN_STATE and redis.call('HGETALL', STATE)
   return {
     session.turn, session.ended or '0', session.version, state, session.entries, unseen_entries(session.entries),
+    session.mode,
   }
 end
 

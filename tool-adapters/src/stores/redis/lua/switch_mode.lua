@@ -1,0 +1,8 @@
+-- Changes the mode of the conversation. ARGV[4]: the mode.
+if not is_live(read()) then
+  return inactive()
+end
+redis.call('HSET', SESSION, 'mode', ARGV[4])
+-- Handles read the mode together with a newer state.
+redis.call('HINCRBY', SESSION, 'version', 1)
+return used('switched')
