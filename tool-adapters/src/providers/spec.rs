@@ -133,6 +133,11 @@ pub(crate) struct LiveEndpoint {
     pub(crate) confirms_setup: bool,
     /// True if an interruption ends the response. Otherwise the response's own end says so.
     pub(crate) interruption_ends_response: bool,
+    /// True if the model goes on by itself once it has the results of the calls of a message, which are a step of the reply.
+    /// Otherwise the step ends with the response, and the model is asked for the next one.
+    pub(crate) answers_results: bool,
+    /// The settings with which a host may set instructions.
+    pub(crate) instruction_settings: &'static [&'static str],
     pub(crate) messages: &'static dyn LiveMessages,
 }
 
@@ -140,6 +145,21 @@ pub(crate) struct LiveEndpoint {
 pub(crate) trait LiveMessages: Sync {
     /// Writes a text of the user.
     fn text(&self, text: &str) -> LiveMessage;
+
+    /// Writes the history of the conversation for a new session. The settings of the request are those of the setup.
+    fn history(&self, request: &Request<'_>) -> Vec<Value>;
+
+    /// Writes the message after which the model speaks first.
+    fn opening(&self) -> LiveMessage;
+
+    /// Reads the user's speech from a message.
+    fn heard(&self, message: &Value) -> Option<HeardText>;
+
+    /// Turns on transcripts of the speech, where the settings do not say otherwise.
+    fn transcribe(&self, setup: &mut Value);
+
+    /// Declares that the model goes on while calls run, where the provider has such tools.
+    fn run_in_background(&self, _setup: &mut Value) {}
 
     /// Writes a piece of the user's audio, given in base64.
     fn audio(&self, base64: &str, mime_type: &str) -> LiveMessage;
@@ -190,6 +210,14 @@ pub(crate) trait LiveMessages: Sync {
     fn begins_response(&self, _message: &Value) -> bool {
         false
     }
+}
+
+/// A piece of the user's speech.
+#[derive(Debug, PartialEq)]
+pub(crate) struct HeardText {
+    pub(crate) text: String,
+    /// True if the piece is all that the user said in a row.
+    pub(crate) is_whole: bool,
 }
 
 /// Messages to a live session.

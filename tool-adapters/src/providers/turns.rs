@@ -11,7 +11,7 @@ use tool_core::session::{Message, RawTurn};
 use tool_core::tool::ProviderId;
 
 /// The user's text for a conversation that does not begin with one.
-const OPENING: &str = "The conversation begins.";
+pub(crate) const OPENING: &str = "The conversation begins.";
 
 /// The user's text for a conversation that ends with the model's own. Providers take such a text for the beginning of the
 /// answer, or refuse it.

@@ -38,7 +38,7 @@ async fn sends_a_result_after_the_conversation_is_resumed() {
 }
 
 #[tokio::test]
-async fn reports_a_result_for_an_ended_conversation_to_the_host() {
+async fn new_conversation_reads_late_results_as_notes() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
     peer.send(call("c1", "look_up", &json!({"subject": "x"}))).await;
@@ -48,12 +48,13 @@ async fn reports_a_result_for_an_ended_conversation_to_the_host() {
     assert_eq!(setup["setup"]["sessionResumption"], json!({}));
     assert!(!connected(&mut talk).await);
     talk.desk.gate.add_permits(1);
-    let unsent = |event: &LiveEvent| match event {
-        LiveEvent::Unsent(response) => response.meta().call_id().map(str::to_owned),
+    let note = peer.receive().await["realtimeInput"]["text"].to_string();
+    assert!(note.contains("The call `c1` of `look_up` has ended") && note.contains("all about x"), "{note}");
+    let answered = |event: &LiveEvent| match event {
+        LiveEvent::Answered(response) => response.meta().call_id().map(str::to_owned),
         _ => None,
     };
-    assert_eq!(talk.until(unsent).await, "c1");
-    assert!(peer.receives_nothing().await);
+    assert_eq!(talk.until(answered).await, "c1");
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 mod breaks;
 mod gemini;
+mod governed;
+mod handover;
 mod peer;
 mod realtime;
 mod refusals;
@@ -10,3 +12,4 @@ mod spans;
 mod spans_support;
 mod strict;
 mod support;
+mod wire;

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tool_adapters::Provider;
 use tool_adapters::agent::RetryPolicy;
 use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel, updates};
-use tool_core::session::StateChange;
+use tool_core::session::{History, StateChange};
 use tool_core::{
     Intent, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolOutput, ToolsetExt, tool, toolset,
 };
@@ -44,7 +44,7 @@ async fn look_up(ctx: &RunContext, subject: String) -> String {
 }
 
 /// Order a taxi, with updates.
-#[tool]
+#[tool(ignore_on_enter)]
 async fn order_taxi(ctx: &RunContext) -> String {
     ctx.update("a taxi is being looked for");
     ctx.update("one is on its way");
@@ -60,11 +60,13 @@ async fn cancel_booking(number: u32) -> String {
 /// Return an intent beside the result.
 #[tool]
 fn intend(name: &str) -> ToolOutput {
-    ToolOutput::new(()).intent(match name {
+    let intent = match name {
+        "stop" => return ToolOutput::stop(),
         "hush" => Intent::SuppressAudio,
         "voice" => Intent::StartVoiceSession,
         place => Intent::Navigate(place.to_owned()),
-    })
+    };
+    ToolOutput::new(()).intent(intent)
 }
 
 struct Office(&'static str);
@@ -101,15 +103,20 @@ pub(crate) fn model(provider: Provider, server: &Server) -> LiveModel {
 }
 
 pub(crate) async fn talk_with(model: LiveModel) -> Talk {
+    talk_under(Policy::text(), model, History::new()).await
+}
+
+pub(crate) async fn talk_under(policy: Policy, model: LiveModel, history: History) -> Talk {
     let office = Office("the desk").dynamic(|ctx: &RunContext| ctx.state()["values"]["open"] == true);
     let tools = ToolContext::builder().with(add).with(look_up).with(order_taxi).with(cancel_booking).with(intend);
     let tools = tools.with(office);
-    let runtime = Runtime::builder(tools.build().expect("builds")).policy(Policy::text()).build().expect("builds");
+    let runtime = Runtime::builder(tools.build().expect("builds")).policy(policy).build().expect("builds");
     let desk = Arc::new(Desk { runs: AtomicU32::new(0), gate: Semaphore::new(0) });
     let (send_update, updates) = updates();
     let session = runtime.session("s-1", Mode::Voice).user_data_shared(Arc::clone(&desk)).on_update(send_update);
     let session = session.await.expect("opens");
-    Talk { live: LiveLoop::start(session.clone(), model.updates(updates)), desk, session }
+    let live = LiveLoop::with_history(session.clone(), model.updates(updates), history);
+    Talk { live, desk, session }
 }
 
 /// Starts a conversation with Gemini Live.

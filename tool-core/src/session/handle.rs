@@ -1,6 +1,6 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
-use crate::call::{Intent, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::{ErrorKind, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{Reply, reply};
@@ -13,6 +13,7 @@ use crate::session::policy::Policy;
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 use crate::session::store::StoreError;
 use crate::session::updates::CallUpdate;
+use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
 use futures_util::future::{BoxFuture, join_all};
 use std::convert::Infallible;
@@ -39,6 +40,14 @@ impl Session {
     pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResponse> + Send {
         // Not `async`, as another future around this one would move the call and its response once more.
         call::call(&self.0, call)
+    }
+
+    /// Answers a call `BUDGET_EXCEEDED` instead of making it, because the reply has had
+    /// [`max_tool_steps`](Self::max_tool_steps). For loops over models that cannot be asked for an answer without calls.
+    pub fn refuse_step(&self, call: &ToolCall) -> ToolResponse {
+        let steps = self.max_tool_steps();
+        let message = format!("the {steps} steps of calls of this reply are used up; answer without calling a tool");
+        ToolResponse::refused(call, ToolError::new(ErrorKind::BudgetExceeded, message, false), CallInstant::now())
     }
 
     /// Makes the calls of one step concurrently, and returns one response for each id, in the order of the calls.

@@ -3,7 +3,7 @@
 //! - Messages about the session come whole as `Event::Unknown`: `setupComplete`, `goAway`, `sessionResumptionUpdate`, and
 //!   `inputTranscription`, the user's speech. The model's speech, `outputTranscription`, comes as text.
 //! - A request is the `setup` message. `Request::extra` is laid over the members of `setup`, which have no place for the
-//!   choice of tools and for the history.
+//!   choice of tools. The history follows in a `clientContent`, as the setup announces.
 //! - Answers that want no reply are `SILENT`. The further answers of a call that reports its progress (`<id>_update_N`,
 //!   `<id>_final`) go out under the call's own id as `WHEN_IDLE`, so that the model mentions them without interrupting the
 //!   user. The server accepts them for functions that are declared `NON_BLOCKING`; of other functions it accepts the first
@@ -30,6 +30,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         audio_rate: 16_000,
         confirms_setup: true,
         interruption_ends_response: true,
+        answers_results: true,
+        instruction_settings: &["systemInstruction", "system_instruction"],
         messages: &GeminiLiveMessages,
     }),
     urls: None,

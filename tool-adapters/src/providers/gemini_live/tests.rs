@@ -193,6 +193,7 @@ fn a_session_is_set_up() {
         {
           "setup": {
             "generationConfig": {"maxOutputTokens":100},
+            "historyConfig": {"initialHistoryInClientContent":true},
             "model": "models/a-model",
             "systemInstruction": {"parts":[{"text":"Be brief."}]},
             "tools": "declared"

@@ -8,9 +8,11 @@ use crate::providers::openai_responses::items::{
 };
 use crate::providers::partial_calls::is_object;
 use crate::providers::request::{self, Request, RequestBody};
-use crate::providers::spec::{LiveMessage, LiveMessages};
+use crate::providers::spec::{HeardText, LiveMessage, LiveMessages};
 use serde_json::{Value, json};
-use tool_core::session::ToolChoice;
+use tool_core::ToolCall;
+use tool_core::call::ModelResult;
+use tool_core::session::{Message, ToolChoice};
 
 /// Reads Realtime.
 #[derive(Debug, Default)]
@@ -157,16 +159,29 @@ fn is_redundant(kind: &str) -> bool {
         || kind.strip_prefix("response.").is_some_and(|rest| rest.rsplit('.').next() == Some("done"))
 }
 
+/// Writes the event that adds an item to the conversation.
+#[allow(clippy::needless_pass_by_value)] // the item is new
+fn create(item: Value) -> Value {
+    json!({"type": "conversation.item.create", "item": item})
+}
+
+fn message_item(role: &str, kind: &str, text: &str) -> Value {
+    json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
+}
+
+fn call_item(call: &ToolCall, request: &Request<'_>) -> Value {
+    let name = request.declarations.written_name(call.name());
+    json!({"type": "function_call", "call_id": short_id(call.id()), "name": name, "arguments": call.arguments()})
+}
+
+fn result_item(id: &str, result: &ModelResult) -> Value {
+    json!({"type": "function_call_output", "call_id": id, "output": request::text(result)})
+}
+
 /// Writes an event that adds each result, and one that asks the model to answer, unless no result wants a reply.
 /// Results are text only.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let results = answers.iter().map(|answer| {
-        json!({"type": "conversation.item.create", "item": {
-            "type": "function_call_output",
-            "call_id": answer.wire_id(short_id),
-            "output": request::text(&answer.result),
-        }})
-    });
+    let results = answers.iter().map(|answer| create(result_item(&answer.wire_id(short_id), &answer.result)));
     let reply = answers.iter().any(|answer| answer.result.reply);
     results.chain(reply.then(|| json!({"type": "response.create"}))).collect()
 }
@@ -189,14 +204,49 @@ pub(crate) fn request(request: &Request<'_>) -> Value {
     json!({"type": "session.update", "session": session})
 }
 
+/// The model that transcribes the user's speech, where the host has set none.
+const TRANSCRIBER: &str = "gpt-4o-mini-transcribe";
+
 /// The messages of a Realtime session.
 pub(crate) struct RealtimeMessages;
 
 impl LiveMessages for RealtimeMessages {
     fn text(&self, text: &str) -> LiveMessage {
-        let content = json!([{"type": "input_text", "text": text}]);
-        let item = json!({"type": "message", "role": "user", "content": content});
-        LiveMessage::wanting_response(json!({"type": "conversation.item.create", "item": item}))
+        LiveMessage::wanting_response(create(message_item("user", "input_text", text)))
+    }
+
+    fn history(&self, request: &Request<'_>) -> Vec<Value> {
+        let items = request.history.iter().flat_map(|message| match message {
+            Message::User(text) => vec![message_item("user", "input_text", text)],
+            Message::Assistant { text, calls, .. } => {
+                let text = text.iter().map(|text| message_item("assistant", "output_text", text));
+                text.chain(calls.iter().map(|call| call_item(call, request))).collect()
+            }
+            Message::Result { call_id, result, .. } => vec![result_item(&short_id(call_id), result)],
+            _ => Vec::new(),
+        });
+        items.map(create).collect()
+    }
+
+    fn opening(&self) -> LiveMessage {
+        LiveMessage { messages: Vec::new(), wants_response: true }
+    }
+
+    fn heard(&self, message: &Value) -> Option<HeardText> {
+        let is_whole = message["type"] == "conversation.item.input_audio_transcription.completed";
+        let text = message.get("transcript").filter(|_| is_whole)?.as_str()?.to_owned();
+        Some(HeardText { text, is_whole })
+    }
+
+    fn transcribe(&self, setup: &mut Value) {
+        let Some(session) = setup.get_mut("session").and_then(Value::as_object_mut) else { return };
+        let mut settings = Some(session);
+        for name in ["audio", "input"] {
+            settings = settings.and_then(|settings| settings.entry(name).or_insert_with(|| json!({})).as_object_mut());
+        }
+        if let Some(input) = settings {
+            input.entry("transcription").or_insert_with(|| json!({"model": TRANSCRIBER}));
+        }
     }
 
     fn audio(&self, base64: &str, _mime_type: &str) -> LiveMessage {

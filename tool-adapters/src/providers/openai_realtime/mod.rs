@@ -24,6 +24,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         audio_rate: 24_000,
         confirms_setup: false,
         interruption_ends_response: false,
+        answers_results: false,
+        instruction_settings: &["instructions"],
         messages: &RealtimeMessages,
     }),
     urls: None,

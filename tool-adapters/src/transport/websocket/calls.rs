@@ -29,16 +29,27 @@ struct TrackedCall {
     /// True if the user has interrupted the model since.
     interrupted: bool,
     response: Option<ToolResponse>,
+    arrival: Arrival,
+}
+
+/// Knowledge about whether a result has reached the provider.
+#[derive(PartialEq, Eq)]
+enum Arrival {
+    /// The result is not sent, or the model has responded since.
+    Certain,
+    /// It was sent. If the connection breaks, it may be lost.
+    Open,
+    /// It was sent again over a new connection, where the provider may also repeat the call.
+    SentAgain,
 }
 
 /// The way to deliver a response to the provider.
 pub(crate) enum Delivery {
     Send {
-        response: ToolResponse,
         wants_reply: bool,
     },
     /// The conversation that made the call is over.
-    ConversationOver(ToolResponse),
+    Late,
     Withdrawn,
 }
 
@@ -64,8 +75,10 @@ impl LiveCalls {
                 && tracked.call.name() == call.name()
                 && tracked.call.arguments() == call.arguments()
         };
-        if let Some(tracked) = self.calls.iter().find(is_repeated) {
-            return tracked.response.clone();
+        if let Some(at) = self.calls.iter().position(|tracked| is_repeated(&tracked)) {
+            let tracked = &mut self.calls[at];
+            let has_result = std::mem::replace(&mut tracked.arrival, Arrival::Open) == Arrival::SentAgain;
+            return tracked.response.clone().filter(|_| !has_result);
         }
         if self.calls.len() >= Self::MAX_CALLS
             && let Some(at) = self.calls.iter().position(|tracked| tracked.response.is_some() || tracked.withdrawn)
@@ -74,7 +87,8 @@ impl LiveCalls {
         }
         let (session, running) = (self.session.clone(), call.clone());
         self.work.spawn(agent.inside(async move { FinishedWork::Call(session.call(running).await) }));
-        self.calls.push_back(TrackedCall { call, conversation, withdrawn: false, interrupted: false, response: None });
+        let (withdrawn, interrupted, arrival) = (false, false, Arrival::Certain);
+        self.calls.push_back(TrackedCall { call, conversation, withdrawn, interrupted, response: None, arrival });
         None
     }
 
@@ -113,19 +127,38 @@ impl LiveCalls {
         self.work.shutdown().await;
     }
 
-    /// Stores the response of a call, and returns the way to deliver it.
-    pub(crate) fn finish(&mut self, response: ToolResponse, conversation: u64) -> Delivery {
-        let id = response.meta().call_id().unwrap_or_default().to_owned();
+    /// Stores the response of a call. Returns the call, and the way to deliver the response.
+    pub(crate) fn finish(&mut self, response: &ToolResponse, conversation: u64) -> Option<(ToolCall, Delivery)> {
+        let id = response.meta().call_id().unwrap_or_default();
         let mut running = self.calls.iter_mut().filter(|tracked| tracked.response.is_none());
-        let Some(tracked) = running.find(|tracked| tracked.call.id() == id) else {
-            return Delivery::Withdrawn;
-        };
+        let tracked = running.find(|tracked| tracked.call.id() == id)?;
         tracked.response = Some(response.clone());
-        match (tracked.withdrawn, tracked.conversation == conversation) {
+        let delivery = match (tracked.withdrawn, tracked.conversation == conversation) {
             (true, _) => Delivery::Withdrawn,
-            (false, false) => Delivery::ConversationOver(response),
-            (false, true) => Delivery::Send { response, wants_reply: !tracked.interrupted },
+            (false, false) => Delivery::Late,
+            (false, true) => {
+                tracked.arrival = Arrival::Open;
+                Delivery::Send { wants_reply: !tracked.interrupted }
+            }
+        };
+        Some((tracked.call.clone(), delivery))
+    }
+
+    /// Records that the provider has the results that were sent. A response that has only begun may repeat a call.
+    pub(crate) fn confirm_results(&mut self, has_ended: bool) {
+        for tracked in self.calls.iter_mut().filter(|tracked| has_ended || tracked.arrival == Arrival::Open) {
+            tracked.arrival = Arrival::Certain;
         }
+    }
+
+    /// Returns the results that may have been lost with a connection, to be sent over the one that resumes it.
+    pub(crate) fn resend(&mut self) -> Vec<ToolResponse> {
+        let open = self.calls.iter_mut().filter(|tracked| tracked.arrival != Arrival::Certain && !tracked.withdrawn);
+        let resent = open.filter_map(|tracked| {
+            tracked.arrival = Arrival::SentAgain;
+            tracked.response.clone()
+        });
+        resent.collect()
     }
 
     /// Cancels calls that the provider has withdrawn.

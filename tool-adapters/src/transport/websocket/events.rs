@@ -1,15 +1,12 @@
-//! The channels between the host and the task of a live conversation: events and input.
+//! The events of a live conversation, and the queue in which they wait for the host.
 
 use crate::providers::Event;
-use crate::transport::call_note::Decision;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::future::pending;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
-use tool_core::json::unless_too_deep;
+use tokio::sync::Notify;
 use tool_core::session::Turn;
 use tool_core::{Intent, Session, ToolError, ToolResponse};
 
@@ -24,12 +21,12 @@ pub enum LiveEvent {
     },
     /// An event of the model. Calls have the tools' own names.
     Model(Event),
+    /// A piece of the transcript of the user's speech.
+    Heard(String),
     /// The response of a call, which is sent to the model. Its `meta` has the confirmation that it may need.
     Answered(ToolResponse),
     /// An update of a running call, or its end, which is sent to the model.
     Updated(ToolResponse),
-    /// The response of a call whose conversation has ended. It is not sent to the model.
-    Unsent(ToolResponse),
     /// An intent that a tool has returned. The session has carried it out, unless its store failed: then the response of
     /// the call has a warning.
     Intent {
@@ -63,7 +60,7 @@ pub struct SuppressedSpeech {
 
 /// Keeps speech from the host, as the state of the session demands.
 ///
-/// Both ends of the channel ask it, because an event may wait in between when the state changes.
+/// Both ends of the queue ask it, because an event may wait in between when the state changes.
 #[derive(Clone, Debug)]
 pub(crate) struct SpeechFilter {
     session: Session,
@@ -77,20 +74,26 @@ impl SpeechFilter {
     }
 
     /// Returns true if the host may get an event. Counts the event otherwise.
-    pub(crate) fn admits(&self, event: &LiveEvent) -> bool {
-        let LiveEvent::Model(event) = event else { return true };
+    fn admits(&self, event: &LiveEvent) -> bool {
         let state = self.session.state();
+        !self.holds_back(event, state.audio_suppressed, state.transcript_suppressed)
+    }
+
+    /// Counts an event that is speech to be held back. Returns false for other events.
+    fn holds_back(&self, event: &LiveEvent, audio: bool, transcript: bool) -> bool {
         let (count, bytes) = match event {
-            Event::Audio { data, .. } if state.audio_suppressed => (&self.audio_bytes, data.len()),
-            Event::Text(text) if state.transcript_suppressed => (&self.transcript_bytes, text.len()),
-            Event::Unknown(message) if state.transcript_suppressed => match transcript_bytes(message) {
-                0 => return true,
+            LiveEvent::Model(Event::Audio { data, .. }) if audio => (&self.audio_bytes, data.len()),
+            LiveEvent::Heard(text) | LiveEvent::Model(Event::Text(text)) if transcript => {
+                (&self.transcript_bytes, text.len())
+            }
+            LiveEvent::Model(Event::Unknown(message)) if transcript => match transcript_bytes(message) {
+                0 => return false,
                 bytes => (&self.transcript_bytes, bytes),
             },
-            _ => return true,
+            _ => return false,
         };
         count.fetch_add(bytes as u64, Ordering::Relaxed);
-        false
+        true
     }
 
     pub(crate) fn suppressed(&self) -> SuppressedSpeech {
@@ -100,16 +103,13 @@ impl SpeechFilter {
     }
 }
 
-/// Counts the bytes of transcripts in a message of a provider: of the user's speech, and of whole items.
+/// Counts the bytes of transcripts in a message of a provider, such as of whole items.
 fn transcript_bytes(message: &Value) -> usize {
     match message {
         Value::Object(members) => members
             .iter()
             .map(|(name, value)| match (name.as_str(), value) {
                 ("transcript", Value::String(text)) => text.len(),
-                ("inputTranscription" | "input_transcription", Value::Object(speech)) => {
-                    speech.get("text").and_then(Value::as_str).map_or(0, str::len)
-                }
                 _ => transcript_bytes(value),
             })
             .sum(),
@@ -118,143 +118,154 @@ fn transcript_bytes(message: &Value) -> usize {
     }
 }
 
-/// Events that the host has not received yet.
+/// Events that the host has not received yet. One task pushes them, and drops the queue at the end; the host receives them.
 pub(crate) struct EventQueue {
-    pub(crate) sender: mpsc::Sender<LiveEvent>,
-    pub(crate) waiting: VecDeque<LiveEvent>,
-    filter: SpeechFilter,
-    /// True if audio was pushed since the last [`silence`](Self::silence).
+    shared: Arc<SharedQueue>,
+    /// True if audio was pushed since the host was last told to stop it.
     has_audio: bool,
+    /// True while the model answers although a tool wanted no reply.
+    withholds: bool,
+}
+
+/// The host's end of an [`EventQueue`].
+#[derive(Debug)]
+pub(crate) struct EventReceiver(Arc<SharedQueue>);
+
+#[derive(Debug)]
+struct SharedQueue {
+    filter: SpeechFilter,
+    /// With so many bytes waiting, the socket is not read.
+    limit: usize,
+    waiting: Mutex<WaitingEvents>,
+    pushed: Notify,
+    taken: Notify,
+}
+
+#[derive(Debug, Default)]
+struct WaitingEvents {
+    /// Events with their sizes.
+    events: VecDeque<(LiveEvent, usize)>,
+    bytes: usize,
+    has_ended: bool,
+}
+
+/// Creates a queue that takes events until they have `limit` bytes.
+pub(crate) fn event_queue(filter: SpeechFilter, limit: usize) -> (EventQueue, EventReceiver) {
+    let (waiting, pushed, taken) = (Mutex::default(), Notify::new(), Notify::new());
+    let shared = Arc::new(SharedQueue { filter, limit, waiting, pushed, taken });
+    let receiver = EventReceiver(Arc::clone(&shared));
+    (EventQueue { shared, has_audio: false, withholds: false }, receiver)
+}
+
+impl SharedQueue {
+    fn waiting(&self) -> MutexGuard<'_, WaitingEvents> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl EventQueue {
-    /// With this many waiting events the socket is not read, until the host has caught up.
-    const MAX_WAITING: usize = 1_000;
-
-    pub(crate) fn new(sender: mpsc::Sender<LiveEvent>, filter: SpeechFilter) -> Self {
-        Self { sender, waiting: VecDeque::new(), filter, has_audio: false }
-    }
-
-    pub(crate) fn push(&mut self, event: LiveEvent) {
-        if self.filter.admits(&event) {
-            self.has_audio |= matches!(event, LiveEvent::Model(Event::Audio { .. }));
-            self.waiting.push_back(event);
+    /// Adds an event. Returns false if it is speech that the host does not get.
+    pub(crate) fn push(&mut self, event: LiveEvent) -> bool {
+        let filter = &self.shared.filter;
+        let is_model = matches!(event, LiveEvent::Model(_));
+        if self.withholds && is_model && filter.holds_back(&event, true, true) || !filter.admits(&event) {
+            return false;
         }
+        self.has_audio |= matches!(event, LiveEvent::Model(Event::Audio { .. }));
+        let size = size_of(&event);
+        let mut waiting = self.shared.waiting();
+        waiting.bytes += size;
+        waiting.events.push_back((event, size));
+        drop(waiting);
+        self.shared.pushed.notify_one();
+        true
     }
 
     /// Interrupts what the host plays, because the audio is suppressed now, and drops what waits.
     pub(crate) fn silence(&mut self) {
-        self.waiting.retain(|event| self.filter.admits(event));
+        let mut waiting = self.shared.waiting();
+        waiting.events.retain(|(event, _)| self.shared.filter.admits(event));
+        waiting.bytes = waiting.events.iter().map(|(_, size)| size).sum();
+        drop(waiting);
         if std::mem::take(&mut self.has_audio) {
-            self.waiting.push_back(LiveEvent::Model(Event::Interrupted));
+            self.push(LiveEvent::Model(Event::Interrupted));
         }
+    }
+
+    /// Sets whether the model's speech is withheld from now on.
+    pub(crate) fn withhold(&mut self, yes: bool) {
+        self.withholds = yes;
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting.len() >= Self::MAX_WAITING
+        self.shared.waiting().bytes >= self.shared.limit
     }
 
-    /// Sends the oldest event when the host has room for it. Dropping the future loses no event.
-    pub(crate) async fn deliver(&mut self) {
-        let Ok(permit) = self.sender.reserve().await else { return pending().await };
-        if let Some(event) = self.waiting.pop_front() {
-            permit.send(event);
-        }
+    /// Waits until the host has taken an event.
+    pub(crate) async fn taken(&self) {
+        self.shared.taken.notified().await;
     }
+}
 
-    /// Sends all events, unless the host has dropped the receiver.
-    pub(crate) async fn flush(&mut self) {
-        for event in self.waiting.drain(..) {
-            if self.sender.send(event).await.is_err() {
-                return;
+impl Drop for EventQueue {
+    fn drop(&mut self) {
+        self.shared.waiting().has_ended = true;
+        self.shared.pushed.notify_one();
+    }
+}
+
+impl EventReceiver {
+    /// Returns the next event, or `None` after the queue was dropped. Dropping the future loses no event.
+    pub(crate) async fn next(&mut self) -> Option<LiveEvent> {
+        loop {
+            {
+                let mut waiting = self.0.waiting();
+                while let Some((event, size)) = waiting.events.pop_front() {
+                    waiting.bytes -= size;
+                    self.0.taken.notify_one();
+                    if self.0.filter.admits(&event) {
+                        return Some(event);
+                    }
+                }
+                if waiting.has_ended {
+                    return None;
+                }
             }
+            self.0.pushed.notified().await;
         }
     }
 }
 
-/// Input of the host for the provider or the session.
-#[derive(Debug)]
-pub(crate) enum HostInput {
-    Text(String),
-    Audio(Vec<u8>),
-    AudioEnd,
-    Interrupt,
-    Decide(String, Decision),
-    Raw(Value),
+/// Returns about as many bytes as an event takes.
+fn size_of(event: &LiveEvent) -> usize {
+    let bytes = match event {
+        LiveEvent::Heard(text) | LiveEvent::Model(Event::Text(text) | Event::Reasoning(text)) => text.len(),
+        LiveEvent::Model(Event::Audio { data, .. }) => data.len(),
+        LiveEvent::Model(Event::Arguments { delta, .. }) => delta.len(),
+        LiveEvent::Model(Event::Call(call)) => call.arguments().len(),
+        LiveEvent::Model(Event::Item(value) | Event::Unknown(value)) => json_size(value),
+        LiveEvent::Answered(response) | LiveEvent::Updated(response) => response.data_json().map_or(0, str::len),
+        _ => 0,
+    };
+    std::mem::size_of::<(LiveEvent, usize)>() + bytes
 }
 
-/// The input of a [`LiveLoop`](super::LiveLoop). Cheap to clone.
-///
-/// Methods wait while there is no connection, and while the provider accepts input more slowly than it arrives.
-#[derive(Clone, Debug)]
-pub struct LiveInput {
-    inputs: mpsc::Sender<HostInput>,
-    close: Arc<watch::Sender<bool>>,
-}
-
-/// The conversation has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the conversation has ended")]
-pub struct ConversationEnded;
-
-impl LiveInput {
-    pub(crate) fn new(inputs: mpsc::Sender<HostInput>, close: watch::Sender<bool>) -> Self {
-        Self { inputs, close: Arc::new(close) }
-    }
-
-    /// Sends a text of the user, to which the model responds.
-    pub async fn text(&self, text: impl Into<String>) -> Result<(), ConversationEnded> {
-        self.send(HostInput::Text(text.into())).await
-    }
-
-    /// Sends a piece of the user's raw audio, in the format of [`audio_type`](super::LiveModel::audio_type).
-    pub async fn audio(&self, audio: impl Into<Vec<u8>>) -> Result<(), ConversationEnded> {
-        self.send(HostInput::Audio(audio.into())).await
-    }
-
-    /// Reports that the user has stopped speaking. By default the provider detects this itself.
-    pub async fn audio_end(&self) -> Result<(), ConversationEnded> {
-        self.send(HostInput::AudioEnd).await
-    }
-
-    /// Cancels running calls that allow it, and stops the model if the provider supports that.
-    pub async fn interrupt(&self) -> Result<(), ConversationEnded> {
-        self.send(HostInput::Interrupt).await
-    }
-
-    /// Approves a call that waits for confirmation, and runs it. The model is notified of the outcome.
-    pub async fn approve(&self, token: impl Into<String>) -> Result<(), ConversationEnded> {
-        self.send(HostInput::Decide(token.into(), Decision::Approved)).await
-    }
-
-    /// Denies a call that waits for confirmation. The model is notified.
-    pub async fn deny(&self, token: impl Into<String>) -> Result<(), ConversationEnded> {
-        self.send(HostInput::Decide(token.into(), Decision::Denied)).await
-    }
-
-    /// Sends a message in the provider's own form. A message that nests deeper than 128 is not sent.
-    pub async fn raw(&self, message: Value) -> Result<(), ConversationEnded> {
-        let Some(message) = unless_too_deep(message) else {
-            tracing::error!("a raw message nests deeper than 128; it is not sent");
-            return Ok(());
-        };
-        self.send(HostInput::Raw(message)).await
-    }
-
-    /// Ends the conversation. Earlier input is still sent.
-    pub fn close(&self) {
-        self.close.send_replace(true);
-    }
-
-    async fn send(&self, input: HostInput) -> Result<(), ConversationEnded> {
-        self.inputs.send(input).await.map_err(|_| ConversationEnded)
-    }
+fn json_size(value: &Value) -> usize {
+    let inside = match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(json_size).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() + json_size(value)).sum(),
+        _ => 0,
+    };
+    std::mem::size_of::<Value>() + inside
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
     use serde_json::json;
+    use std::collections::HashSet;
     use tool_core::session::StateChange;
     use tool_core::{Mode, Runtime, ToolContext};
 
@@ -278,27 +289,28 @@ mod tests {
         session.change(&[StateChange::AudioSuppressed(audio)]).await.expect("stored");
     }
 
-    fn audio() -> LiveEvent {
-        LiveEvent::Model(Event::Audio { data: "AAAA".into(), mime_type: "audio/pcm".into() })
+    fn audio(number: u64) -> LiveEvent {
+        LiveEvent::Model(Event::Audio { data: format!("{number:04}"), mime_type: "audio/pcm".into() })
     }
 
-    fn is_audio(event: &LiveEvent) -> bool {
-        matches!(event, LiveEvent::Model(Event::Audio { .. }))
+    fn audio_number(event: &LiveEvent) -> Option<u64> {
+        let LiveEvent::Model(Event::Audio { data, .. }) = event else { return None };
+        data.parse().ok()
     }
 
     #[tokio::test]
-    async fn no_audio_is_delivered_while_it_is_suppressed() {
+    async fn no_suppressed_or_unwanted_audio_is_delivered() {
         let session = session().await;
         let (mut numbers, mut heard) = (Numbers(7), 0_u64);
         for sequence in 0..10_000 {
             let filter = SpeechFilter::new(session.clone());
-            let (sender, mut receiver) = mpsc::channel(4);
-            let mut queue = EventQueue::new(sender, filter.clone());
+            let (mut queue, mut receiver) = event_queue(filter.clone(), 1_000_000);
             let (mut pushed, mut delivered) = (0_u64, 0_u64);
-            let mut suppressed = false;
+            // The audio of answers that a tool did not want.
+            let (mut suppressed, mut unwanted) = (false, HashSet::new());
             suppress(&session, false).await;
             for _ in 0..20 {
-                match numbers.below(8) {
+                match numbers.below(9) {
                     0 => {
                         suppressed = true;
                         suppress(&session, true).await;
@@ -311,23 +323,29 @@ mod tests {
                         suppressed = false;
                         suppress(&session, false).await;
                     }
-                    2..=4 => {
+                    2 => queue.withhold(numbers.below(2) == 0),
+                    3..=5 => {
                         pushed += 1;
-                        queue.push(audio());
+                        if queue.withholds {
+                            unwanted.insert(pushed);
+                        }
+                        queue.push(audio(pushed));
                     }
-                    5 if !queue.waiting.is_empty() && queue.sender.capacity() > 0 => queue.deliver().await,
                     _ => {
-                        let next = receiver.try_recv().ok().filter(|event| filter.admits(event));
-                        let is_heard = next.as_ref().is_some_and(is_audio);
-                        assert!(!(is_heard && suppressed), "sequence {sequence}");
-                        delivered += u64::from(is_heard);
+                        if let Some(number) = receiver.next().now_or_never().flatten().as_ref().and_then(audio_number) {
+                            assert!(!suppressed && !unwanted.contains(&number), "sequence {sequence}");
+                            delivered += 1;
+                        }
                     }
                 }
             }
             suppress(&session, false).await;
-            let waiting = queue.waiting.iter().filter(|event| is_audio(event)).count() as u64;
-            let sent = std::iter::from_fn(|| receiver.try_recv().ok()).filter(is_audio).count() as u64;
-            assert_eq!(delivered + waiting + sent + filter.suppressed().audio_bytes / 4, pushed, "sequence {sequence}");
+            drop(queue);
+            let mut left = 0;
+            while let Some(event) = receiver.next().await {
+                left += u64::from(audio_number(&event).is_some());
+            }
+            assert_eq!(delivered + left + filter.suppressed().audio_bytes / 4, pushed, "sequence {sequence}");
             heard += delivered;
         }
         assert!(heard > 1_000, "{heard}");
@@ -336,14 +354,15 @@ mod tests {
     #[tokio::test]
     async fn suppressed_audio_interrupts_what_the_host_plays() {
         let session = session().await;
-        let (sender, _receiver) = mpsc::channel(1);
-        let mut queue = EventQueue::new(sender, SpeechFilter::new(session.clone()));
+        let (mut queue, mut receiver) = event_queue(SpeechFilter::new(session.clone()), 1_000);
         queue.silence();
-        assert!(queue.waiting.is_empty(), "nothing is playing");
-        queue.push(audio());
+        assert!(receiver.next().now_or_never().is_none(), "nothing is playing");
+        queue.push(audio(1));
         suppress(&session, true).await;
         queue.silence();
-        assert!(matches!(queue.waiting.make_contiguous(), [LiveEvent::Model(Event::Interrupted)]));
+        drop(queue);
+        assert!(matches!(receiver.next().await, Some(LiveEvent::Model(Event::Interrupted))));
+        assert!(receiver.next().await.is_none());
     }
 
     #[tokio::test]
@@ -352,12 +371,29 @@ mod tests {
         let filter = SpeechFilter::new(session.clone());
         session.change(&[StateChange::TranscriptSuppressed(true)]).await.expect("stored");
         let item = json!({"item": {"content": [{"type": "input_audio", "transcript": "four"}]}});
-        let speech = json!({"serverContent": {"inputTranscription": {"text": "three"}}});
-        for event in [Event::Text("two".into()), Event::Unknown(item), Event::Unknown(speech)] {
-            assert!(!filter.admits(&LiveEvent::Model(event)));
+        for event in [LiveEvent::Model(Event::Text("two".into())), LiveEvent::Model(Event::Unknown(item))] {
+            assert!(!filter.admits(&event));
         }
+        assert!(!filter.admits(&LiveEvent::Heard("three".into())));
         let other = Event::Unknown(json!({"transcript": null, "usage": {"text": "x"}}));
-        assert!(filter.admits(&LiveEvent::Model(other)) && filter.admits(&audio()));
+        assert!(filter.admits(&LiveEvent::Model(other)) && filter.admits(&audio(1)));
         assert_eq!(filter.suppressed(), SuppressedSpeech { audio_bytes: 0, transcript_bytes: 12 });
+    }
+
+    #[tokio::test]
+    async fn queue_is_full_by_bytes_and_takes_what_is_pushed() {
+        let (mut queue, mut receiver) = event_queue(SpeechFilter::new(session().await), 10_000);
+        let data = "A".repeat(6_000);
+        for expected in [false, true, true] {
+            let audio = Event::Audio { data: data.clone(), mime_type: "audio/pcm".into() };
+            queue.push(LiveEvent::Model(audio));
+            assert_eq!(queue.is_full(), expected);
+        }
+        for _ in 0..2 {
+            assert!(receiver.next().await.is_some());
+        }
+        queue.taken().await;
+        assert!(!queue.is_full());
+        assert!(receiver.next().await.is_some() && queue.shared.waiting().bytes == 0);
     }
 }

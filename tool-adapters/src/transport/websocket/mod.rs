@@ -31,13 +31,47 @@
 //! [`close`](LiveInput::close) is called, when a tool has ended the session, when reconnecting fails
 //! ([`LiveEvent::Failed`]), and when the [`LiveLoop`] is dropped.
 //!
+//! # Handover
+//!
+//! A conversation crosses from text to voice and back with one session and one history:
+//!
+//! ```no_run
+//! use tool_adapters::agent::AgentLoop;
+//! use tool_adapters::transport::websocket::{LiveLoop, LiveModel};
+//! use tool_core::Mode;
+//! use tool_core::session::Model;
+//!
+//! # async fn cross<M: Model>(mut agent: AgentLoop<M>, voice: LiveModel, text: M) -> Result<(), Box<dyn std::error::Error>> {
+//! let session = agent.session().clone();
+//! session.switch_mode(Mode::Voice).await?;
+//! let mut live = LiveLoop::with_history(session.clone(), voice, agent.history().clone());
+//! while let Some(event) = live.next().await { /* talk */ }
+//!
+//! session.switch_mode(Mode::Text).await?;
+//! let agent = AgentLoop::with_history(session, text, live.history());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The provider gets the last 128 KiB of the history: OpenAI as items, Gemini as initial history, in which calls are texts.
+//! [`LiveLoop::history`] adds what both sides say and write, and the calls with their results.
+//!
+//! # Instructions
+//!
+//! The model reads the instructions among the [settings](LiveModel::setting), those of
+//! [`instructions`](LiveModel::instructions), and the summaries of the tools' guides, in this order. It reads a guide in full
+//! by the control tool `get_tool_guide`, unless the policy says otherwise
+//! ([`Policy::guides_on_demand`](tool_core::Policy::guides_on_demand)). With [`enter`](LiveModel::enter) the model speaks
+//! first.
+//!
 //! # Turns and interruptions
 //!
 //! A turn of the session ends when the model has finished its message and no call is running. [`LiveEvent::Turn`] carries
 //! the message that a tool set for the next turn. When the user interrupts the model, or the host calls
 //! [`interrupt`](LiveInput::interrupt), running calls are cancelled if they allow it. Calls that Gemini withdraws are
 //! cancelled and not answered. `ctx.wait_for_playout()` waits until the host reports `playout_started` and
-//! `playout_finished` to the session. After `max_tool_steps` responses with calls, OpenAI is asked for one without calls.
+//! `playout_finished` to the session. After `max_tool_steps` steps of calls, further ones are refused, and OpenAI is asked for
+//! a response without calls.
 //!
 //! # Tools
 //!
@@ -56,6 +90,13 @@
 //! session of text for the turn, and in one of voice until the host changes the state
 //! ([`Session::change`](tool_core::Session::change)).
 //!
+//! # Tools that want no reply
+//!
+//! After [`ToolOutput::stop`](tool_core::ToolOutput::stop), OpenAI is not asked for a response. Gemini answers results by
+//! itself: what it says until the end of its message is withheld from the host and counted as suppressed, unless another
+//! call of the step wants a reply. Models that take `NON_BLOCKING` functions stay silent
+//! ([`background_tools`](LiveModel::background_tools)).
+//!
 //! # Long-running tools
 //!
 //! With [`updates`], the first `ctx.update(..)` of a tool is the result of its call, so that the model continues. The model
@@ -66,10 +107,17 @@
 //! # Reconnecting
 //!
 //! A broken connection is opened again by the [`RetryPolicy`](crate::agent::RetryPolicy), and the setup is sent again. Calls
-//! keep running. If Gemini has given a handle, the conversation is resumed ([`LiveEvent::Connected`] has `resumed`), and
-//! pending results are sent. Otherwise a new conversation begins without history, and results for the old one become
-//! [`LiveEvent::Unsent`]. A call that the provider repeats does not run again. A result that was in flight when the
-//! connection broke may be lost.
+//! keep running, and a call that the provider repeats does not run again.
+//!
+//! - If Gemini has given a handle, the conversation is resumed ([`LiveEvent::Connected`] has `resumed`). Results to which the
+//!   model has not responded are sent again.
+//! - Otherwise a new conversation begins with the history. It does not know the calls that still run, so the model gets
+//!   their results as notes.
+//!
+//! # Slow hosts
+//!
+//! Events wait for the host up to [`event_bytes`](LiveModel::event_bytes). Then the socket is not read until the host has
+//! caught up, so that memory is bounded and no call is lost.
 //!
 //! # Spans
 //!
@@ -77,14 +125,24 @@
 //! started. Each response of the model is an `llm` span with its usage. Responses and calls are children of the agent's
 //! span. A stopped response is cancelled, and one that is lost with its connection is an error. A conversation without a
 //! name has spans inside another span, or once the process collects spans ([`start`](tool_core::trace::start)).
+//!
+//! [`Session::metrics`](tool_core::Session::metrics) has the seconds of audio of both sides, the times from a result to the
+//! next audio, and the interruptions. The tokens of a response are the session's measured context.
 
+mod audio;
 mod calls;
 mod connection;
 mod events;
+mod input;
 mod live_loop;
 mod model;
+mod setup;
 mod spans;
+mod state;
+mod task;
+mod transcript;
 
-pub use crate::transport::websocket::events::{ConversationEnded, LiveEvent, LiveInput, SuppressedSpeech};
+pub use crate::transport::websocket::events::{LiveEvent, SuppressedSpeech};
+pub use crate::transport::websocket::input::{ConversationEnded, LiveInput};
 pub use crate::transport::websocket::live_loop::LiveLoop;
 pub use crate::transport::websocket::model::{LiveModel, LiveTransport, Updates, updates};

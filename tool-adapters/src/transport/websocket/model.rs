@@ -20,6 +20,12 @@ pub struct LiveTransport {
     pub(crate) heartbeat: Duration,
     pub(crate) max_message: usize,
     pub(crate) updates: Option<Updates>,
+    /// The host's instructions.
+    pub(crate) instructions: String,
+    pub(crate) enters: bool,
+    pub(crate) transcripts: bool,
+    pub(crate) background_tools: bool,
+    pub(crate) event_bytes: usize,
 }
 
 /// Updates of long-running tools for a live conversation.
@@ -61,6 +67,11 @@ impl ProviderModel<LiveTransport> {
             heartbeat: Duration::from_secs(20),
             max_message: 16 * 1024 * 1024,
             updates: None,
+            instructions: String::new(),
+            enters: false,
+            transcripts: true,
+            background_tools: false,
+            event_bytes: 4 * 1024 * 1024,
         };
         Self::over(transport, provider, model.into())
     }
@@ -68,6 +79,37 @@ impl ProviderModel<LiveTransport> {
     /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name always has spans.
     pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
         Self { transport: LiveTransport { name: Some(name.into()), ..self.transport }, ..self }
+    }
+
+    /// Sets the instructions for the model. They precede the guides of the tools, and follow instructions among the
+    /// [settings](Self::setting).
+    pub fn instructions(self, text: impl Into<String>) -> Self {
+        Self { transport: LiveTransport { instructions: text.into(), ..self.transport }, ..self }
+    }
+
+    /// Lets the model begin the conversation. Tools with `ignore_on_enter` are hidden from it until its first reply has ended.
+    pub fn enter(self) -> Self {
+        Self { transport: LiveTransport { enters: true, ..self.transport }, ..self }
+    }
+
+    /// Sets whether the provider transcribes the speech of both sides, for [`LiveEvent::Heard`](super::LiveEvent::Heard) and
+    /// the [history](super::LiveLoop::history). Defaults to true. OpenAI transcribes with `gpt-4o-mini-transcribe`, unless a
+    /// [setting](Self::setting) `audio` names another model, and bills that model.
+    pub fn transcripts(self, yes: bool) -> Self {
+        Self { transport: LiveTransport { transcripts: yes, ..self.transport }, ..self }
+    }
+
+    /// Declares the tools so that the model goes on while they run, and is silent after
+    /// [`ToolOutput::stop`](tool_core::ToolOutput::stop). For models of Gemini Live that take `NON_BLOCKING` functions;
+    /// other models refuse them. Without it, what Gemini says after a stop is withheld from the host.
+    pub fn background_tools(self) -> Self {
+        Self { transport: LiveTransport { background_tools: true, ..self.transport }, ..self }
+    }
+
+    /// Sets how many bytes of events may wait for the host. Defaults to 4 MiB, about a minute of audio. While the host is
+    /// behind by so much, the socket is not read, and calls wait in it.
+    pub fn event_bytes(self, bytes: usize) -> Self {
+        Self { transport: LiveTransport { event_bytes: bytes, ..self.transport }, ..self }
     }
 
     /// Sets the MIME type of the host's audio. Defaults to `audio/pcm` with the provider's rate. OpenAI ignores it and uses

@@ -368,15 +368,13 @@ impl SessionHandle for SessionInner {
 
     fn guide_for_model(&self, tool: &str) -> Result<String, ToolError> {
         let visible = self.definitions();
-        match visible.iter().find(|definition| definition.name() == tool) {
-            Some(definition) => Ok(definition.documentation().to_owned()),
-            None => {
-                let names = visible.iter().filter(|definition| definition.guide().is_some()).map(ToolDefinition::name);
-                let names = names.collect::<Vec<_>>().join("`, `");
-                let message = format!("no tool has the name `{}`; there are guides for `{names}`", tool.escape_debug());
-                Err(ToolError::new(ErrorKind::NotFound, message, false))
-            }
+        if let Some(definition) = visible.iter().find(|definition| definition.name() == tool) {
+            return Ok(definition.documentation().to_owned());
         }
+        let names = visible.iter().filter(|definition| definition.guide().is_some()).map(ToolDefinition::name);
+        let names = names.collect::<Vec<_>>().join("`, `");
+        let message = format!("no tool has the name `{}`; there are guides for `{names}`", tool.escape_debug());
+        Err(ToolError::new(ErrorKind::NotFound, message, false))
     }
 
     fn mode(&self) -> Mode {
