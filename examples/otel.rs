@@ -68,7 +68,8 @@ async fn plan() -> Result<(), Box<dyn Error>> {
     told("invoke_agent planner");
     let tools = ToolContext::builder().with(search).with(stock).with(refund).build()?;
     let session = Runtime::builder(tools).policy(Policy::text()).build()?.session("s-1", Mode::Text).await?;
-    let usage = TokenUsage { input: 900, cached: 600, cache_written: 100, output: 80, reasoning: 50 };
+    let usage =
+        TokenUsage { input: 900, cached: 600, cache_written: 100, output: 80, reasoning: 50, ..TokenUsage::default() };
     let answer = ModelUsage::new("gpt-5-mini-2025-08-07", usage).response_id("resp_1").tool_call("call_1", "search");
     ask("gpt-5-mini", answer).await;
     let call = |id: &str, name: &str, arguments| ToolCall::new(id, name, arguments);

@@ -2,8 +2,8 @@
 
 What a rule means stays the same: names are compared in lower case; `*` stands for any characters, or none, and `#` for a
 digit. Regular expressions become such patterns, which `prices.py` holds to the originals; only those of addresses are a
-little laxer. Left out is what there are no counts for (sound, images, pages, searches, what is kept in the cache for an
-hour, tiers of service), and what no longer holds on the table's day.
+little laxer. Left out is what there are no counts for (pages, characters, seconds, searches), and what no longer holds on
+the table's day. Images and video have one count: the price is that of images where there are both.
 """
 
 import datetime
@@ -21,10 +21,21 @@ OURS = {
     "input_mtok": "input",
     "cache_read_mtok": "cached",
     "cache_write_mtok": "cache_written",
+    "cache_write_1h_mtok": "cache_written_1h",
+    "input_audio_mtok": "input_audio",
+    "input_image_mtok": "input_image",
+    "cache_audio_read_mtok": "cached_audio",
+    "cache_image_read_mtok": "cached_image",
     "output_mtok": "output",
     "output_reasoning_mtok": "reasoning",
+    "output_audio_mtok": "output_audio",
+    "output_image_mtok": "output_image",
 }
+# Has the place of the image's price where a model has none.
+VIDEO = {"input_image_mtok": "input_video_mtok", "output_image_mtok": "output_video_mtok"}
 PER_REQUEST = "requests_kcount"
+# The conditions that are tiers of service here; others, such as a route, are left out.
+SERVICE_TIERS = ("processing", "service_tier", "speed")
 
 
 class Untranslatable(Exception):
@@ -153,10 +164,15 @@ class Digits:
         self.text = text
 
 
+def rates(prices: t.ModelPrice) -> dict:
+    """The prices that have a name here."""
+    known = {ours: prices.__dict__.get(theirs, prices.__dict__.get(VIDEO.get(theirs))) for theirs, ours in OURS.items()}
+    return {ours: value for ours, value in known.items() if value is not None}
+
+
 def price(prices: t.ModelPrice) -> dict:
     """A price, and its tiers: each has what changes above so many tokens read."""
-    known = {ours: prices.__dict__.get(theirs) for theirs, ours in OURS.items()}
-    known = {ours: value for ours, value in known.items() if value is not None}
+    known = rates(prices)
     if not known and prices.__dict__.get(PER_REQUEST) is None:
         return {}
     # What has no price is free, unless its price is one that is left out.
@@ -164,14 +180,19 @@ def price(prices: t.ModelPrice) -> dict:
     for direction in ("input", "output"):
         if direction not in known and direction not in besides:
             known[direction] = Decimal(0)
+    written = amounts(known)
+    if (per_thousand := prices.__dict__.get(PER_REQUEST)) is not None:
+        assert not isinstance(per_thousand, t.TieredPrices)
+        written["request"] = dollars(per_thousand / 1000)
+    return written
+
+
+def amounts(known: dict) -> dict:
     written = {}
     for ours in OURS.values():
         if ours in known:
             value = known[ours]
             written[ours] = dollars(value.base if isinstance(value, t.TieredPrices) else value)
-    if (per_thousand := prices.__dict__.get(PER_REQUEST)) is not None:
-        assert not isinstance(per_thousand, t.TieredPrices)
-        written["request"] = dollars(per_thousand / 1000)
     tiered = {ours: value for ours, value in known.items() if isinstance(value, t.TieredPrices)}
     starts = sorted({tier.start for value in tiered.values() for tier in value.tiers})
     tiers = [
@@ -188,31 +209,56 @@ def minute(time: datetime.time) -> str:
     return utc.strftime("%H:%M")
 
 
-def dated(prices, day: datetime.date) -> list[dict]:
+def service_tier(variant: t.PriceVariant) -> str | None:
+    """The name of a variant's tier; none for the standard one, for what is no tier, and for prices of seconds and pages."""
+    (condition, name), *more = variant.when.items()
+    if condition not in SERVICE_TIERS or more or (condition, name) == ("service_tier", "default"):
+        return None
+    others = any(value is not None for value in variant.prices.__dict__.values())
+    return name if rates(variant.prices) or not others else None
+
+
+def service_tiers(info: t.ModelInfo, day: datetime.date) -> dict:
+    """What differs in each tier on that day. The first variant that has a price counts."""
+    known: dict[str, dict] = {}
+    for variant in info.price_variants or ():
+        if (name := service_tier(variant)) and begun(variant.constraint, day):
+            tier = known.setdefault(name, {})
+            tier |= {ours: value for ours, value in rates(variant.prices).items() if ours not in tier}
+    return {"service_tiers": {name: amounts(tier) for name, tier in known.items()}} if known else {}
+
+
+def begun(constraint, day: datetime.date) -> bool:
+    match constraint:
+        case None:
+            return True
+        case t.StartDateConstraint(start_date=start):
+            return start <= day
+    raise Untranslatable(constraint)
+
+
+def dated(info: t.ModelInfo, day: datetime.date) -> list[dict]:
     """The prices of a model, the one that counts last of those that hold; without those that never do again."""
-    if isinstance(prices, t.ModelPrice):
-        return [price(prices)]
+    conditional = [t.ConditionalPrice(prices=info.prices)] if isinstance(info.prices, t.ModelPrice) else info.prices
+    timed = [it for it in conditional if isinstance(it.constraint, t.TimeOfDateConstraint)]
+    untimed = conditional[: len(conditional) - len(timed)]
+    variants = [it for it in info.price_variants or () if service_tier(it)]
+    if any(it in timed for it in untimed) or not begun(untimed[0].constraint, day) or (timed and variants):
+        raise Untranslatable(f"an order of prices: {info.id}")
+    starts = {it.constraint.start_date for it in [*untimed, *variants] if isinstance(it.constraint, t.StartDateConstraint)}
     kept = []
-    for at, conditional in enumerate(prices):
-        written = price(conditional.prices)
-        match conditional.constraint:
-            case None:
-                kept = [written]
-            case t.StartDateConstraint(start_date=start) if start <= day:
-                kept = [written]
-            case t.StartDateConstraint(start_date=start):
-                kept.append({"from": start.isoformat()} | written)
-            case t.TimeOfDateConstraint(start_time=start, end_time=end):
-                kept.append({"between": [minute(start), minute(end)]} | written)
-            case other:
-                raise Untranslatable(other)
-        if at == 0 and not kept:
-            raise Untranslatable("the first price is for later")
-    return kept
+    for start in [day, *sorted(start for start in starts if start > day)]:
+        holding = [it for it in untimed if begun(it.constraint, start)][-1]
+        written = price(holding.prices)
+        written |= service_tiers(info, start) if written else {}
+        if not kept or compact(written) != compact(kept[-1][1]):
+            kept.append(({"from": start.isoformat()} if start > day else {}, written))
+    kept += [({"between": [minute(it.constraint.start_time), minute(it.constraint.end_time)]}, price(it.prices)) for it in timed]
+    return [condition | written for condition, written in kept]
 
 
 def model(info: t.ModelInfo, day: datetime.date) -> dict:
-    matches, known = rule(info.match), dated(info.prices, day) if info.prices else []
+    matches, known = rule(info.match), dated(info, day) if info.prices else []
     written = {"id": info.id.lower()}
     if matches != written["id"]:
         written["match"] = matches

@@ -24,7 +24,12 @@ from genai_prices.data import providers
 
 TABLE = pathlib.Path(__file__).parents[2] / "tool-adapters" / "src" / "telemetry" / "prices" / "prices.json"
 PICO = Decimal(10) ** 12
-KINDS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "output_reasoning_tokens")
+KINDS = (
+    *("input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens"),
+    *("input_audio_tokens", "input_image_tokens", "cache_audio_read_tokens", "cache_image_read_tokens"),
+    *("output_tokens", "output_reasoning_tokens", "output_audio_tokens", "output_image_tokens"),
+)
+TIERS = ("batch", "flex", "priority", "fast")
 SEED = 20261122
 BATCH = 2_000
 
@@ -72,14 +77,25 @@ def usages(info: t.ModelInfo, chance: random.Random):
     starts = {tier.start for prices in all_prices(info) for price in vars(prices).values() if isinstance(price, t.TieredPrices) for tier in price.tiers}
     for start in sorted(starts):
         for input in (start - 1, start, start + 1):
-            yield (input, input // 3, input // 7, 1_000, 300)
-    yield (1, 0, 0, 0, 0)
-    yield (0, 0, 0, 1, 0)
-    yield (1_000_000, 0, 0, 1_000_000, 0)
+            yield counts(input, 1_000, chance)
+    yield (1, *[0] * 11)
+    yield (*[0] * 8, 1, 0, 0, 0)
+    yield (1_000_000, *[0] * 7, 1_000_000, 0, 0, 0)
     for _ in range(4):
-        input, output = chance.randrange(0, 10 ** chance.randrange(1, 10)), chance.randrange(0, 10 ** chance.randrange(1, 7))
-        cached = chance.randint(0, input)
-        yield (input, cached, chance.randint(0, input - cached), output, chance.randint(0, output))
+        yield counts(chance.randrange(1, 10 ** chance.randrange(1, 10)), chance.randrange(0, 10 ** chance.randrange(1, 7)), chance)
+
+
+def counts(input: int, output: int, chance: random.Random) -> tuple[int, ...]:
+    """Counts of each kind at random."""
+
+    def parts(total: int, number: int) -> list[int]:
+        cuts = sorted(chance.randint(0, total) for _ in range(number))
+        return [after - before for before, after in zip([0, *cuts], [*cuts, total])]
+
+    text, audio, image, minutes, hour, fresh_audio, fresh_image, _ = parts(input, 7)
+    reasoning, spoken, drawn, _ = parts(output, 3)
+    read = (text + audio + image, minutes + hour, hour, audio + fresh_audio, image + fresh_image, audio, image)
+    return (input, *read, output, reasoning, spoken, drawn)
 
 
 def all_prices(info: t.ModelInfo) -> list[t.ModelPrice]:
@@ -109,16 +125,25 @@ class Theirs:
     def __init__(self) -> None:
         self.snapshot = data_snapshot.get_snapshot()
 
-    def cost(self, provider, model, moment, used) -> tuple[Decimal | None, t.ModelPrice | None]:
+    def cost(self, provider, model, moment, tier, used) -> tuple[Decimal | None, t.ModelPrice | None]:
         try:
             # An empty name is none to us.
             found, info = self.snapshot.find_provider_model(model, None, provider := provider or None, None)
         except LookupError:
             return None, None
-        prices = info.get_prices(moment)
+        context = None
+        if tier:
+            # A tier without a price, and that of another provider that runs the model, has no cost.
+            variants = [it for it in info.price_variants or () if price_table.service_tier(it) == tier and price_table.begun(it.constraint, moment.date())]
+            if not variants or all(info is not it for it in found.models):
+                return None, None
+            context = variants[0].when
+        prices = info.get_prices(moment, context)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            answer = calc_price(t.Usage(**dict(zip(KINDS, used))), model, provider_id=provider, genai_request_timestamp=moment)
+            # Ours counts video as images. No model has prices for both as output.
+            usage = t.Usage(**dict(zip(KINDS, used)), output_video_tokens=used[-1])
+            answer = calc_price(usage, model, provider_id=provider, genai_request_timestamp=moment, price_context=context)
         assert answer.model is info and answer.provider is found
         return answer.total_price * PICO, prices
 
@@ -157,7 +182,7 @@ def tolerance(use, prices: t.ModelPrice) -> Decimal:
     """Half a picodollar, as we round; more only for the few prices that have more than twelve decimals."""
     amounts = [amount for price in vars(prices).values() if price is not None for amount in ([price] if isinstance(price, Decimal) else [price.base, *(tier.price for tier in price.tiers)])]
     rounded = sum(1 for amount in amounts if amount != round(amount, 12))
-    tokens = sum(use[3:])
+    tokens = sum(use[4:])
     return Decimal("0.5") + rounded * tokens * Decimal("0.5") / 1_000_000
 
 
@@ -167,10 +192,12 @@ def uses(day: datetime.date):
     for provider in providers:
         called = [provider.id, *names(provider.provider_match), None]
         for info in provider.models:
+            tiers = [*filter(None, map(price_table.service_tier, info.price_variants or ())), "priority"]
             known = list(dict.fromkeys([info.id, *names(info.match)]))
             for moment in moments(info, day):
                 for used in usages(info, chance):
-                    yield (provider.id, info.id, moment, used)
+                    yield (provider.id, info.id, moment, None, used)
+                    yield (provider.id, info.id, moment, chance.choice(tiers), used)
             for name in known:
                 for spelling in spelled(name):
                     yield (chance.choice(called), spelling, *at(day, chance))
@@ -179,19 +206,17 @@ def uses(day: datetime.date):
 
 
 def at(day: datetime.date, chance: random.Random):
-    """Some time of that day, and some usage."""
+    """Some time of that day, some tier and some usage."""
     midnight = datetime.datetime.combine(day, datetime.time(), datetime.UTC)
-    input = chance.randint(1, 400_000)
-    cached, output = chance.randint(0, input), chance.randint(1, 50_000)
-    used = (input, cached, chance.randint(0, input - cached), output, chance.randint(0, output))
-    return midnight + datetime.timedelta(seconds=chance.randrange(86_400)), used
+    used = counts(chance.randint(1, 400_000), chance.randint(1, 50_000), chance)
+    return midnight + datetime.timedelta(seconds=chance.randrange(86_400)), chance.choice((None, None, *TIERS)), used
 
 
 def compare(driver: Driver, day: datetime.date) -> Tally:
     theirs, tally, batch = Theirs(), Tally(), []
 
     def settle() -> None:
-        asked = [(provider, model, int(moment.timestamp()), *used) for provider, model, moment, used in batch]
+        asked = [(provider, model, int(moment.timestamp()), tier, *used) for provider, model, moment, tier, used in batch]
         for use, flat, ours in zip(batch, asked, driver.ask("price", uses=asked)):
             tally.take(flat, ours, *theirs.cost(*use))
         batch.clear()

@@ -30,6 +30,7 @@ fn told(event: &Event) -> Value {
         }
         Event::Cancelled(ids) => json!({"event": "cancelled", "ids": ids}),
         Event::Item(item) => json!({"event": "item", "item": item}),
+        Event::ServiceTier(tier) => json!({"event": "service tier", "tier": tier}),
         Event::Usage(usage) => json!({"event": "usage", "usage": usage}),
         Event::Response { id, model } => json!({"event": "response", "id": id, "model": model}),
         Event::Interrupted => json!({"event": "interrupted"}),

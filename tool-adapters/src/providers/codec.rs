@@ -2,6 +2,7 @@
 
 use crate::providers::event::{Event, ProtocolError, provider_error};
 use crate::providers::framing::frame::MAX_EVENT_BYTES;
+use crate::providers::lenient::ServiceTier;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
@@ -9,6 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tool_core::ToolResponse;
 use tool_core::call::ModelResult;
 use tool_core::text::hex;
+use tool_core::trace::TokenUsage;
 
 /// Reads one provider's messages, event by event.
 pub(crate) trait MessageReader: Send {
@@ -37,6 +39,12 @@ impl EventSink<'_> {
 
     pub(crate) fn error(&mut self, error: ProtocolError) {
         self.events.push(Event::Error(error));
+    }
+
+    /// Emits the tokens used, after the tier that they are billed in.
+    pub(crate) fn usage(&mut self, usage: TokenUsage, service_tier: &ServiceTier) {
+        self.events.extend(service_tier.0.clone().map(Event::ServiceTier));
+        self.events.push(Event::Usage(usage));
     }
 
     /// Emits a piece of text, unless it is empty.

@@ -45,6 +45,9 @@ pub enum Event {
     /// An item of the message in the provider's own form: a tool that the provider ran itself, a signed thought, and the
     /// texts and calls between them. For [`RawTurn`](tool_core::session::RawTurn).
     Item(Value),
+    /// The service tier that answers, in lower case, such as `flex` or `priority`. Comes before the usage, and only if it is
+    /// not the standard tier.
+    ServiceTier(String),
     /// The tokens used so far. Replaces an earlier one.
     Usage(TokenUsage),
     /// The user has begun to speak, or the provider has stopped the response. Live protocols only.

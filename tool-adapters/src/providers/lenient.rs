@@ -14,6 +14,10 @@ pub(crate) struct LenientText<'a>(pub(crate) Option<Cow<'a, str>>);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LenientCount(pub(crate) u64);
 
+/// The name of a service tier in lower case, or none for the standard one. Bedrock writes it as an object with the `type`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServiceTier(pub(crate) Option<String>);
+
 /// An object. Anything else is read as none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LenientObject<T>(pub(crate) Option<T>);
@@ -222,6 +226,21 @@ impl<'json> FromJson<'json> for LenientCount {
             b'n' => return json.skip(),
             _ => json.skip().map(|()| 0)?,
         };
+        Ok(())
+    }
+}
+
+/// The names of the standard tier, and those that a response has before its tier is known.
+const STANDARD_TIERS: [&str; 6] = ["", "auto", "default", "standard", "on_demand", "unspecified"];
+
+impl<'json> FromJson<'json> for ServiceTier {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
+        let mut raw = RawJson::default();
+        raw.read_json(json)?;
+        let name = raw.string().or_else(|| raw.member("type").string()).unwrap_or_default().trim().to_lowercase();
+        // Vertex AI names traffic: `ON_DEMAND_PRIORITY`.
+        let name = name.strip_prefix("traffic_type_").or(name.strip_prefix("on_demand_")).unwrap_or(&name);
+        self.0 = (!STANDARD_TIERS.contains(&name)).then(|| name.to_owned());
         Ok(())
     }
 }

@@ -115,6 +115,7 @@ impl Observer {
                     used.response_id = id.or(used.response_id.take());
                     used.model = model.map_or(std::mem::take(&mut used.model), Cow::Owned);
                 }
+                Event::ServiceTier(tier) => used.service_tier = Some(tier.into()),
                 Event::Usage(usage) => (used.usage, self.has_usage) = (usage, true),
                 Event::CallStarted { id, name } if used.tool_calls.len() < MAX_CALLS => {
                     used.tool_calls.push((id, name));
@@ -190,8 +191,8 @@ mod tests {
                 Provider::OpenAiResponses,
                 "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"model\":\"gpt-5\"}}\n\n\
                  data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"id\":\"f\",\"call_id\":\"c\",\"name\":\"add\",\"arguments\":\"{}\"}}\n\n\
-                 data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"model\":\"gpt-5\",\"status\":\"completed\",\"output\":[],\"usage\":{\"input_tokens\":9,\"output_tokens\":2}}}\n\n",
-                ModelUsage::new("gpt-5", usage(9, 2)).response_id("r").tool_call("c", "add"),
+                 data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"model\":\"gpt-5\",\"status\":\"completed\",\"output\":[],\"service_tier\":\"flex\",\"usage\":{\"input_tokens\":9,\"output_tokens\":2}}}\n\n",
+                ModelUsage::new("gpt-5", usage(9, 2)).service_tier("flex").response_id("r").tool_call("c", "add"),
             ),
             (
                 Provider::Anthropic,

@@ -12,7 +12,7 @@ use tool_adapters::agent::{AgentLoop, RetryPolicy};
 use tool_adapters::transport::http::HttpModel;
 use tool_core::session::{Message, Model, ModelRequest, ToolChoice};
 use tool_core::testing::ScriptedModel;
-use tool_core::trace::{self, Collector, Cost};
+use tool_core::trace::{self, Collector, Cost, SpanRecord};
 use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
 
 /// Returns an answer of Anthropic, which reports 10 input tokens at the beginning and 5 output tokens at the end.
@@ -30,7 +30,10 @@ fn calls(id: &str) -> Answer {
 
 /// Returns the beginning of an answer, with its input tokens and some text.
 fn begins(id: &str) -> Answer {
-    let script = text(Provider::Anthropic, "It is 3.");
+    beginning(id, &text(Provider::Anthropic, "It is 3."))
+}
+
+fn beginning(id: &str, script: &str) -> Answer {
     answer(id, &script.split("event: ").take(5).collect::<Vec<_>>().join("event: ")).hangs()
 }
 
@@ -84,6 +87,22 @@ async fn a_reply_contains_spans_of_requests_attempts_and_calls() {
     assert_eq!((&*spent.used.model, spent.used.response_id.as_deref()), ("m", Some("m1")));
     assert_eq!(spent.used.provider.as_deref(), Some("anthropic"));
     assert_eq!(spent.used.tool_calls, [("toolu_1".to_owned(), "add".to_owned())]);
+}
+
+// S6
+#[tokio::test]
+async fn records_the_service_tier_of_each_answer() {
+    let script =
+        text(Provider::Anthropic, "It is 3.").replace(r#""usage":{"#, r#""usage":{"service_tier":"priority","#);
+    let server = Server::start([beginning("m1", &script).breaks(), answer("m2", &script)]).await;
+    let (collector, mut agent) = (collector(), planner(&server).await);
+    let reply = collector.run(agent.prompt("What is 1 + 2?")).await;
+    assert_eq!(reply.text.as_deref(), Some("It is 3."), "{reply:?}");
+    let report = collector.report();
+    let tiers = report.spans().iter().flat_map(SpanRecord::spent);
+    let tiers = tiers.map(|spent| spent.used.service_tier.as_deref());
+    assert_eq!(tiers.collect::<Vec<_>>(), [Some("priority"); 2]);
+    assert_eq!(report.to_json().matches(r#""service_tier":"priority""#).count(), 2);
 }
 
 // S6

@@ -157,6 +157,8 @@ pub struct ModelStep {
     pub usage: TokenUsage,
     /// The model that answered, if the provider names another than the requested one, such as a dated version.
     pub model: Option<String>,
+    /// The service tier that answered, as price tables name it. `None` for the standard one.
+    pub service_tier: Option<String>,
     /// The provider's id of the response.
     pub response_id: Option<String>,
 }
@@ -184,6 +186,7 @@ impl ModelStep {
             model,
             provider: info.provider.clone(),
             usage: self.usage,
+            service_tier: self.service_tier.clone().map(Cow::Owned),
             response_id: self.response_id.clone(),
             tool_calls: calls.collect(),
         }

@@ -237,6 +237,7 @@ fn may_be_same(one: &ModelUsage, other: &ModelUsage) -> bool {
 fn is_same_price(one: &CostEntry, other: &CostEntry) -> bool {
     one.used.model == other.used.model
         && one.used.provider == other.used.provider
+        && one.used.service_tier == other.used.service_tier
         && one.cost.is_some() == other.cost.is_some()
         && !one.observed
         && !other.observed

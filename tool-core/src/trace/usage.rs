@@ -8,6 +8,8 @@ use std::ops::{Add, AddAssign};
 
 /// The tokens that a model read and wrote, as its provider counts them.
 ///
+/// `input` and `output` are the totals. The other members count tokens that are part of a total.
+///
 /// ```
 /// use tool_core::trace::TokenUsage;
 ///
@@ -23,10 +25,36 @@ pub struct TokenUsage {
     /// Input tokens that were written to the provider's cache, where the provider bills them separately.
     #[serde(default)]
     pub cache_written: u64,
+    /// Tokens of `cache_written` that the cache keeps for an hour.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_written_1h: u64,
+    /// Input tokens of audio, including those from the cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub input_audio: u64,
+    /// Input tokens of images, pages of documents and video, including those from the cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub input_image: u64,
+    /// Tokens of `cached` that are audio.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_audio: u64,
+    /// Tokens of `cached` that are images, pages and video.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_image: u64,
     /// Tokens written, including reasoning.
     pub output: u64,
     /// Output tokens that were spent on reasoning, where the provider reports them.
     pub reasoning: u64,
+    /// Output tokens of audio.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output_audio: u64,
+    /// Output tokens of images and video.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub output_image: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl TokenUsage {
@@ -39,19 +67,36 @@ impl TokenUsage {
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
+
+    /// Returns the tokens that were used since an earlier count of the same response.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        self.zip_with(earlier, u64::saturating_sub)
+    }
+
+    fn zip_with(self, other: Self, combine: fn(u64, u64) -> u64) -> Self {
+        Self {
+            input: combine(self.input, other.input),
+            cached: combine(self.cached, other.cached),
+            cache_written: combine(self.cache_written, other.cache_written),
+            cache_written_1h: combine(self.cache_written_1h, other.cache_written_1h),
+            input_audio: combine(self.input_audio, other.input_audio),
+            input_image: combine(self.input_image, other.input_image),
+            cached_audio: combine(self.cached_audio, other.cached_audio),
+            cached_image: combine(self.cached_image, other.cached_image),
+            output: combine(self.output, other.output),
+            reasoning: combine(self.reasoning, other.reasoning),
+            output_audio: combine(self.output_audio, other.output_audio),
+            output_image: combine(self.output_image, other.output_image),
+        }
+    }
 }
 
 impl Add for TokenUsage {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self {
-            input: self.input.saturating_add(other.input),
-            cached: self.cached.saturating_add(other.cached),
-            cache_written: self.cache_written.saturating_add(other.cache_written),
-            output: self.output.saturating_add(other.output),
-            reasoning: self.reasoning.saturating_add(other.reasoning),
-        }
+        self.zip_with(other, u64::saturating_add)
     }
 }
 
@@ -82,6 +127,8 @@ pub struct ModelUsage {
     pub provider: Option<Cow<'static, str>>,
     /// The tokens.
     pub usage: TokenUsage,
+    /// The service tier that answered, as price tables name it: `batch`, `flex` or `priority`. `None` for the standard one.
+    pub service_tier: Option<Cow<'static, str>>,
     /// The provider's id of the response. Responses with the same id, model and tokens count once.
     pub response_id: Option<String>,
     /// The tool calls that the model made: the call's id and the tool's name.
@@ -100,6 +147,12 @@ impl ModelUsage {
     /// Sets the provider.
     pub fn provider(mut self, provider: impl Into<Cow<'static, str>>) -> Self {
         self.provider = Some(provider.into());
+        self
+    }
+
+    /// Sets the service tier. Responses of a batch do not always name it.
+    pub fn service_tier(mut self, tier: impl Into<Cow<'static, str>>) -> Self {
+        self.service_tier = Some(tier.into());
         self
     }
 
@@ -122,8 +175,10 @@ impl ModelUsage {
                 text.truncate(end);
             }
         };
-        if self.model.len() > MAX_KEPT {
-            cut(self.model.to_mut());
+        for name in std::iter::once(&mut self.model).chain(&mut self.service_tier) {
+            if name.len() > MAX_KEPT {
+                cut(name.to_mut());
+            }
         }
         self.response_id.as_mut().map(cut);
         self.tool_calls.truncate(MAX_KEPT);
@@ -171,5 +226,36 @@ impl RecentResponses {
             self.hashes.remove(&oldest);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Returns a usage whose counts are all different.
+    fn counts() -> TokenUsage {
+        serde_json::from_value(json!({
+            "input": 1, "cached": 2, "cache_written": 3, "cache_written_1h": 4, "input_audio": 5, "input_image": 6,
+            "cached_audio": 7, "cached_image": 8, "output": 9, "reasoning": 10, "output_audio": 11, "output_image": 12
+        }))
+        .expect("a usage")
+    }
+
+    #[test]
+    fn reads_and_writes_a_usage_without_audio_and_images() {
+        let json = json!({"input": 900, "cached": 800, "cache_written": 0, "output": 40, "reasoning": 25});
+        let usage = TokenUsage { input: 900, cached: 800, output: 40, reasoning: 25, ..TokenUsage::default() };
+        assert_eq!(serde_json::to_value(usage).expect("JSON"), json);
+        assert_eq!(serde_json::from_value::<TokenUsage>(json).expect("a usage"), usage);
+    }
+
+    #[test]
+    fn sums_and_differences_have_every_count() {
+        let sum = serde_json::to_value(counts() + counts()).expect("JSON");
+        assert_eq!(sum.as_object().map(|sum| sum.values().filter_map(Value::as_u64).sum()), Some(2 * 78_u64));
+        assert_eq!((counts() + counts()).since(counts()), counts());
+        assert_eq!(counts().since(counts() + counts()), TokenUsage::default());
     }
 }

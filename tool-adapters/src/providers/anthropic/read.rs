@@ -4,7 +4,8 @@ use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
 use crate::providers::lenient::{
-    LenientCount, LenientObject, LenientText, RawJson, RawObject, RawObjects, WithRaw, parse_object,
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
+    parse_object,
 };
 use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
 use crate::providers::repeats::LastEvent;
@@ -214,8 +215,11 @@ impl AnthropicReader {
 
     fn read_usage(&mut self, usage: RawJson<'_>, sink: &mut EventSink<'_>) {
         let Some(counts) = usage.0.filter(|counts| counts.starts_with('{')) else { return };
-        if self.usage.read_json(&mut JsonReader::new(counts)).is_ok() {
-            sink.events.extend(self.usage.as_ref().map(|usage| Event::Usage(usage.usage())));
+        if self.usage.read_json(&mut JsonReader::new(counts)).is_ok()
+            && let Some(usage) = &*self.usage
+        {
+            // The fast mode is billed like a tier.
+            sink.usage(usage.usage(), if usage.speed.0.is_some() { &usage.speed } else { &usage.service_tier });
         }
     }
 }
@@ -302,12 +306,41 @@ json_objects! {
         input_tokens: LenientCount = "input_tokens" | "inputTokens",
         cache_creation_input_tokens: LenientCount = "cache_creation_input_tokens" | "cacheWriteInputTokens",
         cache_read_input_tokens: LenientCount = "cache_read_input_tokens" | "cacheReadInputTokens",
+        cache_creation: LenientObject<CacheCreation>,
+        /// Bedrock's form of `cache_creation`.
+        cache_details: HourWrites = "cacheDetails",
         output_tokens: LenientCount = "output_tokens" | "outputTokens",
         output_tokens_details: LenientObject<OutputDetails>,
+        service_tier: ServiceTier,
+        speed: ServiceTier,
+    }
+
+    /// The written tokens by the time for which the cache keeps them.
+    struct CacheCreation {
+        ephemeral_1h_input_tokens: LenientCount,
+    }
+
+    struct CacheDetail<'a> {
+        ttl: LenientText<'a>,
+        input_tokens: LenientCount = "inputTokens",
     }
 
     struct OutputDetails {
         thinking_tokens: LenientCount,
+    }
+}
+
+/// The tokens in Bedrock's list that the cache keeps for an hour.
+#[derive(Debug, Default)]
+struct HourWrites(u64);
+
+impl<'json> FromJson<'json> for HourWrites {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> serde_json::Result<()> {
+        let mut details = LenientObjects::<CacheDetail<'_>>::default();
+        details.read_json(json)?;
+        let hour = details.iter().filter(|detail| detail.ttl.as_str() == "1h");
+        self.0 = hour.fold(0, |sum, detail| sum.saturating_add(detail.input_tokens.0));
+        Ok(())
     }
 }
 
@@ -320,6 +353,11 @@ impl MessageUsage {
             output: self.output_tokens.0,
             reasoning: self.output_tokens_details.as_ref().map_or(0, |details| details.thinking_tokens.0),
             cache_written: written,
+            cache_written_1h: self
+                .cache_creation
+                .as_ref()
+                .map_or(self.cache_details.0, |written| written.ephemeral_1h_input_tokens.0),
+            ..TokenUsage::default()
         }
     }
 }

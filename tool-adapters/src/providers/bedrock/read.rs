@@ -5,7 +5,7 @@ use crate::providers::anthropic::read::MessageUsage;
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::json_reader::json_objects;
-use crate::providers::lenient::{LenientObject, LenientText, RawJson, parse_object};
+use crate::providers::lenient::{LenientObject, LenientText, RawJson, ServiceTier, parse_object};
 use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ impl MessageReader for ConverseReader {
             self.begun && self.end(stop.stop_reason.as_str(), sink)
         } else if let Some(metadata) = event.metadata.object::<ConverseEvent<'_>>() {
             emit_router_model(metadata.trace, sink);
-            emit_usage(&metadata.usage, sink);
+            emit_usage(&metadata, sink);
             true
         } else {
             self.read_error(text, sink)
@@ -75,7 +75,7 @@ impl ConverseReader {
             self.blocks.complete(&key, sink);
         }
         emit_router_model(event.trace, sink);
-        emit_usage(&event.usage, sink);
+        emit_usage(event, sink);
         self.end(event.stop_reason.as_str(), sink)
     }
 
@@ -230,8 +230,10 @@ fn emit_router_model(trace: RawJson<'_>, sink: &mut EventSink<'_>) {
     ResponseOrigin::default().emit("", model.unwrap_or_default(), sink);
 }
 
-fn emit_usage(usage: &LenientObject<MessageUsage>, sink: &mut EventSink<'_>) {
-    sink.events.extend(usage.as_ref().map(|usage| Event::Usage(usage.usage())));
+fn emit_usage(event: &ConverseEvent<'_>, sink: &mut EventSink<'_>) {
+    if let Some(usage) = &*event.usage {
+        sink.usage(usage.usage(), &event.service_tier);
+    }
 }
 
 fn finish_of(reason: &str) -> Finish {
@@ -257,6 +259,7 @@ json_objects! {
         output: RawJson<'a>,
         stop_reason: LenientText<'a> = "stopReason",
         usage: LenientObject<MessageUsage>,
+        service_tier: ServiceTier = "serviceTier",
         trace: RawJson<'a>,
     }
 

@@ -4,8 +4,8 @@ use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall
 use crate::providers::event::{Event, Finish, ProtocolError, malformed};
 use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
 use crate::providers::lenient::{
-    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, WithRaw, parse_items,
-    parse_object,
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
+    parse_items, parse_object,
 };
 use crate::providers::repeats::LastEvent;
 use serde::de::Error as _;
@@ -57,11 +57,13 @@ impl GeminiReader {
         else {
             return false;
         };
-        let usage = if last_raw == raw { Ok(*last_usage) } else { parse_object(raw) };
+        let usage = if last_raw == raw { Ok(last_usage.clone()) } else { parse_object(raw) };
         let Ok(usage) = usage else { return false };
         sink.text(&piece);
         sink.push(Event::Item(Map::from_iter([("text".to_owned(), Value::from(piece))]).into()));
-        sink.events.extend(usage.map(|usage| Event::Usage(usage.usage())));
+        if let Some(usage) = usage {
+            usage.emit(sink);
+        }
         true
     }
 
@@ -94,7 +96,9 @@ impl GeminiReader {
         for candidate in candidates.iter().filter(|candidate| candidate.index.0 == 0) {
             self.read_candidate(candidate, sink)?;
         }
-        sink.events.extend(answer.usage_metadata.map(|usage| Event::Usage(usage.usage())));
+        if let Some(usage) = &**answer.usage_metadata {
+            usage.emit(sink);
+        }
         let WithRaw { raw, value } = answer.usage_metadata;
         self.last_event = piece.and_then(|piece| LastEvent::new(text, [piece, raw], (raw.to_owned(), value.0)));
         Ok(())
@@ -303,7 +307,7 @@ json_objects! {
 
     /// The tokens used.
     #[allow(clippy::struct_field_names)] // The names are the provider's.
-    #[derive(Clone, Copy)]
+    #[derive(Clone)]
     pub(crate) struct UsageMetadata {
         prompt_token_count: LenientCount = "promptTokenCount" | "prompt_token_count",
         cached_content_token_count: LenientCount = "cachedContentTokenCount" | "cached_content_token_count",
@@ -313,13 +317,65 @@ json_objects! {
         thoughts_token_count: LenientCount = "thoughtsTokenCount" | "thoughts_token_count",
         /// The input from tools that the provider ran itself.
         tool_use_prompt_token_count: LenientCount = "toolUsePromptTokenCount" | "tool_use_prompt_token_count",
+        prompt_tokens_details: MediaTokens = "promptTokensDetails" | "prompt_tokens_details",
+        cache_tokens_details: MediaTokens = "cacheTokensDetails" | "cache_tokens_details",
+        candidates_tokens_details: MediaTokens = "candidatesTokensDetails" | "candidates_tokens_details",
+        response_tokens_details: MediaTokens = "responseTokensDetails" | "response_tokens_details",
+        tool_use_prompt_tokens_details: MediaTokens = "toolUsePromptTokensDetails" | "tool_use_prompt_tokens_details",
+        service_tier: ServiceTier = "serviceTier" | "service_tier",
+        /// Vertex AI's name for the tier.
+        traffic_type: ServiceTier = "trafficType" | "traffic_type",
+    }
+
+    struct ModalityTokens<'a> {
+        modality: LenientText<'a>,
+        token_count: LenientCount = "tokenCount" | "token_count",
+    }
+}
+
+/// The tokens of audio and images in a list of tokens by modality.
+#[derive(Clone, Copy, Debug, Default)]
+struct MediaTokens {
+    audio: u64,
+    image: u64,
+}
+
+impl<'json> FromJson<'json> for MediaTokens {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> serde_json::Result<()> {
+        let mut modalities = LenientObjects::<ModalityTokens<'_>>::default();
+        modalities.read_json(json)?;
+        *self = Self::default();
+        for entry in modalities.iter() {
+            let count = match entry.modality.as_str() {
+                "AUDIO" => &mut self.audio,
+                // Pages of documents are billed as images.
+                "IMAGE" | "DOCUMENT" | "VIDEO" => &mut self.image,
+                _ => continue,
+            };
+            *count = count.saturating_add(entry.token_count.0);
+        }
+        Ok(())
     }
 }
 
 impl UsageMetadata {
-    pub(crate) fn usage(self) -> TokenUsage {
+    /// Emits the tokens used and their tier.
+    pub(crate) fn emit(&self, sink: &mut EventSink<'_>) {
+        let tier = if self.service_tier.0.is_some() { &self.service_tier } else { &self.traffic_type };
+        sink.usage(self.usage(), tier);
+    }
+
+    fn usage(&self) -> TokenUsage {
         let output = self.candidates_token_count.0.max(self.response_token_count.0);
+        let (prompt, tools) = (self.prompt_tokens_details, self.tool_use_prompt_tokens_details);
+        let (candidates, response) = (self.candidates_tokens_details, self.response_tokens_details);
         TokenUsage {
+            input_audio: prompt.audio.saturating_add(tools.audio),
+            input_image: prompt.image.saturating_add(tools.image),
+            cached_audio: self.cache_tokens_details.audio,
+            cached_image: self.cache_tokens_details.image,
+            output_audio: candidates.audio.max(response.audio),
+            output_image: candidates.image.max(response.image),
             input: self.prompt_token_count.0.saturating_add(self.tool_use_prompt_token_count.0),
             cached: self.cached_content_token_count.0,
             output: output.saturating_add(self.thoughts_token_count.0),

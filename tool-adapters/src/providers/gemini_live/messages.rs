@@ -70,7 +70,9 @@ impl MessageReader for LiveReader {
             known = true;
             cancel(message.tool_call_cancellation.member("ids").parse().unwrap_or_default(), sink);
         }
-        sink.events.extend(message.usage_metadata.map(|usage| Event::Usage(usage.usage())));
+        if let Some(usage) = &*message.usage_metadata {
+            usage.emit(sink);
+        }
         known |= !message.error.text().is_empty() && sink.provider_error(text);
         let is_for_transport = message.go_away.0.is_some() || message.session_resumption_update.0.is_some();
         if known && !is_for_transport { Ok(()) } else { sink.unknown(text) }

@@ -4,7 +4,9 @@
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall, short_id};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::json_reader::json_objects;
-use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson, parse_object};
+use crate::providers::lenient::{
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, parse_object,
+};
 use crate::providers::openai_responses::items::{OutputPart, TokenDetails};
 use crate::providers::partial_calls::{PartialCall, PartialCalls, is_object};
 use crate::providers::repeats::LastEvent;
@@ -70,7 +72,7 @@ impl MessageReader for ChatReader {
         }
         first().for_each(|choice| self.read_choice(choice, sink));
         if let Some(usage) = &**usage {
-            sink.push(Event::Usage(usage.usage()));
+            sink.usage(usage.usage(), &answer.service_tier);
         }
         if first().any(|choice| choice.message.is_some()) {
             self.end(sink);
@@ -291,6 +293,7 @@ json_objects! {
         pub(crate) model: LenientText<'a>,
         pub(crate) choices: Option<LenientObjects<Choice<'a>>>,
         pub(crate) usage: LenientObject<ChatUsage>,
+        service_tier: ServiceTier,
         pub(crate) error: RawJson<'a>,
         /// Noise against guesses by size.
         obfuscation: RawJson<'a>,
@@ -383,6 +386,7 @@ impl ChatUsage {
             cache_written: input.cache_write_tokens.0.max(self.cache_creation_input_tokens.0),
             output: self.output(reasoning),
             reasoning,
+            ..input.media(output)
         }
     }
 

@@ -38,7 +38,7 @@ fn a_conversation_with_sound_and_a_call_is_read() {
         text: Moment, ä
         audio: audio/pcm;rate=16000 aGk=
         call: call_a add {"a":1}
-        usage: 90 64 0 40 0
+        usage: 90 64 0 40 0 output_audio=25
         finished: ToolCalls
         unknown: {"type":"conversation.item.input_audio_transcription.completed","item_id":"item_0","transcript":"hi"}"#]].assert_eq(&read(OpenAiRealtime, &stream.join("\n")));
 }

@@ -5,7 +5,7 @@ use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{
-    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, WithRaw,
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
 };
 use crate::providers::partial_calls::PartialCalls;
 use std::borrow::Cow;
@@ -109,7 +109,9 @@ impl OutputItems {
         } else {
             self.calls.truncate_all(sink);
         }
-        sink.events.extend(response.usage.as_ref().map(|usage| Event::Usage(usage.usage())));
+        if let Some(usage) = &*response.usage {
+            sink.usage(usage.usage(), &response.service_tier);
+        }
         // Realtime has the details and the error in one member.
         let details = response.incomplete_details.as_ref().or(response.status_details.as_ref());
         if let Some(error) = response.error.as_ref().or(details.and_then(|details| details.error.as_ref())) {
@@ -190,6 +192,7 @@ json_objects! {
         status_details: LenientObject<StatusDetails<'a>>,
         error: LenientObject<ResponseError<'a>>,
         usage: LenientObject<ResponseUsage>,
+        service_tier: ServiceTier,
     }
 
     struct StatusDetails<'a> {
@@ -237,6 +240,15 @@ json_objects! {
         pub(crate) cached_tokens: LenientCount,
         pub(crate) cache_write_tokens: LenientCount,
         pub(crate) reasoning_tokens: LenientCount,
+        pub(crate) audio_tokens: LenientCount,
+        pub(crate) image_tokens: LenientCount,
+        pub(crate) cached_tokens_details: LenientObject<CachedDetails>,
+    }
+
+    #[derive(Clone, Copy)]
+    pub(crate) struct CachedDetails {
+        audio_tokens: LenientCount,
+        image_tokens: LenientCount,
     }
 }
 
@@ -250,6 +262,23 @@ impl ResponseUsage {
             output: self.output_tokens.0,
             reasoning: output.reasoning_tokens.0,
             cache_written: input.cache_write_tokens.0,
+            ..input.media(&output)
+        }
+    }
+}
+
+impl TokenDetails {
+    /// Returns the tokens of audio and images that these details and those of the output count.
+    pub(crate) fn media(&self, output: &Self) -> TokenUsage {
+        let cached = self.cached_tokens_details.unwrap_or_default();
+        TokenUsage {
+            input_audio: self.audio_tokens.0,
+            input_image: self.image_tokens.0,
+            cached_audio: cached.audio_tokens.0,
+            cached_image: cached.image_tokens.0,
+            output_audio: output.audio_tokens.0,
+            output_image: output.image_tokens.0,
+            ..TokenUsage::default()
         }
     }
 }

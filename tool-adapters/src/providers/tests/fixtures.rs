@@ -6,7 +6,7 @@ use crate::providers::event::{Event, ProtocolError};
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider;
 use crate::providers::request::Request;
-use crate::providers::tests::streams::events;
+use crate::providers::tests::streams::{events, usage_text};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
@@ -102,14 +102,12 @@ pub(crate) fn brief(events: &[Event]) -> String {
             Event::Call(call) => (format!("call {} {}", call.id(), call.name()), call.arguments().to_owned()),
             Event::Cancelled(ids) => ("cancelled".to_owned(), ids.join(" ")),
             Event::Item(item) => (String::from("item"), sorted(item).to_string()),
-            Event::Usage(usage) => {
-                let parts = [usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning];
-                ("usage".to_owned(), parts.map(|count| count.to_string()).join(" "))
-            }
+            Event::Usage(usage) => ("usage".to_owned(), usage_text(*usage)),
             Event::Audio { data, mime_type } => (format!("audio {mime_type}"), data.clone()),
             Event::Finished(finish) => ("finished".to_owned(), format!("{finish:?}")),
             Event::Unknown(value) => ("unknown".to_owned(), sorted(value).to_string()),
             Event::Error(error) => ("error".to_owned(), error.to_string()),
+            Event::ServiceTier(tier) => ("service tier".to_owned(), tier.clone()),
             Event::Response { id, model } => ("response".to_owned(), format!("{id:?} {model:?}")),
             Event::Interrupted => ("interrupted".to_owned(), String::new()),
         };

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use tool_core::session::{Message, RawTurn, ToolChoice};
+use tool_core::trace::TokenUsage;
 use tool_core::{FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolError, ToolResponse};
 
 /// The events of a message that comes in chunks.
@@ -115,10 +116,8 @@ pub(crate) fn summary(events: &[Event]) -> String {
             Event::Call(call) => ("call", format!("{} {} {}", call.id(), call.name(), call.arguments())),
             Event::Cancelled(ids) => ("cancelled", ids.join(" ")),
             Event::Item(item) => ("item", item.to_string()),
-            Event::Usage(usage) => {
-                let parts = [usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning];
-                ("usage", parts.map(|count| count.to_string()).join(" "))
-            }
+            Event::Usage(usage) => ("usage", usage_text(*usage)),
+            Event::ServiceTier(tier) => ("service tier", tier.clone()),
             Event::Response { id, model } => ("response", format!("{id:?} {model:?}")),
             Event::Interrupted => ("interrupted", String::new()),
             Event::Audio { data, mime_type } => ("audio", format!("{mime_type} {data}")),
@@ -249,4 +248,20 @@ fn pretty(value: &Value) -> String {
         }
         value => value.to_string(),
     }
+}
+
+/// Writes the counts that every provider has, and the others by name unless they are 0.
+pub(crate) fn usage_text(usage: TokenUsage) -> String {
+    let parts = [usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning];
+    let others = [
+        ("written_1h", usage.cache_written_1h),
+        ("audio", usage.input_audio),
+        ("image", usage.input_image),
+        ("cached_audio", usage.cached_audio),
+        ("cached_image", usage.cached_image),
+        ("output_audio", usage.output_audio),
+        ("output_image", usage.output_image),
+    ];
+    let others = others.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name}={count}"));
+    parts.iter().map(u64::to_string).chain(others).collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,7 @@ use crate::providers::tests::streams::{read, sse};
 /// The lines about the response, of a whole answer or a stream, wherever it is cut.
 fn told(provider: Provider, message: &str) -> String {
     let summary = read(provider, message);
-    let about = |line: &&str| line.starts_with("response:") || line.starts_with("usage:");
+    let about = |line: &&str| ["response:", "service tier:", "usage:"].iter().any(|kind| line.starts_with(kind));
     summary.lines().filter(about).collect::<Vec<_>>().join("; ")
 }
 
@@ -80,7 +80,7 @@ fn realtime_tells_the_sessions_model_with_each_response() {
     let next = done.replace("resp_1", "resp_2");
     assert_eq!(
         told(Provider::OpenAiRealtime, &[session, created, done, &next].join("\n")),
-        r#"response: Some("resp_1") Some("gpt-realtime"); usage: 100 60 0 40 0; response: Some("resp_2") Some("gpt-realtime"); usage: 100 60 0 40 0"#
+        r#"response: Some("resp_1") Some("gpt-realtime"); usage: 100 60 0 40 0 audio=60 output_audio=30; response: Some("resp_2") Some("gpt-realtime"); usage: 100 60 0 40 0 audio=60 output_audio=30"#
     );
 }
 
@@ -179,4 +179,89 @@ fn ollama_tells_the_model_and_usage() {
     let lines = r#"{"model":"llama3.2","message":{"role":"assistant","content":"Hi"},"done":false}
         {"model":"llama3.2","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","prompt_eval_count":100,"eval_count":40}"#;
     assert_eq!(told(Provider::Ollama, lines), r#"response: None Some("llama3.2"); usage: 100 0 0 40 0"#);
+}
+
+#[test]
+fn openai_counts_audio_and_images_with_their_cache() {
+    let details = r#"{"text_tokens":50,"audio_tokens":40,"image_tokens":10,"cached_tokens":60,
+        "cached_tokens_details":{"text_tokens":30,"audio_tokens":25,"image_tokens":5}}"#
+        .replace('\n', " ");
+    let output = r#"{"text_tokens":10,"audio_tokens":30}"#;
+    let expected = "100 60 0 40 0 audio=40 image=10 cached_audio=25 cached_image=5 output_audio=30";
+    let done = format!(
+        r#"{{"type":"response.done","response":{{"id":"r1","status":"completed","output":[],"usage":{{"input_tokens":100,"input_token_details":{details},"output_tokens":40,"output_token_details":{output}}}}}}}"#
+    );
+    assert_eq!(told(Provider::OpenAiRealtime, &done), format!(r#"response: Some("r1") None; usage: {expected}"#));
+    let chat = format!(
+        r#"{{"choices":[{{"index":0,"message":{{"content":"Hi"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":100,"completion_tokens":40,"total_tokens":140,"prompt_tokens_details":{details},"completion_tokens_details":{output}}}}}"#
+    );
+    assert_eq!(told(Provider::OpenAiChat, &chat), format!("usage: {expected}"));
+}
+
+#[test]
+fn gemini_counts_audio_and_images_by_modality() {
+    let usage = |output: &str| {
+        format!(
+            r#"{{"promptTokenCount":90,"cachedContentTokenCount":60,"toolUsePromptTokenCount":10,"{output}TokenCount":40,
+            "promptTokensDetails":[{{"modality":"TEXT","tokenCount":20}},{{"modality":"AUDIO","tokenCount":50}},
+            {{"modality":"IMAGE","tokenCount":9}},{{"modality":"DOCUMENT","tokenCount":3}},
+            {{"modality":"VIDEO","tokenCount":8}}],
+            "cacheTokensDetails":[{{"modality":"AUDIO","tokenCount":30}},{{"modality":"VIDEO","tokenCount":4}}],
+            "toolUsePromptTokensDetails":[{{"modality":"AUDIO","tokenCount":1}}],
+            "{output}TokensDetails":[{{"modality":"AUDIO","tokenCount":33}},{{"modality":"TEXT","tokenCount":7}}]}}"#
+        )
+        .replace('\n', " ")
+    };
+    let expected = "100 60 0 40 0 audio=51 image=20 cached_audio=30 cached_image=4 output_audio=33";
+    let live = format!(r#"{{"serverContent":{{"turnComplete":true}},"usageMetadata":{}}}"#, usage("response"));
+    assert_eq!(told(Provider::GeminiLive, &live), format!("usage: {expected}"));
+    let answer = format!(
+        r#"{{"candidates":[{{"content":{{"parts":[{{"text":"Hi"}}]}},"finishReason":"STOP"}}],"usageMetadata":{}}}"#,
+        usage("candidates")
+    );
+    assert_eq!(told(Provider::Gemini, &answer), format!("usage: {expected}"));
+}
+
+#[test]
+fn counts_what_the_cache_keeps_for_an_hour() {
+    let start = r#"{"type":"message_start","message":{"type":"message","id":"m","model":"c","content":[],"usage":{"input_tokens":10,"cache_creation_input_tokens":90,"cache_creation":{"ephemeral_5m_input_tokens":60,"ephemeral_1h_input_tokens":30},"output_tokens":1}}}"#;
+    let delta = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":40}}"#;
+    assert_eq!(
+        told(Provider::Anthropic, &sse([start, delta, r#"{"type":"message_stop"}"#])),
+        r#"response: Some("m") Some("c"); usage: 100 0 90 1 0 written_1h=30; usage: 100 0 90 40 0 written_1h=30"#
+    );
+    let converse = r#"{"output":{"message":{"content":[{"text":"Hi"}]}},"stopReason":"end_turn","usage":{"inputTokens":10,"outputTokens":40,"totalTokens":140,"cacheWriteInputTokens":90,"cacheDetails":[{"ttl":"5m","inputTokens":60},{"ttl":"1h","inputTokens":30}]}}"#;
+    assert_eq!(told(Provider::Bedrock, converse), "usage: 100 0 90 40 0 written_1h=30");
+}
+
+#[test]
+fn each_provider_tells_another_tier_than_the_standard_one() {
+    let chat = r#"{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}],"service_tier":"TIER","usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}"#;
+    let response = r#"{"object":"response","status":"completed","output":[],"service_tier":"TIER","usage":{"input_tokens":1,"output_tokens":1}}"#;
+    let message = r#"{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1,"service_tier":"TIER"}}"#;
+    let fast = r#"{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1,"service_tier":"standard","speed":"TIER"}}"#;
+    let candidate = r#"{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"serviceTier":"TIER"}}"#;
+    let vertex = r#"{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"trafficType":"ON_DEMAND_TIER"}}"#;
+    let live = r#"{"serverContent":{"turnComplete":true},"usageMetadata":{"promptTokenCount":1,"responseTokenCount":1,"serviceTier":"TIER"}}"#;
+    let converse = r#"{"output":{"message":{"content":[{"text":"Hi"}]}},"stopReason":"end_turn","serviceTier":{"type":"TIER"},"usage":{"inputTokens":1,"outputTokens":1}}"#;
+    for (provider, message) in [
+        (Provider::OpenAiChat, chat),
+        (Provider::OpenAiResponses, response),
+        (Provider::Anthropic, message),
+        (Provider::Anthropic, fast),
+        (Provider::Gemini, candidate),
+        (Provider::Gemini, vertex),
+        (Provider::GeminiLive, live),
+        (Provider::Bedrock, converse),
+    ] {
+        let tier = |name: &str| told(provider, &message.replace("TIER", name));
+        assert_eq!(tier("PRIORITY"), "service tier: priority; usage: 1 0 0 1 0", "{message}");
+        for standard in ["default", "auto", "STANDARD", ""] {
+            assert_eq!(tier(standard), "usage: 1 0 0 1 0", "{message}");
+        }
+    }
+    let traffic = |name| told(Provider::Gemini, &vertex.replace("ON_DEMAND_TIER", name));
+    assert_eq!(traffic("ON_DEMAND"), "usage: 1 0 0 1 0");
+    assert_eq!(traffic("TRAFFIC_TYPE_UNSPECIFIED"), "usage: 1 0 0 1 0");
+    assert_eq!(traffic("PROVISIONED_THROUGHPUT"), "service tier: provisioned_throughput; usage: 1 0 0 1 0");
 }

@@ -178,6 +178,7 @@ fn set_response(span: &SpanRecord, attributes: &mut Attributes) {
     let Some(used) = entry.map(|entry| &entry.used) else { return };
     attributes.set_text(RESPONSE_MODEL, Some(&used.model));
     attributes.set_text("gen_ai.response.id", used.response_id.as_deref());
+    attributes.set_text("tool_core.service_tier", used.service_tier.as_deref());
     if !used.tool_calls.is_empty() {
         let names = used.tool_calls.iter().map(|(_, tool)| StringValue::from(escape_control(tool).into_owned()));
         attributes.set("tool_core.tool_calls", Value::Array(Array::String(names.collect())));
@@ -195,6 +196,14 @@ fn set_cost(span: &SpanRecord, attributes: &mut Attributes) {
             ("gen_ai.usage.cache_read.input_tokens", usage.cached),
             ("gen_ai.usage.cache_write.input_tokens", usage.cache_written),
             ("gen_ai.usage.reasoning.output_tokens", usage.reasoning),
+            // Without a convention.
+            ("tool_core.usage.cache_write_1h.input_tokens", usage.cache_written_1h),
+            ("tool_core.usage.audio.input_tokens", usage.input_audio),
+            ("tool_core.usage.image.input_tokens", usage.input_image),
+            ("tool_core.usage.audio.cache_read.input_tokens", usage.cached_audio),
+            ("tool_core.usage.image.cache_read.input_tokens", usage.cached_image),
+            ("tool_core.usage.audio.output_tokens", usage.output_audio),
+            ("tool_core.usage.image.output_tokens", usage.output_image),
         ] {
             if tokens > 0 {
                 attributes.set_count(key, tokens);

@@ -66,7 +66,8 @@ impl PriceTable {
     /// ```
     ///
     /// Amounts are dollars a million tokens (`request`: dollars a response), as numbers or strings with at most twelve
-    /// decimals. In `match`, and in a provider's `names`, `models` and `urls`, `*` matches any characters and `#` matches
+    /// decimals. The kinds of tokens are named as in [`Rates`]. `service_tiers` has the prices of other service tiers by
+    /// name, such as `{"batch": {"input": 0.55, "output": 4.5}}`; kinds that it leaves out have the standard rate. In `match`, and in a provider's `names`, `models` and `urls`, `*` matches any characters and `#` matches
     /// a digit. A list matches if one of its rules does, `{"all": [..]}` if all do, and `{"not": ..}` if the rule does not.
     ///
     /// `price` may be a list of prices with conditions: `"from": "2027-01-01"` applies from that day on, and
@@ -137,7 +138,22 @@ struct ModelJson<'a> {
 /// The members of a price or a tier, parsed one by one to report each problem.
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-const RATES: [&str; 5] = ["input", "cached", "cache_written", "output", "reasoning"];
+type Rate = fn(&mut Rates) -> &mut Option<Cost>;
+
+const RATES: [(&str, Rate); 12] = [
+    ("input", |rates| &mut rates.input),
+    ("cached", |rates| &mut rates.cached),
+    ("cache_written", |rates| &mut rates.cache_written),
+    ("cache_written_1h", |rates| &mut rates.cache_written_1h),
+    ("input_audio", |rates| &mut rates.input_audio),
+    ("input_image", |rates| &mut rates.input_image),
+    ("cached_audio", |rates| &mut rates.cached_audio),
+    ("cached_image", |rates| &mut rates.cached_image),
+    ("output", |rates| &mut rates.output),
+    ("reasoning", |rates| &mut rates.reasoning),
+    ("output_audio", |rates| &mut rates.output_audio),
+    ("output_image", |rates| &mut rates.output_image),
+];
 
 pub(crate) fn parse(text: &str) -> Result<PriceCatalog, PriceTableError> {
     let mut parser = TableParser::default();
@@ -217,8 +233,26 @@ impl TableParser {
     fn price(&mut self, raw: &RawValue) -> Option<(PriceCondition, Price)> {
         let before = self.problems.len();
         let mut members = self.deserialize::<Members<'_>>(raw)?;
-        let mut price = Price::from(self.rates(&mut members));
-        if let Some(cost) = self.amount("request", &mut members) {
+        let mut price = self.amounts(&mut members);
+        let service_tiers = members.remove("service_tiers").and_then(|raw| self.deserialize::<Members<'_>>(raw));
+        for (name, raw) in service_tiers.unwrap_or_default() {
+            let tier = self.within(format!("service tier `{}`", name.escape_debug()), |parser| {
+                let mut members = parser.deserialize::<Members<'_>>(raw)?;
+                let tier = parser.amounts(&mut members);
+                parser.check_unknown(&members);
+                Some(tier)
+            });
+            price = price.service_tier(&name, tier.unwrap_or_default());
+        }
+        let condition = self.condition(&mut members);
+        self.check_unknown(&members);
+        (self.problems.len() == before).then_some((condition?, price))
+    }
+
+    /// Parses the amounts of a price or of a service tier.
+    fn amounts(&mut self, members: &mut Members<'_>) -> Price {
+        let mut price = Price::from(self.rates(members));
+        if let Some(cost) = self.amount("request", members) {
             price = price.request(cost);
         }
         let tiers = members.remove("tiers").and_then(|raw| self.deserialize::<Vec<&RawValue>>(raw));
@@ -227,9 +261,7 @@ impl TableParser {
                 price = price.above(above, rates);
             }
         }
-        let condition = self.condition(&mut members);
-        self.check_unknown(&members);
-        (self.problems.len() == before).then_some((condition?, price))
+        price
     }
 
     fn tier(&mut self, raw: &RawValue) -> Option<(u64, Rates)> {
@@ -245,17 +277,21 @@ impl TableParser {
 
     fn check_unknown(&mut self, members: &Members<'_>) {
         for name in members.keys() {
-            let known = RATES.map(|rate| format!("`{rate}`")).join(", ");
+            let known = RATES.map(|(rate, _)| format!("`{rate}`")).join(", ");
             let name = name.escape_debug();
             self.report(format_args!(
-                "unknown member `{name}` of a price; expected {known}, `request`, `tiers`, `from` or `between`"
+                "unknown member `{name}` of a price; expected {known}, `request`, `tiers`, `service_tiers`, `from` or \
+                 `between`"
             ));
         }
     }
 
     fn rates(&mut self, members: &mut Members<'_>) -> Rates {
-        let [input, cached, cache_written, output, reasoning] = RATES.map(|name| self.amount(name, members));
-        Rates { input, cached, cache_written, output, reasoning }
+        let mut rates = Rates::default();
+        for (name, rate) in RATES {
+            *rate(&mut rates) = self.amount(name, members);
+        }
+        rates
     }
 
     fn amount(&mut self, name: &str, members: &mut Members<'_>) -> Option<Cost> {

@@ -26,9 +26,17 @@
 //! stands. Costs are exact: prices have at most twelve decimals, sums are integers, and the cost of a response is rounded
 //! once, half up, to a picodollar.
 //!
-//! Only tokens and requests are priced. Audio and images cost as much as text; pages, characters, seconds and searches
-//! cost nothing; a longer cache lifetime costs as much as the usual one; and the service tier is the standard one. A model
-//! that is priced only by other units has no price.
+//! Only tokens and requests are priced: text, audio and images, read, written, cached for minutes or an hour. Video costs
+//! as much as images. Pages, characters, seconds and searches cost nothing. A model that is priced only by other units has
+//! no price.
+//!
+//! # Service tiers
+//!
+//! A response of another service tier than the standard one costs what the table says for that tier: `batch`, `flex`,
+//! `priority`, or `fast`. The providers' messages name the tier, but not always for a batch, so
+//! [`ModelUsage::service_tier`](tool_core::trace::ModelUsage::service_tier) sets it too. A tier without a price in the table
+//! has an unknown cost, because no rule says how it relates to the standard one: capacity that is paid in advance, or a
+//! model that another provider runs. [`Price::service_tier`] adds its price.
 
 mod json;
 mod price;

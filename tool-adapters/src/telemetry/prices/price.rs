@@ -4,8 +4,10 @@ use jiff::civil::{Date, Time};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tool_core::trace::{Cost, TokenUsage};
 
-/// Prices of a million tokens of each kind. A kind without a price costs as much as the kind that includes it: cached and
-/// cache-written tokens are input, reasoning tokens are output.
+/// Prices of a million tokens of each kind. A kind without a price costs as much as the kind that includes it: cached,
+/// cache-written, audio and image tokens are input, and reasoning, audio and image tokens are output. Tokens that the cache
+/// keeps for an hour are cache-written tokens. Cached audio costs as much as audio, and without a price for that as much as
+/// cached tokens; the same holds for cached images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
     /// Input tokens.
@@ -14,10 +16,24 @@ pub struct Rates {
     pub cached: Option<Cost>,
     /// Input tokens that were written to the cache.
     pub cache_written: Option<Cost>,
+    /// Input tokens that were written to the cache, which keeps them for an hour.
+    pub cache_written_1h: Option<Cost>,
+    /// Input tokens of audio.
+    pub input_audio: Option<Cost>,
+    /// Input tokens of images, pages of documents and video.
+    pub input_image: Option<Cost>,
+    /// Input tokens of audio that were read from the cache.
+    pub cached_audio: Option<Cost>,
+    /// Input tokens of images, pages and video that were read from the cache.
+    pub cached_image: Option<Cost>,
     /// Output tokens.
     pub output: Option<Cost>,
     /// Output tokens that were spent on reasoning.
     pub reasoning: Option<Cost>,
+    /// Output tokens of audio.
+    pub output_audio: Option<Cost>,
+    /// Output tokens of images and video.
+    pub output_image: Option<Cost>,
 }
 
 /// The price of a model.
@@ -41,6 +57,8 @@ pub struct Price {
     request: Option<Cost>,
     /// Rates above a number of input tokens, sorted by that number.
     tiers: Vec<(u64, Rates)>,
+    /// The prices of service tiers other than the standard one, by their names in lower case.
+    service_tiers: Vec<(Box<str>, Price)>,
 }
 
 impl From<Rates> for Price {
@@ -69,22 +87,77 @@ impl Price {
         self
     }
 
-    /// Returns the cost of a response. Returns `None` if it used tokens of a kind without a rate.
+    /// Sets the price of a service tier, such as `batch`, `flex` or `priority`. Kinds without a rate keep the standard rate.
+    ///
+    /// ```
+    /// use tool_adapters::telemetry::prices::{Price, Rates};
+    /// use tool_core::trace::{Cost, TokenUsage};
+    ///
+    /// let price = Price::new(Cost::micros(1_000_000), Cost::micros(8_000_000));
+    /// let half = Price::new(Cost::micros(500_000), Cost::micros(4_000_000));
+    /// // The provider serves `flex` at the standard price.
+    /// let price = price.service_tier("batch", half).service_tier("flex", Rates::default());
+    /// let usage = TokenUsage { input: 1_000, output: 100, ..TokenUsage::default() };
+    /// assert_eq!(price.cost(usage), Some(Cost::micros(1_800)));
+    /// assert_eq!(price.cost_in("batch", usage), Some(Cost::micros(900)));
+    /// assert_eq!(price.cost_in("flex", usage), Some(Cost::micros(1_800)));
+    /// assert_eq!(price.cost_in("priority", usage), None);
+    /// ```
+    pub fn service_tier(mut self, name: &str, price: impl Into<Price>) -> Self {
+        let name = name.trim().to_lowercase();
+        self.service_tiers.retain(|(other, _)| **other != *name);
+        self.service_tiers.push((name.into(), price.into()));
+        self
+    }
+
+    /// Returns the cost of a response in the standard service tier. Returns `None` if it used tokens of a kind without a
+    /// rate.
     pub fn cost(&self, usage: TokenUsage) -> Option<Cost> {
+        self.total(usage, None)
+    }
+
+    /// Returns the cost of a response in another service tier. Returns `None` if the price of the tier is unknown, too.
+    pub fn cost_in(&self, service_tier: &str, usage: TokenUsage) -> Option<Cost> {
+        let name = service_tier.trim().to_lowercase();
+        let (_, tier) = self.service_tiers.iter().find(|(other, _)| **other == *name)?;
+        self.total(usage, Some(tier))
+    }
+
+    fn total(&self, usage: TokenUsage, service_tier: Option<&Self>) -> Option<Cost> {
         let rate = |of: fn(&Rates) -> Option<Cost>| {
-            let tiers = self.tiers.iter().rev().filter(|(above, _)| usage.input > *above);
-            tiers.map(|(_, rates)| of(rates)).find(Option::is_some).unwrap_or_else(|| of(&self.rates))
+            service_tier.and_then(|tier| tier.rate(usage.input, of)).or_else(|| self.rate(usage.input, of))
         };
-        let cached = (usage.cached, rate(|rates| rates.cached));
-        let written = (usage.cache_written, rate(|rates| rates.cache_written));
-        let reasoning = (usage.reasoning, rate(|rates| rates.reasoning));
-        let input = charge(usage.input, rate(|rates| rates.input), &[cached, written])?;
-        let output = charge(usage.output, rate(|rates| rates.output), &[reasoning])?;
+        let (cached, written) = (rate(|rates| rates.cached), rate(|rates| rates.cache_written));
+        let (audio, image) = (rate(|rates| rates.input_audio), rate(|rates| rates.input_image));
+        // Disjoint parts of the input, each with the rate of the narrowest kind that has one.
+        let input = [
+            (usage.cached_audio, rate(|rates| rates.cached_audio).or(audio).or(cached)),
+            (usage.cached_image, rate(|rates| rates.cached_image).or(image).or(cached)),
+            (usage.cached.saturating_sub(usage.cached_audio).saturating_sub(usage.cached_image), cached),
+            (usage.input_audio.saturating_sub(usage.cached_audio), audio),
+            (usage.input_image.saturating_sub(usage.cached_image), image),
+            (usage.cache_written_1h, rate(|rates| rates.cache_written_1h).or(written)),
+            (usage.cache_written.saturating_sub(usage.cache_written_1h), written),
+        ];
+        let output = [
+            (usage.reasoning, rate(|rates| rates.reasoning)),
+            (usage.output_audio, rate(|rates| rates.output_audio)),
+            (usage.output_image, rate(|rates| rates.output_image)),
+        ];
+        let input = charge(usage.input, rate(|rates| rates.input), &input)?;
+        let output = charge(usage.output, rate(|rates| rates.output), &output)?;
         // Rounded once.
-        let request = u128::from(self.request.unwrap_or_default().picodollars()) * MILLION;
+        let request = service_tier.and_then(|tier| tier.request).or(self.request).unwrap_or_default();
+        let request = u128::from(request.picodollars()) * MILLION;
         let sum = request.saturating_add(input).saturating_add(output);
         let rounded = sum.saturating_add(MILLION / 2) / MILLION;
         Some(Cost::pico(u64::try_from(rounded).unwrap_or(u64::MAX)))
+    }
+
+    /// Returns the rate of a kind for a response with this many input tokens.
+    fn rate(&self, input: u64, of: fn(&Rates) -> Option<Cost>) -> Option<Cost> {
+        let tiers = self.tiers.iter().rev().filter(|(above, _)| input > *above);
+        tiers.map(|(_, rates)| of(rates)).find(Option::is_some).unwrap_or_else(|| of(&self.rates))
     }
 }
 

@@ -47,15 +47,23 @@ impl PriceTable {
 
     /// Returns the current price of a model. Without a provider, the model's name decides who runs it.
     pub fn price_of<'a>(&self, provider: impl Into<Option<&'a str>>, model: &str) -> Option<&Price> {
-        self.find(provider.into(), model)?.price_at(SystemTime::now())
+        self.find(provider.into(), model)?.prices.price_at(SystemTime::now())
     }
 
-    /// Returns the cost of a use at a time. Returns `None` if the price is unknown or no tokens were used.
+    /// Returns the cost of a use at a time. Returns `None` if the price is unknown, also that of the service tier, or if no
+    /// tokens were used.
     pub fn cost_at(&self, used: &ModelUsage, time: SystemTime) -> Option<Cost> {
         if used.usage.is_empty() {
             return None;
         }
-        self.find(used.provider.as_deref(), &used.model)?.price_at(time)?.cost(used.usage)
+        let found = self.find(used.provider.as_deref(), &used.model)?;
+        let price = found.prices.price_at(time)?;
+        match used.service_tier.as_deref() {
+            None => price.cost(used.usage),
+            // The provider that runs another provider's model has service tiers of its own.
+            Some(_) if found.is_fallback => None,
+            Some(tier) => price.cost_in(tier, used.usage),
+        }
     }
 
     /// Returns the provider that bills requests to a URL.
@@ -63,7 +71,7 @@ impl PriceTable {
         self.catalogs.iter().find_map(|catalog| catalog.provider_of_url(url)).map(|provider| &*provider.id)
     }
 
-    fn find(&self, provider: Option<&str>, model: &str) -> Option<&ModelPrices> {
+    fn find(&self, provider: Option<&str>, model: &str) -> Option<FoundPrices<'_>> {
         let model = model.trim().to_lowercase();
         let provider = provider.map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty());
         let provider = provider.as_deref();
@@ -77,7 +85,7 @@ impl PriceTable {
         })
     }
 
-    fn find_lowercase(&self, provider: Option<&str>, model: &str) -> Option<&ModelPrices> {
+    fn find_lowercase(&self, provider: Option<&str>, model: &str) -> Option<FoundPrices<'_>> {
         // A catalog may know a provider only by its id, and another catalog its other names.
         let ids = self.catalogs.iter().filter_map(|catalog| catalog.provider(provider, model));
         let ids = ids.map(|(found, _)| &*found.id).collect::<Vec<_>>();
@@ -123,6 +131,14 @@ pub(crate) struct ModelPrices {
     pub(crate) names: NameRule,
     /// The last price whose condition holds applies.
     pub(crate) prices: Vec<(PriceCondition, Price)>,
+}
+
+/// The prices of a model, found under a name.
+#[derive(Clone, Copy)]
+pub(crate) struct FoundPrices<'a> {
+    pub(crate) prices: &'a ModelPrices,
+    /// True if they are those of another provider, whose models the asked one runs too.
+    is_fallback: bool,
 }
 
 impl ModelPrices {
@@ -179,16 +195,19 @@ impl PriceCatalog {
     }
 
     /// Returns a provider's model by its name in lower case. Gateways write dates without hyphens.
-    pub(crate) fn model<'a>(&'a self, provider: &'a ProviderPrices, name: &str) -> Option<&'a ModelPrices> {
+    pub(crate) fn model<'a>(&'a self, provider: &'a ProviderPrices, name: &str) -> Option<FoundPrices<'a>> {
         self.exact_model(provider, name).or_else(|| self.exact_model(provider, &with_dashed_dates(name)?))
     }
 
-    fn exact_model<'a>(&'a self, provider: &'a ProviderPrices, name: &str) -> Option<&'a ModelPrices> {
+    fn exact_model<'a>(&'a self, provider: &'a ProviderPrices, name: &str) -> Option<FoundPrices<'a>> {
         // The fallbacks of a fallback do not count.
         let fallbacks = provider.fallback.iter().filter_map(|id| self.providers.iter().find(|other| other.id == *id));
-        std::iter::once(provider)
-            .chain(fallbacks)
-            .find_map(|provider| provider.prices.iter().find(|model| model.names.matches(name)))
+        std::iter::once((provider, false)).chain(fallbacks.map(|other| (other, true))).find_map(
+            |(other, is_fallback)| {
+                let prices = other.prices.iter().find(|model| model.names.matches(name))?;
+                Some(FoundPrices { prices, is_fallback })
+            },
+        )
     }
 }
 

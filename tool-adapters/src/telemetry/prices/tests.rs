@@ -65,7 +65,8 @@ fn finds_models_by_the_names_of_providers_and_gateways() {
     let same = |names: &[(&str, &str)]| {
         let prices = names.iter().map(|(provider, model)| {
             let provider = Some(*provider).filter(|provider| !provider.is_empty());
-            table.price_of(provider, model).unwrap_or_else(|| panic!("{provider:?} {model}"))
+            let price = table.price_of(provider, model).unwrap_or_else(|| panic!("{provider:?} {model}"));
+            price.cost(TokenUsage { cached: 1, ..tokens(1_000, 10) })
         });
         let prices = prices.collect::<Vec<_>>();
         assert!(prices.windows(2).all(|two| two[0] == two[1]), "{names:?}");
@@ -117,7 +118,8 @@ fn a_use_without_a_price_has_no_cost() {
 
 #[test]
 fn charges_each_token_once_by_its_kind() {
-    let usage = TokenUsage { input: 100, cached: 60, cache_written: 30, output: 40, reasoning: 25 };
+    let usage =
+        TokenUsage { input: 100, cached: 60, cache_written: 30, output: 40, reasoning: 25, ..TokenUsage::default() };
     let cost = |price: &str| table_of(price).price(&used("p", "m", usage)).map(|cost| cost.picodollars() / MICRO);
     assert_eq!(cost(r#"{"input": 2, "output": 10}"#), Some(200 + 400));
     assert_eq!(cost(r#"{"input": 2, "cached": 0.5, "output": 10}"#), Some(80 + 30 + 400));
@@ -128,6 +130,107 @@ fn charges_each_token_once_by_its_kind() {
     let usage = TokenUsage { input: 10, cached: 60, output: 1, reasoning: 9, ..TokenUsage::default() };
     let table = table_of(r#"{"input": 2, "cached": 0.5, "output": 10}"#);
     assert_eq!(table.price(&used("p", "m", usage)), Some(Cost::pico(40 * MICRO)));
+}
+
+/// Audio of 50 tokens, 20 of them cached, and an image of 20 tokens, 5 of them cached, beside 10 tokens of cached text and 40
+/// of other text; audio of 30 tokens and an image of 10 tokens beside 20 tokens of text.
+const MEDIA: TokenUsage = TokenUsage {
+    input: 120,
+    cached: 35,
+    input_audio: 50,
+    input_image: 20,
+    cached_audio: 20,
+    cached_image: 5,
+    output: 60,
+    output_audio: 30,
+    output_image: 10,
+    cache_written: 0,
+    cache_written_1h: 0,
+    reasoning: 0,
+};
+
+#[test]
+fn audio_and_images_have_rates_of_their_own() {
+    let cost =
+        |price: &str| table_of(price).price(&used("p", "m", MEDIA)).map(|cost| cost.picodollars() / (MICRO / 10));
+    let all = r#"{"input": 1, "cached": 0.1, "input_audio": 10, "input_image": 5, "cached_audio": 2, "cached_image": 3,
+        "output": 4, "output_audio": 20, "output_image": 30}"#;
+    let (text, audio, image) = (400 + 10, 30 * 100 + 20 * 20, 15 * 50 + 5 * 30);
+    assert_eq!(cost(all), Some(text + audio + image + 20 * 40 + 30 * 200 + 10 * 300));
+    // Cached audio costs as much as audio, and without a rate for that as much as cached tokens.
+    let output = 60 * 40;
+    assert_eq!(
+        cost(r#"{"input": 1, "cached": 0.1, "input_audio": 10, "output": 4}"#),
+        Some(400 + 10 + 50 * 100 + 15 * 10 + 5 + output)
+    );
+    assert_eq!(cost(r#"{"input": 1, "cached": 0.1, "output": 4}"#), Some(85 * 10 + 35 + output));
+    assert_eq!(cost(r#"{"input": 1, "output": 4}"#), Some(120 * 10 + output));
+}
+
+#[test]
+fn cache_writes_of_an_hour_have_their_own_rate() {
+    let usage = TokenUsage { input: 100, cache_written: 60, cache_written_1h: 25, ..TokenUsage::default() };
+    let cost = |price: &str| table_of(price).price(&used("p", "m", usage)).map(|cost| cost.picodollars() / MICRO);
+    assert_eq!(cost(r#"{"input": 4, "cache_written": 5, "cache_written_1h": 8}"#), Some(40 * 4 + 35 * 5 + 25 * 8));
+    assert_eq!(cost(r#"{"input": 4, "cache_written": 5}"#), Some(40 * 4 + 60 * 5));
+    assert_eq!(cost(r#"{"input": 4}"#), Some(400));
+}
+
+#[test]
+fn a_service_tier_replaces_the_standard_rates() {
+    let table = table_of(
+        r#"{"input": 2, "cached": 1, "output": 10, "tiers": [{"above": 200, "input": 4, "output": 20}], "service_tiers": {
+        "batch": {"input": 1, "output": 5, "tiers": [{"above": 200, "input": 2}]},
+        "Priority": {"request": 1}, "flex": {}}}"#,
+    );
+    let cost = |tier: &'static str, input| {
+        let usage = TokenUsage { input, cached: 100, output: 10, ..TokenUsage::default() };
+        let used = used("p", "m", usage);
+        let used = if tier.is_empty() { used } else { used.service_tier(tier) };
+        table.price(&used).map(|cost| cost.picodollars() / MICRO)
+    };
+    assert_eq!((cost("", 200), cost("", 300)), (Some(200 + 100 + 100), Some(800 + 100 + 200)));
+    // The tier has no rate for cached tokens, and its output has no tier above 200 tokens.
+    assert_eq!((cost("batch", 200), cost("BATCH", 300)), (Some(100 + 100 + 50), Some(400 + 100 + 50)));
+    assert_eq!((cost("flex", 200), cost("priority", 200)), (Some(400), Some(1_000_400)));
+    assert_eq!(cost("scale", 200), None);
+}
+
+#[test]
+fn builtin_table_prices_media_caches_and_tiers() {
+    let table = PriceTable::builtin();
+    let cost = |provider, model, usage, tier: Option<&'static str>| {
+        let used = used(provider, model, usage);
+        table.price(&tier.map_or_else(|| used.clone(), |tier| used.clone().service_tier(tier)))
+    };
+    // Dollars a million: text 4, audio 32, cached 0.40; output 16 and audio 64.
+    let voice = TokenUsage {
+        input: 1_000,
+        cached: 500,
+        input_audio: 600,
+        cached_audio: 400,
+        output: 300,
+        output_audio: 250,
+        ..TokenUsage::default()
+    };
+    let expected = 300 * 4_000 + 200 * 32_000 + 500 * 400 + 50 * 16_000 + 250 * 64_000;
+    assert_eq!(cost("openai", "gpt-realtime", voice, None), Some(Cost::pico(expected * 1_000)));
+    // Text 0.75, audio 3 and 12; there is no price for cached tokens.
+    let expected = 400 * 750 + 600 * 3_000 + 50 * 4_500 + 250 * 12_000;
+    assert_eq!(cost("google", "gemini-3.8-live", voice, None), Some(Cost::pico(expected * 1_000)));
+    // Input 5, written for minutes 6.25 and for an hour 10.
+    let written = TokenUsage { input: 1_000, cache_written: 800, cache_written_1h: 300, ..TokenUsage::default() };
+    let expected = 200 * 5_000 + 500 * 6_250 + 300 * 10_000;
+    assert_eq!(cost("anthropic", "claude-opus-4-5", written, None), Some(Cost::pico(expected * 1_000)));
+    let half = Some(Cost::pico(expected * 500));
+    assert_eq!(cost("anthropic", "claude-opus-4-5", written, Some("batch")), half);
+    assert_eq!(cost("anthropic", "claude-opus-4-5", written, Some("priority")), None);
+    let tokens = tokens(1_000, 100);
+    let costs = [None, Some("flex"), Some("batch"), Some("priority")].map(|tier| cost("openai", "gpt-5", tokens, tier));
+    assert_eq!(costs, [2_250, 1_125, 1_125, 4_500].map(|micros| Some(Cost::micros(micros))));
+    // Azure runs OpenAI's models at the same standard price, but with tiers of its own.
+    assert_eq!(cost("azure", "gpt-5", tokens, None), Some(Cost::micros(2_250)));
+    assert_eq!(cost("azure", "gpt-5", tokens, Some("priority")), None);
 }
 
 #[test]
@@ -214,6 +317,7 @@ fn reports_all_problems_of_a_table() {
                 {"id": "b", "match": 7},
                 {"id": "c", "price": [{"from": "soon", "input": 1}, {"tiers": [{"input": 2}]}]},
                 {"id": "d", "price": {"from": "2027-01-01", "between": ["16:30", "00:30"], "input": 0.0000000000001}},
+                {"id": "e", "price": {"input": 1, "service_tiers": {"batch": {"inputs": 1}, "flex": 7}}},
                 {"price": {}}]},
             {"name": "q"}]}"#,
     )
@@ -222,13 +326,15 @@ fn reports_all_problems_of_a_table() {
         expected `date` to be a day such as `2026-11-22`
         provider `p`, model `a`: expected `input` to be dollars with at most twelve decimals, such as `1.25`, got `1,5`
         provider `p`, model `a`: expected `output` to be dollars with at most twelve decimals, such as `1.25`, got `1e3`
-        provider `p`, model `a`: unknown member `inputs` of a price; expected `input`, `cached`, `cache_written`, `output`, `reasoning`, `request`, `tiers`, `from` or `between`
+        provider `p`, model `a`: unknown member `inputs` of a price; expected `input`, `cached`, `cache_written`, `cache_written_1h`, `input_audio`, `input_image`, `cached_audio`, `cached_image`, `output`, `reasoning`, `output_audio`, `output_image`, `request`, `tiers`, `service_tiers`, `from` or `between`
         provider `p`, model 2: expected a name, a list of names, `{"all": [..]}` or `{"not": ..}`
         provider `p`, model `c`: expected `from` to be a day such as `2027-01-01`
         provider `p`, model `c`: expected `above` of a tier to be a number of input tokens
         provider `p`, model `d`: expected `input` to be dollars with at most twelve decimals, such as `1.25`, got `0.0000000000001`
         provider `p`, model `d`: expected `from` or `between`, got both; write two prices
-        provider `p`, model 5: missing field `id`
+        provider `p`, model `e`, service tier `batch`: unknown member `inputs` of a price; expected `input`, `cached`, `cache_written`, `cache_written_1h`, `input_audio`, `input_image`, `cached_audio`, `cached_image`, `output`, `reasoning`, `output_audio`, `output_image`, `request`, `tiers`, `service_tiers`, `from` or `between`
+        provider `p`, model `e`, service tier `flex`: invalid type: integer `7`, expected a map
+        provider `p`, model 6: missing field `id`
         provider 2: unknown field `name`, expected one of `id`, `urls`, `names`, `models`, `fallback`, `prices`"#]].assert_eq(&error.problems().join("\n"));
     assert!(PriceTable::from_json("{").is_err_and(|error| error.to_string().starts_with("invalid price table: EOF")));
 }

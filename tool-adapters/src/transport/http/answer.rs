@@ -51,14 +51,17 @@ impl AnswerCollector<'_> {
         let event = redact_event(self.restore_names(event), self.key);
         if let Some(listener) = &mut self.listener {
             listener(&event);
-            self.answer.was_shown |=
-                !matches!(event, Event::Response { .. } | Event::Usage(_) | Event::Unknown(_) | Event::Error(_));
+            self.answer.was_shown |= !matches!(
+                event,
+                Event::Response { .. } | Event::ServiceTier(_) | Event::Usage(_) | Event::Unknown(_) | Event::Error(_)
+            );
         }
         match event {
             Event::Text(text) => self.answer.text.push_str(&text),
             Event::Call(call) => self.answer.calls.push(call),
             Event::Item(item) => self.answer.items.push(item),
             Event::Response { id, model } => self.usage.set_response(id, model),
+            Event::ServiceTier(tier) => self.usage.service_tier = Some(tier),
             Event::Usage(usage) => self.usage.usage = usage,
             Event::Finished(finish) => self.answer.finish = Some(finish),
             Event::Error(error) => self.collect_error(error),
@@ -171,6 +174,7 @@ impl AnswerCollector<'_> {
             native: (!self.answer.items.is_empty()).then(|| RawTurn { provider, items: self.answer.items }),
             usage: self.usage.usage,
             model: self.usage.model.clone().filter(|model| model != self.model),
+            service_tier: self.usage.service_tier.clone(),
             response_id: self.usage.response_id.clone(),
         }
     }
@@ -182,13 +186,14 @@ pub(crate) struct UsageReporter {
     /// The requested model and its biller. `None` for a request without a span, whose usage is not reported.
     info: Option<ModelInfo>,
     model: Option<String>,
+    service_tier: Option<String>,
     response_id: Option<String>,
     usage: TokenUsage,
 }
 
 impl UsageReporter {
     pub(crate) fn new(info: Option<ModelInfo>) -> Self {
-        Self { info, model: None, response_id: None, usage: TokenUsage::default() }
+        Self { info, model: None, service_tier: None, response_id: None, usage: TokenUsage::default() }
     }
 
     fn set_response(&mut self, id: Option<String>, model: Option<String>) {
@@ -202,6 +207,7 @@ impl Drop for UsageReporter {
         let Some(info) = self.info.take().filter(|_| !self.usage.is_empty()) else { return };
         let mut used = ModelUsage::new(self.model.take().map_or(info.model, Cow::Owned), self.usage);
         (used.provider, used.response_id) = (info.provider, self.response_id.take());
+        used.service_tier = self.service_tier.take().map(Cow::Owned);
         trace::observe(used);
     }
 }

@@ -32,7 +32,7 @@ impl Report {
     ///       "duration_ms": 1.5,                 // of a running span: so far
     ///       "own": SUM,                         // of the span itself
     ///       "total": SUM,                       // of the span and those inside of it
-    ///       "spent": [{"model", "provider", "response_id", "observed", "cost": COST or null, "usage": USAGE,
+    ///       "spent": [{"model", "provider", "service_tier", "response_id", "observed", "cost": COST or null, "usage": USAGE,
     ///                  "tool_calls": [{"id", "name"}]}],
     ///       "attributes": {} } ],
     ///   "dropped": 0,                           // spans that left the collector's buffer
@@ -41,7 +41,7 @@ impl Report {
     ///
     /// SUM    {"cost": COST, "usage": USAGE, "uses", "unpriced"}
     /// COST   {"dollars": "0.000185", "picodollars": 185000000}      // both exact
-    /// USAGE  {"input", "cached", "cache_written", "output", "reasoning"}
+    /// USAGE  {"input", "cached", "cache_written", "output", "reasoning"}   // others of `TokenUsage` where they are not 0
     /// ```
     ///
     /// Names are not escaped for display.
@@ -124,6 +124,8 @@ struct EntryJson<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     response_id: Option<&'r str>,
     observed: bool,
     cost: Option<Value>,
@@ -138,6 +140,7 @@ impl<'r> EntryJson<'r> {
         Self {
             model: &used.model,
             provider: used.provider.as_deref(),
+            service_tier: used.service_tier.as_deref(),
             response_id: used.response_id.as_deref(),
             observed: entry.observed,
             cost: entry.cost.map(cost_json),

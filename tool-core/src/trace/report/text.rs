@@ -248,8 +248,10 @@ pub(crate) fn tokens(usage: TokenUsage) -> Option<String> {
         let parts = parts.map(|(tokens, noun)| format!("{} {noun}", grouped(*tokens))).collect::<Vec<_>>();
         if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
     };
-    let input = details(&[(usage.cached, "cached"), (usage.cache_written, "written to cache")]);
-    let output = details(&[(usage.reasoning, "reasoning")]);
+    let (audio, image) = (|tokens| (tokens, "audio"), |tokens| (tokens, "image"));
+    let (cached, written) = ((usage.cached, "cached"), (usage.cache_written, "written to cache"));
+    let input = details(&[cached, written, audio(usage.input_audio), image(usage.input_image)]);
+    let output = details(&[(usage.reasoning, "reasoning"), audio(usage.output_audio), image(usage.output_image)]);
     (!usage.is_empty()).then(|| format!("{} in{input}, {} out{output}", grouped(usage.input), grouped(usage.output)))
 }
 
@@ -301,6 +303,16 @@ mod tests {
             assert_eq!(dollars(Cost::pico(picodollars)), text);
         }
         assert_eq!(dollars(Cost::pico(10_000_000_000_000)), "10");
+    }
+
+    #[test]
+    fn tokens_are_shown_with_their_kinds() {
+        let usage = TokenUsage { input: 1_200, output: 80, ..TokenUsage::default() };
+        assert_eq!(tokens(usage).as_deref(), Some("1,200 in, 80 out"));
+        let usage = TokenUsage { cached: 800, input_audio: 300, input_image: 20, output_audio: 60, ..usage };
+        let shown = "1,200 in (800 cached, 300 audio, 20 image), 80 out (60 audio)";
+        assert_eq!(tokens(usage).as_deref(), Some(shown));
+        assert_eq!(tokens(TokenUsage::default()), None);
     }
 
     #[test]

@@ -106,16 +106,32 @@ async fn a_span_with_many_uses_keeps_sums() {
 }
 
 #[tokio::test]
+async fn sums_of_many_uses_keep_service_tiers_apart() {
+    let collector = Collector::new();
+    let work = async {
+        for at in 0..600 {
+            let used = ModelUsage::new("m", TokenUsage { input: 1, ..TokenUsage::default() });
+            trace::record(if at % 2 == 0 { used.service_tier("flex") } else { used });
+        }
+    };
+    collector.run(trace::agent("a", work)).await;
+    let report = collector.report();
+    let flex = report.spans()[0].spent().iter().filter(|entry| entry.used.service_tier.is_some());
+    assert_eq!(flex.map(|entry| entry.used.usage.input).sum::<u64>(), 300);
+}
+
+#[tokio::test]
 async fn long_names_and_ids_are_truncated() {
     let collector = Collector::new();
     let long = "x".repeat(1 << 20);
     let told =
         ModelUsage::new(long.clone(), TokenUsage { input: 1, ..TokenUsage::default() }).response_id(long.clone());
+    let told = told.service_tier(long.clone());
     collector.run(trace::llm("m", async { trace::record(told.tool_call(long.clone(), long)) })).await;
     let report = collector.report();
     let spent = &report.spans()[0].spent()[0].used;
     assert_eq!((spent.model.len(), spent.response_id.as_ref().map(String::len)), (256, Some(256)));
-    assert_eq!(spent.tool_calls[0].1.len(), 256);
+    assert_eq!((spent.tool_calls[0].1.len(), spent.service_tier.as_ref().map(|tier| tier.len())), (256, Some(256)));
 }
 
 /// A tool that asks a geocoder.

@@ -60,10 +60,17 @@ async fn names_kinds_and_attributes_follow_the_conventions() {
     let work = trace::agent("planner", async {
         let used = ModelUsage::new(
             "gpt-5-mini-2025-08-07",
-            TokenUsage { input: 900, cached: 800, output: 40, reasoning: 25, cache_written: 0 },
+            TokenUsage {
+                input: 900,
+                cached: 800,
+                input_audio: 300,
+                output: 40,
+                reasoning: 25,
+                ..TokenUsage::default()
+            },
         );
         trace::llm("gpt-5-mini", async {
-            trace::record(used.provider("openai").response_id("r1").tool_call("c1", "look_up"));
+            trace::record(used.provider("openai").service_tier("flex").response_id("r1").tool_call("c1", "look_up"));
         })
         .await;
         tools.call("look_up", r#"{"what":"rust"}"#, &ctx).await;
@@ -87,6 +94,7 @@ async fn names_kinds_and_attributes_follow_the_conventions() {
         ("gen_ai.request.model", "gpt-5-mini"),
         ("gen_ai.response.model", "gpt-5-mini-2025-08-07"),
         ("gen_ai.response.id", "r1"),
+        ("tool_core.service_tier", "flex"),
         ("gen_ai.agent.name", "planner"),
         ("tool_core.tool_calls", r#"["look_up"]"#),
     ] {
@@ -98,6 +106,8 @@ async fn names_kinds_and_attributes_follow_the_conventions() {
         ("gen_ai.usage.cache_write.input_tokens", None),
         ("gen_ai.usage.output_tokens", Some(40)),
         ("gen_ai.usage.reasoning.output_tokens", Some(25)),
+        ("tool_core.usage.audio.input_tokens", Some(300)),
+        ("tool_core.usage.audio.output_tokens", None),
     ] {
         assert_eq!(value(chat, key), expected.map(Value::I64), "{key}");
     }

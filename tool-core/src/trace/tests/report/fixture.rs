@@ -106,7 +106,7 @@ pub(crate) fn planner() -> Report {
     let mut fixture = Fixture::new();
     let agent = open(&fixture, None, 1, "agent:planner", 0);
     let llm = open(&fixture, Some(&agent), 2, "llm:gpt-5-mini", 1_000);
-    let asked = TokenUsage { input: 1_200, cached: 800, cache_written: 0, output: 80, reasoning: 25 };
+    let asked = TokenUsage { input: 1_200, cached: 800, output: 80, reasoning: 25, ..TokenUsage::default() };
     fixture.end(
         &llm,
         412_345,
