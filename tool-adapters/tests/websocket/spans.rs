@@ -2,7 +2,7 @@
 
 use crate::peer::{Peer, Server};
 use crate::spans_support::{collector, span, tree};
-use crate::support::{Talk, call, model, set_up, talk_with, text_message, turn_complete};
+use crate::support::{Talk, call, model, resumable, set_up, talk_with, text_message, turn_complete};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -102,6 +102,74 @@ async fn cancels_the_span_of_an_interrupted_response() {
     assert_eq!(span(&collector, "llm:the-model").status(), SpanStatus::Cancelled);
     assert_eq!(span(&collector, "agent:clerk").status(), SpanStatus::Ok);
     assert_eq!(used(&collector), (1, Cost::micros(15)));
+}
+
+/// Adds a usage with these tokens to a message.
+fn with_tokens(mut message: Value, input: u64, output: u64) -> Value {
+    message["usageMetadata"] = json!({"promptTokenCount": input, "responseTokenCount": output});
+    message
+}
+
+// S7
+#[tokio::test]
+async fn counts_a_usage_that_grows_or_repeats_once() {
+    let (collector, server) = (collector(), Server::start().await);
+    let (mut talk, mut peer) = gemini(&collector, &server).await;
+    peer.send(with_tokens(text_message("Once "), 10, 2)).await;
+    peer.send(with_tokens(text_message("upon"), 10, 4)).await;
+    peer.send(with_tokens(turn_complete(), 10, 5)).await;
+    // After the end of the response.
+    for output in [5, 7, 6, 7] {
+        peer.send(with_tokens(json!({}), 10, output)).await;
+    }
+    peer.send(text_message("And then")).await;
+    peer.send(with_tokens(turn_complete(), 20, 5)).await;
+    for _ in 0..8 {
+        usage(&mut talk).await;
+    }
+    talk.live.input().close();
+    wait_for_end(talk).await;
+    assert_eq!(used(&collector), (3, Cost::micros(17 + 25)));
+}
+
+// S7
+#[tokio::test]
+async fn counts_a_usage_once_over_a_reconnect() {
+    let (collector, server) = (collector(), Server::start().await);
+    let (mut talk, mut peer) = gemini(&collector, &server).await;
+    peer.send(resumable("h-1")).await;
+    peer.send(with_usage(call("c1", "add", &json!({"a": 1, "b": 2})))).await;
+    usage(&mut talk).await;
+    drop(peer);
+    let (mut peer, _) = set_up(&server).await;
+    // The provider sends the call again, and its usage.
+    peer.send(with_usage(call("c1", "add", &json!({"a": 1, "b": 2})))).await;
+    usage(&mut talk).await;
+    peer.send(text_message("It is 3.")).await;
+    peer.send(with_tokens(turn_complete(), 20, 5)).await;
+    usage(&mut talk).await;
+    talk.live.input().close();
+    wait_for_end(talk).await;
+    assert_eq!(used(&collector), (2, Cost::micros(15 + 25)));
+}
+
+// S7
+#[tokio::test]
+async fn records_kinds_and_the_tier_of_a_live_response() {
+    let (collector, server) = (collector(), Server::start().await);
+    let (mut talk, mut peer) = gemini(&collector, &server).await;
+    peer.send(text_message("Hello")).await;
+    let mut end = with_usage(turn_complete());
+    end["usageMetadata"]["responseTokensDetails"] = json!([{"modality": "AUDIO", "tokenCount": 4}]);
+    end["usageMetadata"]["serviceTier"] = "priority".into();
+    peer.send(end).await;
+    usage(&mut talk).await;
+    talk.live.input().close();
+    wait_for_end(talk).await;
+    let report = collector.report();
+    let used = &report.spans().iter().find_map(|span| span.spent().first()).expect("a usage").used;
+    assert_eq!((used.usage.output, used.usage.output_audio), (5, 4));
+    assert_eq!(used.service_tier.as_deref(), Some("priority"));
 }
 
 async fn response(peer: &mut Peer, id: &str, status: &str) {

@@ -24,8 +24,18 @@ struct ResponseSpans {
     /// True if an interruption ends the response. Otherwise the response's own end says whether it was stopped.
     interruption_ends_response: bool,
     open: Option<OpenResponse>,
-    /// True if the last response has reported its usage. The provider may repeat it after the response has ended.
-    has_reported_usage: bool,
+    /// The tier of the next usage.
+    service_tier: Option<String>,
+    counted: CountedUsage,
+}
+
+/// The usage that was counted last. Gemini Live names no responses, and repeats or completes a usage after the response has
+/// ended and after the connection broke.
+#[derive(Default)]
+struct CountedUsage {
+    usage: TokenUsage,
+    /// True if the usage may come again inside of a response: the connection broke, or it came outside of one.
+    may_repeat: bool,
 }
 
 struct OpenResponse {
@@ -53,7 +63,8 @@ impl ConversationSpans {
             model: model.model.clone().into(),
             interruption_ends_response: live.is_some_and(|live| live.interruption_ends_response),
             open: None,
-            has_reported_usage: false,
+            service_tier: None,
+            counted: CountedUsage::default(),
         };
         let agent = match &model.transport.name {
             Some(name) => SpanHandle::open(SpanKind::Agent, name.clone()),
@@ -66,6 +77,7 @@ impl ConversationSpans {
     pub(crate) fn record(&mut self, event: &Event) {
         let Self { responses, agent } = self;
         match event {
+            Event::ServiceTier(tier) => responses.service_tier = Some(tier.clone()),
             Event::Usage(usage) => responses.record_usage(*usage, agent),
             Event::Finished(finish) => responses.finish(finish),
             Event::Interrupted => responses.interrupt(),
@@ -88,6 +100,7 @@ impl ConversationSpans {
     /// Ends the response with an error, because the connection broke.
     pub(crate) fn disconnect(&mut self) {
         self.responses.close(ResponseEnd::Failed("connection"));
+        self.responses.counted.may_repeat = true;
     }
 
     /// Ends the conversation, with the error if it failed.
@@ -115,16 +128,15 @@ impl ResponseSpans {
     }
 
     fn record_usage(&mut self, usage: TokenUsage, agent: &SpanHandle) {
+        let service_tier = self.service_tier.take().map(Cow::Owned);
         if let Some(response) = &mut self.open {
-            (response.used.usage, response.has_usage) = (usage, true);
-        } else if !self.has_reported_usage {
-            // The usage of a response whose span has ended without it.
-            self.has_reported_usage = true;
-            if agent.is_open() {
-                let mut used = ModelUsage::new(self.info.model.clone(), usage);
-                used.provider.clone_from(&self.info.provider);
-                agent.run(|| trace::record(used));
-            }
+            (response.used.usage, response.used.service_tier) = (usage, service_tier);
+            response.has_usage = true;
+        } else if let Some(usage) = self.counted.count(usage, false).filter(|_| agent.is_open()) {
+            // The span of the response has ended.
+            let mut used = ModelUsage::new(self.info.model.clone(), usage);
+            (used.provider, used.service_tier) = (self.info.provider.clone(), service_tier);
+            agent.run(|| trace::record(used));
         }
     }
 
@@ -146,9 +158,15 @@ impl ResponseSpans {
 
     /// Ends the span of the open response. Its own end takes precedence over the given one.
     fn close(&mut self, end: ResponseEnd) {
-        let Some(response) = self.open.take() else { return };
-        self.has_reported_usage = response.has_usage;
-        if response.has_usage && response.span.is_open() {
+        let Some(mut response) = self.open.take() else { return };
+        if !response.has_usage || response.used.response_id.is_some() {
+            self.counted = CountedUsage::default();
+        }
+        let usage = Some(response.used.usage).filter(|_| response.has_usage);
+        if let Some(usage) = usage.and_then(|usage| self.counted.count(usage, true))
+            && response.span.is_open()
+        {
+            response.used.usage = usage;
             response.span.run(|| trace::record(response.used));
         }
         match response.end.unwrap_or(end) {
@@ -156,6 +174,18 @@ impl ResponseSpans {
             ResponseEnd::Stopped => drop(response.span),
             ResponseEnd::Failed(kind) => response.span.fail(kind),
         }
+    }
+}
+
+impl CountedUsage {
+    /// Counts a usage. Returns the part of it that was not counted before, or `None` for a repeated one.
+    fn count(&mut self, usage: TokenUsage, in_response: bool) -> Option<TokenUsage> {
+        // A later response reads more, because its input is the conversation so far.
+        let is_same = usage.input == self.usage.input && (self.may_repeat || !in_response);
+        let earlier = if is_same { self.usage } else { TokenUsage::default() };
+        let new = usage.since(earlier);
+        *self = Self { usage: earlier + new, may_repeat: !in_response };
+        Some(new).filter(|new| !is_same || !new.is_empty())
     }
 }
 
