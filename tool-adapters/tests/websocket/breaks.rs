@@ -78,6 +78,37 @@ async fn answers_a_repeated_call_without_running_it_again() {
 }
 
 #[tokio::test]
+async fn call_repeated_over_one_connection_is_answered_once() {
+    let server = Server::start().await;
+    let (talk, mut peer) = gemini(&server).await;
+    for _ in 0..2 {
+        peer.send(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
+    }
+    peer.send(call("c2", "add", &json!({"a": 3, "b": 4}))).await;
+    let ids = [answer(&peer.receive().await).0, answer(&peer.receive().await).0];
+    assert!(ids.contains(&"c1".to_owned()) && ids.contains(&"c2".to_owned()), "{ids:?}");
+    assert!(peer.receives_nothing().await);
+    // The model cannot know yet.
+    peer.send(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
+    assert!(peer.receives_nothing().await);
+    assert_eq!(talk.desk.runs(), 2);
+}
+
+#[tokio::test]
+async fn further_call_does_not_confirm_a_result() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = gemini(&server).await;
+    peer.send(resumable("h-1")).await;
+    peer.send(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
+    talk.until(|event| matches!(event, LiveEvent::Answered(_)).then_some(())).await;
+    peer.send(call("c2", "look_up", &json!({"subject": "x"}))).await;
+    call_is_made(&mut talk).await;
+    drop(peer);
+    let (mut peer, _) = set_up(&server).await;
+    assert_eq!(answer(&peer.receive().await).0, "c1");
+}
+
+#[tokio::test]
 async fn drops_a_handle_that_the_provider_refuses() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;

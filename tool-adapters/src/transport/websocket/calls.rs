@@ -62,7 +62,7 @@ impl LiveCalls {
     }
 
     /// Runs a call. A call with the repeated id and the same arguments does not run again; its response is returned if it
-    /// has one.
+    /// has one that is not on its way.
     pub(crate) fn start(
         &mut self,
         call: ToolCall,
@@ -77,8 +77,9 @@ impl LiveCalls {
         };
         if let Some(at) = self.calls.iter().position(|tracked| is_repeated(&tracked)) {
             let tracked = &mut self.calls[at];
-            let has_result = std::mem::replace(&mut tracked.arrival, Arrival::Open) == Arrival::SentAgain;
-            return tracked.response.clone().filter(|_| !has_result);
+            // What was sent over this connection arrives.
+            let is_sent = std::mem::replace(&mut tracked.arrival, Arrival::Open) != Arrival::Certain;
+            return tracked.response.clone().filter(|_| !is_sent);
         }
         if self.calls.len() >= Self::MAX_CALLS
             && let Some(at) = self.calls.iter().position(|tracked| tracked.response.is_some() || tracked.withdrawn)

@@ -148,6 +148,8 @@ impl LiveTask {
             }
         } else {
             self.state.conversation += 1;
+            // They are part of the history.
+            self.calls.confirm_results(true);
             let history = std::mem::take(&mut self.state.history);
             if !history.is_empty() {
                 let messages = connection.messages;
@@ -299,7 +301,9 @@ impl LiveTask {
         };
         self.spans.record(&event);
         match &event {
-            Event::Text(_) | Event::Audio { .. } | Event::Reasoning(_) | Event::CallStarted { .. } => {
+            // A call may be one of the step whose results are on their way.
+            Event::CallStarted { .. } => self.state.is_responding = true,
+            Event::Text(_) | Event::Audio { .. } | Event::Reasoning(_) => {
                 self.state.is_responding = true;
                 // The model has the results to which it responds.
                 self.calls.confirm_results(false);
