@@ -49,6 +49,14 @@ bench-agents:
 soak:
     CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos -- memory spans
 
+# Plays 1,000 live conversations at once, a tenth of them with broken connections.
+soak-live conversations="1000":
+    LIVE_CONVERSATIONS={{conversations}} cargo test --release -p tool-adapters --test live -- --nocapture --test-threads 1
+
+# Measures live conversations: the time from a call to the start of its tool, and memory.
+bench-live:
+    cargo bench -p tool-adapters --bench live
+
 # Checks schemas, declarations, messages and the MCP server with the providers' own types, other validators and the
 # protocol's suites. `just conformance --provider gemini` checks one provider.
 conformance *args:
