@@ -7,7 +7,6 @@ use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use serde_json::Value;
 use std::error::Error;
-use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, accept_async};
@@ -17,8 +16,6 @@ use tokio_tungstenite::{WebSocketStream, accept_async};
 enum Step {
     Send(Value),
     Await(String),
-    /// The duration in milliseconds.
-    Pause(u64),
 }
 
 /// Serves on a free local port until the process ends, and returns the address.
@@ -44,7 +41,6 @@ async fn play(listener: &TcpListener, script: Vec<Vec<Step>>) -> Result<(), Box<
                 // Gemini sends JSON in binary messages.
                 Step::Send(message) => socket.send(Message::binary(message.to_string())).await?,
                 Step::Await(member) => wait_for(&mut socket, &member).await?,
-                Step::Pause(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
             }
         }
         if parts.peek().is_none() {
