@@ -60,7 +60,7 @@ pub(crate) struct Host {
     question: Option<String>,
     /// True once a tool has asked for another form of the conversation.
     leaves: bool,
-    /// True after the turn in which all input was answered.
+    /// True after a turn, until the guest or the model speaks again.
     answered: bool,
 }
 
@@ -83,16 +83,21 @@ impl Host {
     pub(crate) async fn attend_while(
         &mut self,
         live: &mut LiveLoop,
-        microphone: JoinHandle<()>,
+        mut microphone: JoinHandle<()>,
     ) -> Result<(), Box<dyn Error>> {
-        while let Some(event) = live.next().await {
-            self.answered = false;
-            self.handle(event).await?;
-            if self.answered && microphone.is_finished() {
+        let mut is_silent = false;
+        loop {
+            tokio::select! {
+                _ = &mut microphone, if !is_silent => is_silent = true,
+                event = live.next() => match event {
+                    Some(event) => self.handle(event).await?,
+                    None => return Ok(()),
+                },
+            }
+            if is_silent && self.answered {
                 self.input.close();
             }
         }
-        Ok(())
     }
 
     async fn handle(&mut self, event: LiveEvent) -> Result<(), Box<dyn Error>> {
@@ -101,8 +106,14 @@ impl Host {
             LiveEvent::Connected { resumed: false } => screen.line("[connected]"),
             LiveEvent::Connected { resumed: true } => screen.line("[connected again: the conversation goes on]"),
             LiveEvent::Disconnected { error, .. } => screen.line(format!("[disconnected: {}]", error.message())),
-            LiveEvent::Model(event) => self.model(&event)?,
-            LiveEvent::Heard(text) => self.heard(&text).await?,
+            LiveEvent::Model(event) => {
+                self.answered &= matches!(event, Event::Unknown(_) | Event::Usage(_));
+                self.model(&event)?;
+            }
+            LiveEvent::Heard(text) => {
+                self.answered = false;
+                self.heard(&text).await?;
+            }
             LiveEvent::Answered(response) => {
                 screen.line(format!("  < {}", outcome(&response)));
                 self.question = response.meta().confirmation().map(|asked| asked.token.clone());

@@ -70,7 +70,7 @@
 
 pub use crate::transport::RetryPolicy;
 
-use crate::transport::call_note::{Decision, decision_note};
+use crate::transport::host_text::{Decision, decision_note, join_instructions};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -317,13 +317,6 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
 
     fn about(&self) -> ModelInfo {
         self.model.about()
-    }
-}
-
-pub(crate) fn join_instructions<'a>(host: &'a str, tools: &'a str) -> Cow<'a, str> {
-    match (host, tools) {
-        ("", text) | (text, "") => Cow::Borrowed(text),
-        _ => Cow::Owned(format!("{host}\n\n{tools}")),
     }
 }
 

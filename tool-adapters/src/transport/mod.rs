@@ -8,10 +8,10 @@ pub(crate) mod api_key;
 pub(crate) mod base_url;
 #[cfg(any(feature = "mcp", feature = "metrics"))]
 pub(crate) mod bearer;
-#[cfg(any(feature = "http", feature = "websocket"))]
-pub(crate) mod call_note;
 #[cfg(any(feature = "http", feature = "mcp", feature = "websocket"))]
 pub(crate) mod callback;
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub(crate) mod host_text;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(any(feature = "http", feature = "websocket"))]

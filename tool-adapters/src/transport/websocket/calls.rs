@@ -1,6 +1,6 @@
 //! The calls of a live conversation: those that run, and the last ones that have ended.
 
-use crate::transport::call_note::Decision;
+use crate::transport::host_text::Decision;
 use std::collections::VecDeque;
 use tokio::task::JoinSet;
 use tool_core::session::Turn;

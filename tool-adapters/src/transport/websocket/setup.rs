@@ -1,7 +1,7 @@
 //! The facts that a provider is set up with: instructions, tools and settings.
 
-use crate::agent::join_instructions;
 use crate::providers::{Declarations, Protocol, Request, declare_tools};
+use crate::transport::host_text::join_instructions;
 use crate::transport::websocket::model::{LiveModel, live_api};
 use serde_json::{Map, Value};
 use tool_core::session::{Message, ToolChoice};

@@ -4,7 +4,7 @@ use crate::providers::framing::frame::is_too_large_to_parse;
 use crate::providers::spec::LiveMessage;
 use crate::providers::{Event, Protocol, ProtocolError, Request, protocol};
 use crate::transport::api_key::redact_event;
-use crate::transport::call_note::{decision_note, late_note, update_note, updated_call_id};
+use crate::transport::host_text::{decision_note, late_note, update_note, updated_call_id};
 use crate::transport::websocket::audio::playing_time;
 use crate::transport::websocket::calls::{Delivery, FinishedWork, LiveCalls};
 use crate::transport::websocket::connection::{Connection, can_retry, received, timeout_error};

@@ -1,9 +1,17 @@
-//! Notes for the history about calls whose ids already have a result.
+//! Texts of the application for the model: instructions, and notes for the history about calls whose ids already have a result.
 
 use serde_json::Value;
 use std::borrow::Cow;
 use tool_core::ToolResponse;
 use tool_core::call::{ModelResult, ResultForm};
+
+/// Puts the host's instructions before those about the tools.
+pub(crate) fn join_instructions<'a>(host: &'a str, tools: &'a str) -> Cow<'a, str> {
+    match (host, tools) {
+        ("", text) | (text, "") => Cow::Borrowed(text),
+        _ => Cow::Owned(format!("{host}\n\n{tools}")),
+    }
+}
 
 /// The decision of a person about a call that waited for confirmation.
 #[derive(Clone, Copy, Debug)]
