@@ -51,7 +51,7 @@ soak:
 
 # Plays 1,000 live conversations at once, a tenth of them with broken connections.
 soak-live conversations="1000":
-    LIVE_CONVERSATIONS={{conversations}} cargo test --release -p tool-adapters --test live -- --nocapture --test-threads 1
+    LIVE_CONVERSATIONS={{conversations}} cargo test -p tool-adapters --test live -- --nocapture --test-threads 1
 
 # Measures live conversations: the time from a call to the start of its tool, and memory.
 bench-live:

@@ -22,9 +22,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 fn main() {
-    for milliseconds in [100, 0] {
+    for milliseconds in [1_000, 100, 0] {
         let pause = Duration::from_millis(milliseconds);
-        let board = clients::play(Load { conversations: 100, calls: 200, has_breaks: false, pause });
+        let board = clients::play(Load { conversations: 100, calls: 50, has_breaks: false, pause });
         let latencies = board.latencies();
         let at = |percent: usize| latencies[(latencies.len() - 1) * percent / 100];
         println!("{}, after pauses of up to {milliseconds} ms", board.summary());

@@ -40,7 +40,10 @@ impl Server {
     }
 
     pub(crate) async fn accept(&self) -> TcpStream {
-        self.listener.accept().await.expect("accepts").0
+        let (stream, _) = self.listener.accept().await.expect("accepts");
+        // Otherwise a small message waits until the client has acknowledged the one before.
+        stream.set_nodelay(true).expect("a socket");
+        stream
     }
 
     /// Accepts the next connection.
