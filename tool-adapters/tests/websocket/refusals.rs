@@ -267,6 +267,10 @@ fn realtime_refuses_events_of_another_form() {
         ),
         ("missing field `item.arguments`", item(json!({"type": "function_call", "call_id": "c", "name": "add"}))),
         ("a call has 32 characters at most", item(function_call(&long))),
+        (
+            "an item has 32 characters at most",
+            item(json!({"type": "message", "id": long, "role": "user", "content": []})),
+        ),
         ("`event.audio` has an", json!({"type": "input_audio_buffer.append", "audio": "%"})),
     ] {
         realtime_refuses(expected, vec![Client(event)]);
