@@ -12,7 +12,11 @@ use tool_core::{Mode, Policy, ToolCall};
 
 /// Returns a history of texts, a call and its result.
 async fn written(talk: &Talk) -> History {
-    let call = ToolCall::new("call_1", "add", json!({"a": 1, "b": 2}));
+    written_with(talk, "call_1").await
+}
+
+async fn written_with(talk: &Talk, id: &str) -> History {
+    let call = ToolCall::new(id, "add", json!({"a": 1, "b": 2}));
     let script = ScriptedModel::new().calls([call]).says("It is 3.");
     let mut agent = AgentLoop::new(talk.session.clone(), script);
     assert_eq!(agent.prompt("What is 1 + 2?").await.text.as_deref(), Some("It is 3."));
@@ -89,6 +93,16 @@ async fn openai_gets_the_history_as_items() {
         ]
     );
     assert!(peer.receives_nothing().await, "a history asks for no response");
+}
+
+#[tokio::test]
+async fn openai_gets_ids_of_at_most_32_characters() {
+    let server = Server::start().await;
+    let history = written_with(&session(&server).await, "toolu_vrtx_01A09q90qw90lq917835lq9X").await;
+    let (_talk, mut peer, _) = OpenAi.start_with(&server, OpenAi.model(&server), Policy::text(), history).await;
+    let items = receive_history(&mut peer, 4).await;
+    let ids = [1, 2].map(|at: usize| items[at]["item"]["call_id"].as_str().unwrap_or_default());
+    assert_eq!((ids[0], ids[0].len()), (ids[1], 32));
 }
 
 #[tokio::test]

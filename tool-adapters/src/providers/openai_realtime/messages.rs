@@ -1,6 +1,6 @@
 //! The reader of server events, and the messages of the client.
 
-use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, short_id};
+use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer};
 use crate::providers::event::{Event, ProtocolError};
 use crate::providers::lenient::{RawObject, parse_object};
 use crate::providers::openai_responses::items::{
@@ -10,9 +10,12 @@ use crate::providers::partial_calls::is_object;
 use crate::providers::request::{self, Request, RequestBody};
 use crate::providers::spec::{HeardText, LiveMessage, LiveMessages};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use tool_core::ToolCall;
 use tool_core::call::ModelResult;
 use tool_core::session::{Message, ToolChoice};
+use tool_core::text::hex;
 
 /// Reads Realtime.
 #[derive(Debug, Default)]
@@ -167,6 +170,14 @@ fn create(item: Value) -> Value {
 
 fn message_item(role: &str, kind: &str, text: &str) -> Value {
     json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
+}
+
+/// Returns an id of at most 32 characters: the id itself, or one that depends on it alone.
+fn short_id(id: &str) -> Cow<'_, str> {
+    if !id.is_empty() && id.chars().count() <= 32 {
+        return Cow::Borrowed(id);
+    }
+    Cow::Owned(hex(Sha256::digest(id).get(..16).unwrap_or_default()))
 }
 
 fn call_item(call: &ToolCall, request: &Request<'_>) -> Value {
