@@ -458,8 +458,17 @@ mod tests {
     #[tokio::test]
     async fn puts_the_hosts_instructions_before_the_tools() {
         let tools = AgentLoop::new(session().await, EchoModel).prompt("Hi").await.text.expect("instructions");
-        let reply = AgentLoop::new(session().await, EchoModel).instructions("Be brief.").prompt("Hi").await;
+        let mut agent = AgentLoop::new(session().await, EchoModel).instructions("Be brief.");
+        let reply = agent.prompt("Hi").await;
         assert_eq!(reply.text, Some(format!("Be brief.\n\n{tools}")));
+    }
+
+    #[tokio::test]
+    async fn instructions_of_the_host_are_measured() {
+        let mut agent = AgentLoop::new(session().await, EchoModel).instructions("Be brief.");
+        let prompt = agent.prompt("Hi").await.text.expect("instructions");
+        let tokens = prompt.chars().count().div_ceil(4) as u64;
+        assert_eq!(agent.session().context().system_prompt_tokens, tokens);
     }
 
     #[tokio::test]

@@ -149,8 +149,13 @@ pub(crate) trait LiveMessages: Sync {
     /// Writes the history of the conversation for a new session. The settings of the request are those of the setup.
     fn history(&self, request: &Request<'_>) -> Vec<Value>;
 
-    /// Writes the message after which the model speaks first.
-    fn opening(&self) -> LiveMessage;
+    /// Writes the message after which the model speaks. Where it needs a text, that is `cue`.
+    fn cue(&self, cue: &str) -> LiveMessage;
+
+    /// Returns true if the user has ended a piece of speech, whose transcript comes later.
+    fn commits_speech(&self, _message: &Value) -> bool {
+        false
+    }
 
     /// Reads the user's speech from a message.
     fn heard(&self, message: &Value) -> Option<HeardText>;
@@ -221,6 +226,7 @@ pub(crate) struct HeardText {
 }
 
 /// Messages to a live session.
+#[derive(Clone)]
 pub(crate) struct LiveMessage {
     pub(crate) messages: Vec<Value>,
     /// True if the provider answers only after [`LiveMessages::request_response`].

@@ -80,9 +80,9 @@ pub(crate) fn updated_call_id(response: &ToolResponse) -> &str {
     id.strip_suffix("_final").or_else(|| Some(id.rsplit_once("_update_")?.0)).unwrap_or(id)
 }
 
-/// Returns the text of a result. A text result has quotes in a note, so that it cannot look like another note.
+/// Returns the text of a result. A text or an error has quotes in a note, so that it cannot look like another note.
 fn quoted(result: &ModelResult) -> Cow<'_, str> {
-    let is_quoted = result.is_text && !result.is_error && !result.text.is_empty();
+    let is_quoted = (result.is_text || result.is_error) && !result.text.is_empty();
     if is_quoted { Value::from(&*result.text).to_string().into() } else { Cow::Borrowed(&result.text) }
 }
 

@@ -236,3 +236,41 @@ async fn refuses_a_provider_without_a_websocket() {
     let mut talk = talk_with(model(Provider::Anthropic, &server)).await;
     assert_eq!(talk.failure().await.kind(), ErrorKind::Permanent);
 }
+
+#[tokio::test]
+async fn withdrawing_a_repeated_call_cancels_it() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = gemini(&server).await;
+    peer.send(resumable("h-1")).await;
+    let look_up = call("c1", "look_up", &json!({"subject": "x"}));
+    peer.send(look_up.clone()).await;
+    call_is_made(&mut talk).await;
+    drop(peer);
+    let (mut peer, _) = set_up(&server).await;
+    peer.send(look_up).await;
+    peer.send(json!({"toolCallCancellation": {"ids": ["c1"]}})).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Cancelled(_))).then_some(())).await;
+    talk.desk.gate.add_permits(1);
+    assert!(peer.receives_nothing().await);
+    assert_eq!(talk.desk.runs(), 1);
+}
+
+#[tokio::test]
+async fn text_on_its_way_is_sent_again_when_resumed() {
+    let server = Server::start().await;
+    let (talk, mut peer) = gemini(&server).await;
+    peer.send(resumable("h-1")).await;
+    talk.live.input().text("Hello").await.expect("accepted");
+    let hello = json!({"realtimeInput": {"text": "Hello"}});
+    assert_eq!(peer.receive().await, hello);
+    drop(peer);
+    let (mut peer, _) = set_up(&server).await;
+    assert_eq!(peer.receive().await, hello);
+    peer.send(text_message("Hello!")).await;
+    peer.send(resumable("h-2")).await;
+    talk.live.input().audio([0; 2]).await.expect("accepted");
+    peer.receive().await;
+    drop(peer);
+    let (mut peer, _) = set_up(&server).await;
+    assert!(peer.receives_nothing().await, "the model has responded");
+}

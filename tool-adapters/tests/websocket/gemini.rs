@@ -213,9 +213,10 @@ async fn closes_after_sending_earlier_input() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
     let input = talk.live.input();
+    talk.until(|event| matches!(event, LiveEvent::Connected { .. }).then_some(())).await;
     input.text("Bye").await.expect("accepted");
-    assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Bye"}}));
     input.close();
+    assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Bye"}}));
     assert!(peer.is_closed().await);
     drop(peer);
     while talk.next().await.is_some() {}
@@ -351,4 +352,19 @@ async fn intents_for_the_host_are_events() {
         };
         assert_eq!(talk.until(intent).await, (name.to_owned(), expected));
     }
+}
+
+// L15
+#[tokio::test]
+async fn changed_tools_wait_while_the_user_speaks() {
+    let server = Server::start().await;
+    let (talk, mut peer) = with_handle(&server).await;
+    peer.send(text_message("Good night. By the way")).await;
+    talk.open_office().await;
+    peer.send(json!({"serverContent": {"interrupted": true}})).await;
+    peer.send(turn_complete()).await;
+    assert!(peer.receives_nothing().await, "the model owes a response to the user's speech");
+    peer.send(text_message("Yes?")).await;
+    peer.send(turn_complete()).await;
+    assert!(peer.is_closed().await);
 }

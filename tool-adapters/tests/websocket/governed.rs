@@ -134,25 +134,24 @@ async fn confirmation_reaches_the_host_and_no_token_the_model() {
 
 // L24
 #[tokio::test]
-async fn updates_are_a_result_and_then_notes() {
+async fn updates_are_notes_after_the_answer_of_their_call() {
     for wire in BOTH {
         let server = Server::start().await;
         let (_talk, mut peer, _) = wire.start(&server).await;
         wire.call(&mut peer, "c1", "order_taxi", &json!({})).await;
-        let (mut results, mut notes) = (Vec::new(), Vec::new());
-        while results.len() + notes.len() < 3 {
+        let mut messages = Vec::new();
+        while messages.len() < 3 {
             let message = peer.receive().await.to_string();
             if message.contains("response.create") {
                 wire.finish(&mut peer).await;
-            } else if message.contains("[Note by the application") {
-                notes.push(message);
             } else {
-                results.push(message);
+                messages.push(message);
             }
         }
-        assert!(results.len() == 1 && results[0].contains("a taxi is being looked for"), "{wire:?} {results:?}");
-        assert!(notes.iter().any(|note| note.contains("one is on its way")), "{wire:?} {notes:?}");
-        assert!(notes.iter().any(|note| note.contains("has ended") && note.contains("it is here")), "{notes:?}");
+        let is_note = |message: &str| message.contains("[Note by the application");
+        assert!(!is_note(&messages[0]) && messages[0].contains("a taxi is being looked for"), "{wire:?} {messages:?}");
+        assert!(is_note(&messages[1]) && messages[1].contains("one is on its way"), "{wire:?} {messages:?}");
+        assert!(is_note(&messages[2]) && messages[2].contains("it is here"), "{wire:?} {messages:?}");
     }
 }
 
@@ -293,4 +292,51 @@ async fn usage_is_the_context_of_the_session() {
         talk.until(|event| matches!(event, LiveEvent::Model(Event::Usage(_))).then_some(())).await;
         assert_eq!(talk.session.context().peak_tokens, 900, "{wire:?}");
     }
+}
+
+// L18
+#[tokio::test]
+async fn late_transcript_does_not_deliver_an_unwanted_reply() {
+    let server = Server::start().await;
+    let (mut talk, mut peer, _) = Gemini.start(&server).await;
+    Gemini.call(&mut peer, "c1", "intend", &json!({"name": "stop"})).await;
+    Gemini.result(&mut peer).await;
+    Gemini.hear(&mut peer, "Stop, please.").await;
+    Gemini.speak(&mut peer, "As you wish.", "AAAAAAAA").await;
+    Gemini.finish(&mut peer).await;
+    turn(&mut talk).await;
+    assert_eq!(talk.live.suppressed().audio_bytes, 8);
+}
+
+// L18
+#[tokio::test]
+async fn silent_stop_ends_the_turn() {
+    let server = Server::start().await;
+    let model = Gemini.model(&server).background_tools();
+    let (mut talk, mut peer, _) = Gemini.start_with(&server, model, Policy::text(), History::new()).await;
+    Gemini.call(&mut peer, "c1", "intend", &json!({"name": "stop"})).await;
+    Gemini.result(&mut peer).await;
+    turn(&mut talk).await;
+}
+
+// L21
+#[tokio::test]
+async fn repeated_call_after_the_last_step_is_not_run() {
+    let server = Server::start().await;
+    let policy = Policy::text().max_tool_steps(1);
+    let (talk, mut peer, _) = Gemini.start_with(&server, Gemini.model(&server), policy, History::new()).await;
+    Gemini.make_resumable(&mut peer).await;
+    for number in 0..2 {
+        Gemini.call(&mut peer, &format!("c{number}"), "add", &add(number)).await;
+        Gemini.result(&mut peer).await;
+    }
+    drop(peer);
+    let (mut peer, _) = Gemini.accept(&server).await;
+    for id in ["c0", "c1"] {
+        assert_eq!(Gemini.result(&mut peer).await.0, id, "the result may have been lost");
+    }
+    Gemini.call(&mut peer, "c1", "add", &add(1)).await;
+    Gemini.call(&mut peer, "c1", "add", &add(7)).await;
+    assert!(Gemini.result(&mut peer).await.1.contains("steps of calls of this reply are used up"));
+    assert_eq!(talk.desk.runs(), 1);
 }

@@ -5,6 +5,7 @@ use crate::support::Talk;
 use crate::wire::{BOTH, Gemini, OpenAi};
 use serde_json::{Value, json};
 use tool_adapters::agent::AgentLoop;
+use tool_adapters::providers::Event;
 use tool_adapters::transport::websocket::{LiveEvent, LiveLoop};
 use tool_core::session::{History, Message, StateChange};
 use tool_core::testing::ScriptedModel;
@@ -253,4 +254,52 @@ async fn conversation_crosses_from_text_to_voice_and_back() {
             "{wire:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn reply_owed_at_a_break_is_asked_for() {
+    for wire in BOTH {
+        let server = Server::start().await;
+        let (talk, mut peer, _) = wire.start(&server).await;
+        talk.live.input().text("What is the time?").await.expect("accepted");
+        assert_eq!(wire.text(&mut peer).await, "What is the time?");
+        wire.response_request(&mut peer).await;
+        drop(peer);
+        let (mut peer, _) = wire.accept(&server).await;
+        receive_history(&mut peer, 1).await;
+        match wire {
+            Gemini => assert_eq!(wire.text(&mut peer).await, "Go on."),
+            OpenAi => _ = wire.response_request(&mut peer).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn closing_leaves_a_result_for_each_call() {
+    for wire in BOTH {
+        let server = Server::start().await;
+        let (mut talk, mut peer, _) = wire.start(&server).await;
+        wire.call(&mut peer, "c1", "look_up", &json!({"subject": "x"})).await;
+        talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(())).await;
+        talk.live.input().close();
+        while talk.next().await.is_some() {}
+        let history = brief(&talk.live.history());
+        assert_eq!(history[0], r#"model: look_up {"subject":"x"}"#, "{wire:?}");
+        assert!(history[1].contains("cancelled"), "{wire:?} {history:?}");
+    }
+}
+
+#[tokio::test]
+async fn late_transcript_precedes_its_answer_in_the_history() {
+    let server = Server::start().await;
+    let (mut talk, mut peer, _) = OpenAi.start(&server).await;
+    peer.send(json!({"type": "input_audio_buffer.committed", "item_id": "u", "previous_item_id": null})).await;
+    OpenAi.speak(&mut peer, "It is six.", "AAAA").await;
+    OpenAi.finish(&mut peer).await;
+    OpenAi.hear(&mut peer, "What is the time?").await;
+    talk.until(|event| matches!(event, LiveEvent::Heard(_)).then_some(())).await;
+    talk.live.input().text("Thanks").await.expect("accepted");
+    OpenAi.text(&mut peer).await;
+    let history = brief(&talk.live.history());
+    assert_eq!(history, ["user: What is the time?", "model: It is six.", "user: Thanks"]);
 }

@@ -180,3 +180,45 @@ async fn usage_is_the_measured_context() {
     talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(())).await;
     assert_eq!(talk.session.context().peak_tokens, 1_000);
 }
+
+#[tokio::test]
+async fn refused_request_for_a_response_is_not_waited_for() {
+    let server = Server::start().await;
+    let (talk, mut peer) = connect(&server).await;
+    talk.live.input().text("Hello").await.expect("accepted");
+    peer.receive().await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+    peer.send(json!({"type": "error", "error": {"type": "server_error", "code": "x", "message": "later"}})).await;
+    peer.send(json!({"type": "response.done", "response": {"id": "r0", "status": "failed", "output": []}})).await;
+    talk.live.input().text("Hello?").await.expect("accepted");
+    peer.receive().await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+}
+
+#[tokio::test]
+async fn request_during_the_response_to_speech_is_repeated() {
+    let server = Server::start().await;
+    let (talk, mut peer) = connect(&server).await;
+    talk.live.input().text("Hello").await.expect("accepted");
+    peer.receive().await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+    // A response to the user's speech has begun just before.
+    let code = "conversation_already_has_active_response";
+    peer.send(json!({"type": "error", "error": {"type": "invalid_request_error", "code": code, "message": "busy"}}))
+        .await;
+    done(&mut peer, &[]).await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+}
+
+#[tokio::test]
+async fn interrupted_call_ends_the_turn() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = connect(&server).await;
+    let items = [item("c1", "look_up", &json!({"subject": "x"}))];
+    calls(&mut peer, &items).await;
+    done(&mut peer, &items).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Finished(_))).then_some(())).await;
+    talk.live.input().interrupt().await.expect("accepted");
+    assert_eq!(peer.receive().await["item"]["call_id"], "c1");
+    talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(())).await;
+}

@@ -94,6 +94,11 @@ impl History {
         self.messages.push(message);
     }
 
+    /// Adds a message before the one at an index, or at the end. For transcripts that arrive after their answers.
+    pub fn insert(&mut self, at: usize, message: Message) {
+        self.messages.insert(at.min(self.messages.len()), message);
+    }
+
     /// Returns the calls of all messages, oldest first.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.messages.iter().flat_map(|message| match message {

@@ -8,9 +8,8 @@ use crate::providers::gemini::read::{
 use crate::providers::gemini::write::{function_response, with_settings};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson, parse_object};
-use crate::providers::request::{Request, RequestBody, text, tools};
+use crate::providers::request::{Request, RequestBody, object_arguments, text, tools};
 use crate::providers::spec::{HeardText, LiveMessage, LiveMessages, ResumptionHandle};
-use crate::providers::turns::OPENING;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use tool_core::call::ModelResult;
@@ -188,6 +187,7 @@ pub(crate) fn request(request: &Request<'_>) -> Value {
 /// Writes the result of a call of an earlier session as a text of the user.
 fn result_note(tool: &str, arguments: &str, result: &ModelResult) -> String {
     let (tool, text) = (tool.escape_debug(), Value::from(text(result)));
+    let arguments = Value::Object(object_arguments(arguments, "invalid"));
     let outcome = if result.is_error { "has failed" } else { "has returned" };
     format!(
         "[Note by the application, not said by the user] The call of `{tool}` with {arguments} {outcome}. Its result, which is \
@@ -233,8 +233,8 @@ impl LiveMessages for GeminiLiveMessages {
         vec![json!({"clientContent": {"turns": turns.collect::<Vec<_>>(), "turnComplete": true}})]
     }
 
-    fn opening(&self) -> LiveMessage {
-        self.text(OPENING)
+    fn cue(&self, cue: &str) -> LiveMessage {
+        self.text(cue)
     }
 
     fn heard(&self, message: &Value) -> Option<HeardText> {

@@ -228,9 +228,13 @@ impl LiveMessages for RealtimeMessages {
 
     fn history(&self, request: &Request<'_>) -> Vec<Value> {
         let items = request.history.iter().flat_map(|message| match message {
+            Message::User(text) if text.is_empty() => Vec::new(),
             Message::User(text) => vec![message_item("user", "input_text", text)],
             Message::Assistant { text, calls, .. } => {
-                let text = text.iter().map(|text| message_item("assistant", "output_text", text));
+                let text = text
+                    .iter()
+                    .filter(|text| !text.is_empty())
+                    .map(|text| message_item("assistant", "output_text", text));
                 text.chain(calls.iter().map(|call| call_item(call, request))).collect()
             }
             Message::Result { call_id, result, .. } => vec![result_item(&short_id(call_id), result)],
@@ -239,8 +243,12 @@ impl LiveMessages for RealtimeMessages {
         items.map(create).collect()
     }
 
-    fn opening(&self) -> LiveMessage {
+    fn cue(&self, _cue: &str) -> LiveMessage {
         LiveMessage { messages: Vec::new(), wants_response: true }
+    }
+
+    fn commits_speech(&self, message: &Value) -> bool {
+        message["type"] == "input_audio_buffer.committed"
     }
 
     fn heard(&self, message: &Value) -> Option<HeardText> {

@@ -2,10 +2,12 @@
 
 use crate::transport::host_text::Decision;
 use std::collections::VecDeque;
+use std::time::Duration;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tool_core::session::Turn;
 use tool_core::trace::SpanHandle;
-use tool_core::{Session, ToolCall, ToolResponse};
+use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
 
 /// Work that has finished in the background.
 pub(crate) enum FinishedWork {
@@ -22,6 +24,9 @@ pub(crate) struct LiveCalls {
 
 struct TrackedCall {
     call: ToolCall,
+    /// The provider's id, and our id of its last repetition.
+    wire_id: String,
+    repeated_as: Option<String>,
     /// The number of the provider's conversation in which the call was made.
     conversation: u64,
     /// True if the provider does not want the result any more.
@@ -29,18 +34,16 @@ struct TrackedCall {
     /// True if the user has interrupted the model since.
     interrupted: bool,
     response: Option<ToolResponse>,
-    arrival: Arrival,
+    /// The number of the model's response during or before which the result was sent, while it may be lost with the
+    /// connection. A later response shows that it has arrived.
+    sent_in: Option<u64>,
 }
 
-/// Knowledge about whether a result has reached the provider.
-#[derive(PartialEq, Eq)]
-enum Arrival {
-    /// The result is not sent, or the model has responded since.
-    Certain,
-    /// It was sent. If the connection breaks, it may be lost.
+/// A call that the provider has made before.
+pub(crate) enum KnownCall {
+    Answered(ToolResponse),
+    /// It runs, or its result is on its way.
     Open,
-    /// It was sent again over a new connection, where the provider may also repeat the call.
-    SentAgain,
 }
 
 /// The way to deliver a response to the provider.
@@ -61,36 +64,71 @@ impl LiveCalls {
         Self { session, work: JoinSet::new(), calls: VecDeque::new() }
     }
 
-    /// Runs a call. A call with the repeated id and the same arguments does not run again; its response is returned if it
-    /// has one that is not on its way.
-    pub(crate) fn start(
+    /// Finds the call that the provider repeats in a conversation, by its id there. `response` is the number of the model's
+    /// response.
+    pub(crate) fn repeated(
+        &mut self,
+        call: &ToolCall,
+        wire_id: &str,
+        conversation: u64,
+        response: u64,
+    ) -> Option<KnownCall> {
+        let is_same = |tracked: &&mut TrackedCall| {
+            let (known, repeated) = (&tracked.call, call);
+            tracked.wire_id == wire_id && known.name() == repeated.name() && known.arguments() == repeated.arguments()
+        };
+        let tracked = self.calls.iter_mut().find(is_same)?;
+        tracked.repeated_as = Some(call.id().to_owned());
+        tracked.conversation = conversation;
+        // What was sent over this connection arrives.
+        let is_sent = tracked.sent_in.is_some();
+        Some(match tracked.response.clone().filter(|_| !is_sent) {
+            Some(answer) => {
+                tracked.sent_in = Some(response);
+                KnownCall::Answered(answer)
+            }
+            None => KnownCall::Open,
+        })
+    }
+
+    /// Runs a call.
+    pub(crate) fn start(&mut self, call: ToolCall, wire_id: String, conversation: u64, agent: &SpanHandle) {
+        let (session, running) = (self.session.clone(), call.clone());
+        self.work.spawn(agent.inside(async move { FinishedWork::Call(session.call(running).await) }));
+        self.track(call, wire_id, conversation, None, None);
+    }
+
+    /// Answers a call that is not run, as its reply has had all its steps.
+    pub(crate) fn refuse(&mut self, call: ToolCall, wire_id: String, conversation: u64, sent_in: u64) -> ToolResponse {
+        let response = self.session.refuse_step(&call);
+        self.track(call, wire_id, conversation, Some(response.clone()), Some(sent_in));
+        response
+    }
+
+    fn track(
         &mut self,
         call: ToolCall,
+        wire_id: String,
         conversation: u64,
-        repeated_id: Option<&str>,
-        agent: &SpanHandle,
-    ) -> Option<ToolResponse> {
-        let is_repeated = |tracked: &&TrackedCall| {
-            Some(tracked.call.id()) == repeated_id
-                && tracked.call.name() == call.name()
-                && tracked.call.arguments() == call.arguments()
-        };
-        if let Some(at) = self.calls.iter().position(|tracked| is_repeated(&tracked)) {
-            let tracked = &mut self.calls[at];
-            // What was sent over this connection arrives.
-            let is_sent = std::mem::replace(&mut tracked.arrival, Arrival::Open) != Arrival::Certain;
-            return tracked.response.clone().filter(|_| !is_sent);
-        }
+        response: Option<ToolResponse>,
+        sent_in: Option<u64>,
+    ) {
         if self.calls.len() >= Self::MAX_CALLS
             && let Some(at) = self.calls.iter().position(|tracked| tracked.response.is_some() || tracked.withdrawn)
         {
             self.calls.remove(at);
         }
-        let (session, running) = (self.session.clone(), call.clone());
-        self.work.spawn(agent.inside(async move { FinishedWork::Call(session.call(running).await) }));
-        let (withdrawn, interrupted, arrival) = (false, false, Arrival::Certain);
-        self.calls.push_back(TrackedCall { call, conversation, withdrawn, interrupted, response: None, arrival });
-        None
+        let (repeated_as, withdrawn, interrupted) = (None, false, false);
+        self.calls.push_back(TrackedCall {
+            call,
+            wire_id,
+            repeated_as,
+            conversation,
+            withdrawn,
+            interrupted,
+            response,
+            sent_in,
+        });
     }
 
     pub(crate) fn decide(&mut self, token: String, decision: Decision, agent: &SpanHandle) {
@@ -123,13 +161,39 @@ impl LiveCalls {
         }
     }
 
-    /// Aborts all work, and waits until it has ended.
-    pub(crate) async fn abort(&mut self) {
+    /// Cancels all calls, and waits a moment until their work has ended. Returns what has ended; the rest is aborted.
+    pub(crate) async fn cancel_all(&mut self) -> Vec<FinishedWork> {
+        const CLOSING: Duration = Duration::from_secs(1);
+        for tracked in self.calls.iter().filter(|tracked| tracked.response.is_none()) {
+            self.session.cancel(tracked.call.id());
+        }
+        let mut ended = Vec::new();
+        let work = &mut self.work;
+        let drain = async {
+            while let Some(finished) = work.join_next().await {
+                ended.extend(finished);
+            }
+        };
+        // Work that ignores its cancellation is aborted.
+        let _ = timeout(CLOSING, drain).await;
         self.work.shutdown().await;
+        ended
     }
 
-    /// Stores the response of a call. Returns the call, and the way to deliver the response.
-    pub(crate) fn finish(&mut self, response: &ToolResponse, conversation: u64) -> Option<(ToolCall, Delivery)> {
+    /// Forgets all calls, and returns those that have no response.
+    pub(crate) fn take_unanswered(&mut self) -> Vec<ToolCall> {
+        let unanswered = self.calls.drain(..).filter(|tracked| tracked.response.is_none());
+        unanswered.map(|tracked| tracked.call).collect()
+    }
+
+    /// Stores the response of a call. Returns the call, and the way to deliver the response, which is sent during or after the
+    /// model's response of that number.
+    pub(crate) fn finish(
+        &mut self,
+        response: &ToolResponse,
+        conversation: u64,
+        sent_in: u64,
+    ) -> Option<(ToolCall, Delivery)> {
         let id = response.meta().call_id().unwrap_or_default();
         let mut running = self.calls.iter_mut().filter(|tracked| tracked.response.is_none());
         let tracked = running.find(|tracked| tracked.call.id() == id)?;
@@ -138,25 +202,31 @@ impl LiveCalls {
             (true, _) => Delivery::Withdrawn,
             (false, false) => Delivery::Late,
             (false, true) => {
-                tracked.arrival = Arrival::Open;
-                Delivery::Send { wants_reply: !tracked.interrupted }
+                tracked.sent_in = Some(sent_in);
+                let was_cancelled = response.error().is_some_and(|error| error.kind == ErrorKind::Cancelled);
+                Delivery::Send { wants_reply: !(tracked.interrupted && was_cancelled) }
             }
         };
         Some((tracked.call.clone(), delivery))
     }
 
-    /// Records that the provider has the results that were sent. A response that has only begun may repeat a call.
-    pub(crate) fn confirm_results(&mut self, has_ended: bool) {
-        for tracked in self.calls.iter_mut().filter(|tracked| has_ended || tracked.arrival == Arrival::Open) {
-            tracked.arrival = Arrival::Certain;
+    /// Records that the provider has the results to which the model's response of a number may belong.
+    pub(crate) fn confirm_results(&mut self, response: u64) {
+        for tracked in self.calls.iter_mut().filter(|tracked| tracked.sent_in.is_some_and(|sent| sent < response)) {
+            tracked.sent_in = None;
         }
     }
 
+    /// Records that no result is lost, as the history has them all.
+    pub(crate) fn confirm_all_results(&mut self) {
+        self.confirm_results(u64::MAX);
+    }
+
     /// Returns the results that may have been lost with a connection, to be sent over the one that resumes it.
-    pub(crate) fn resend(&mut self) -> Vec<ToolResponse> {
-        let open = self.calls.iter_mut().filter(|tracked| tracked.arrival != Arrival::Certain && !tracked.withdrawn);
+    pub(crate) fn resend(&mut self, sent_in: u64) -> Vec<ToolResponse> {
+        let open = self.calls.iter_mut().filter(|tracked| tracked.sent_in.is_some() && !tracked.withdrawn);
         let resent = open.filter_map(|tracked| {
-            tracked.arrival = Arrival::SentAgain;
+            tracked.sent_in = Some(sent_in);
             tracked.response.clone()
         });
         resent.collect()
@@ -164,7 +234,10 @@ impl LiveCalls {
 
     /// Cancels calls that the provider has withdrawn.
     pub(crate) fn withdraw(&mut self, ids: &[String]) {
-        for tracked in self.calls.iter_mut().filter(|tracked| ids.iter().any(|id| id == tracked.call.id())) {
+        let is_withdrawn = |tracked: &TrackedCall| {
+            ids.iter().any(|id| id == tracked.call.id() || Some(id) == tracked.repeated_as.as_ref())
+        };
+        for tracked in self.calls.iter_mut().filter(|tracked| is_withdrawn(tracked)) {
             tracked.withdrawn = true;
             self.session.cancel(tracked.call.id());
         }
@@ -180,6 +253,11 @@ impl LiveCalls {
         for tracked in self.calls.iter_mut().filter(|tracked| tracked.response.is_none()) {
             tracked.interrupted = true;
         }
+    }
+
+    /// Returns true if a call has no response yet.
+    pub(crate) fn is_running(&self, id: &str) -> bool {
+        self.calls.iter().any(|tracked| tracked.response.is_none() && tracked.call.id() == id)
     }
 
     /// Returns true if the provider waits for the result of a call.

@@ -76,6 +76,8 @@ impl Connection {
             Connector::Plain
         };
         let mut config = WebSocketConfig::default();
+        // Most messages are small, and the buffer stays as long as the connection.
+        config.read_buffer_size = 16 * 1024;
         config.max_message_size = Some(model.transport.max_message);
         config.max_frame_size = Some(model.transport.max_message);
         let connecting = connect_async_tls_with_config(request, Some(config), true, Some(connector));

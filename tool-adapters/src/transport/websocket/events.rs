@@ -103,17 +103,25 @@ impl SpeechFilter {
     }
 }
 
-/// Counts the bytes of transcripts in a message of a provider, such as of whole items.
+/// Counts the bytes of transcripts in a message of a provider: of items of the conversation, and their pieces.
 fn transcript_bytes(message: &Value) -> usize {
-    match message {
+    let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
+    let names =
+        if kind.starts_with("conversation.item.") { &["transcript", "text", "delta"][..] } else { &["transcript"] };
+    bytes_of(names, message)
+}
+
+/// Counts the bytes of texts under some names.
+fn bytes_of(names: &[&str], value: &Value) -> usize {
+    match value {
         Value::Object(members) => members
             .iter()
-            .map(|(name, value)| match (name.as_str(), value) {
-                ("transcript", Value::String(text)) => text.len(),
-                _ => transcript_bytes(value),
+            .map(|(name, value)| match value {
+                Value::String(text) if names.contains(&name.as_str()) => text.len(),
+                _ => bytes_of(names, value),
             })
             .sum(),
-        Value::Array(values) => values.iter().map(transcript_bytes).sum(),
+        Value::Array(values) => values.iter().map(|value| bytes_of(names, value)).sum(),
         _ => 0,
     }
 }
@@ -370,14 +378,22 @@ mod tests {
         let session = session().await;
         let filter = SpeechFilter::new(session.clone());
         session.change(&[StateChange::TranscriptSuppressed(true)]).await.expect("stored");
-        let item = json!({"item": {"content": [{"type": "input_audio", "transcript": "four"}]}});
-        for event in [LiveEvent::Model(Event::Text("two".into())), LiveEvent::Model(Event::Unknown(item))] {
-            assert!(!filter.admits(&event));
+        let unknown = |message: Value| LiveEvent::Model(Event::Unknown(message));
+        let piece = "conversation.item.input_audio_transcription.delta";
+        for event in [
+            LiveEvent::Heard("three".into()),
+            LiveEvent::Model(Event::Text("two".into())),
+            unknown(json!({"item": {"content": [{"type": "input_audio", "transcript": "four"}]}})),
+            unknown(
+                json!({"type": "conversation.item.added", "item": {"content": [{"type": "input_text", "text": "four"}]}}),
+            ),
+            unknown(json!({"type": piece, "delta": "my pin"})),
+        ] {
+            assert!(!filter.admits(&event), "{event:?}");
         }
-        assert!(!filter.admits(&LiveEvent::Heard("three".into())));
-        let other = Event::Unknown(json!({"transcript": null, "usage": {"text": "x"}}));
-        assert!(filter.admits(&LiveEvent::Model(other)) && filter.admits(&audio(1)));
-        assert_eq!(filter.suppressed(), SuppressedSpeech { audio_bytes: 0, transcript_bytes: 12 });
+        let other = unknown(json!({"transcript": null, "usage": {"text": "x"}}));
+        assert!(filter.admits(&other) && filter.admits(&audio(1)));
+        assert_eq!(filter.suppressed(), SuppressedSpeech { audio_bytes: 0, transcript_bytes: 22 });
     }
 
     #[tokio::test]

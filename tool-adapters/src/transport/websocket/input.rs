@@ -75,7 +75,7 @@ impl LiveInput {
         self.send(HostInput::Raw(message)).await
     }
 
-    /// Ends the conversation. Earlier input is still sent.
+    /// Ends the conversation. Earlier input is still sent if there is a connection. Running calls are cancelled.
     pub fn close(&self) {
         self.close.send_replace(true);
     }

@@ -109,15 +109,17 @@
 //! A broken connection is opened again by the [`RetryPolicy`](crate::agent::RetryPolicy), and the setup is sent again. Calls
 //! keep running, and a call that the provider repeats does not run again.
 //!
-//! - If Gemini has given a handle, the conversation is resumed ([`LiveEvent::Connected`] has `resumed`). Results to which the
-//!   model has not responded are sent again.
+//! - If Gemini has given a handle, the conversation is resumed ([`LiveEvent::Connected`] has `resumed`). Results and texts to
+//!   which the model has not responded are sent again.
 //! - Otherwise a new conversation begins with the history. It does not know the calls that still run, so the model gets
-//!   their results as notes.
+//!   their results as notes. A reply that the model owed is asked for again.
+//!
+//! When the conversation ends, running calls are cancelled, and the history has a result for each call.
 //!
 //! # Slow hosts
 //!
 //! Events wait for the host up to [`event_bytes`](LiveModel::event_bytes). Then the socket is not read until the host has
-//! caught up, so that memory is bounded and no call is lost.
+//! caught up, so that memory is bounded and no call is lost. Of the updates of tools, 1,000 may wait.
 //!
 //! # Spans
 //!
@@ -133,6 +135,7 @@ mod audio;
 mod calls;
 mod connection;
 mod events;
+mod exchange;
 mod input;
 mod live_loop;
 mod model;

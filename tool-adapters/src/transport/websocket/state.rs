@@ -1,10 +1,12 @@
 //! The state of a conversation with the provider: responses, steps and the tools that it knows.
 
+use crate::providers::spec::LiveMessage;
 use tokio::time::Instant;
 use tool_core::session::Message;
 
 /// The state of a conversation with the provider. A new connection begins with a new one.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools)] // each is a separate fact
 pub(crate) struct ConversationState {
     /// The handle with which the conversation can be resumed.
     pub(crate) resume_handle: Option<String>,
@@ -17,6 +19,16 @@ pub(crate) struct ConversationState {
     pub(crate) tools: ToolsState,
     pub(crate) response_request: ResponseRequest,
     pub(crate) steps: Steps,
+    /// Counts the model's responses, also those of earlier connections.
+    pub(crate) responses: u64,
+    /// True if a response was requested that has not begun.
+    pub(crate) is_requested: bool,
+    /// True if a message asks for another response than the current one.
+    pub(crate) awaits_next: bool,
+    /// True if the last connection broke before the model had replied.
+    pub(crate) owes_reply: bool,
+    /// The texts to which the model has not responded.
+    pub(crate) unanswered: Vec<UnansweredText>,
     /// The history that a new conversation gets after its setup.
     pub(crate) history: Vec<Message>,
     /// True once the setup was sent.
@@ -28,6 +40,34 @@ pub(crate) struct ConversationState {
     pub(crate) truncated_call: Option<String>,
     /// The time at which a result was sent, until the model speaks.
     pub(crate) result_sent: Option<Instant>,
+}
+
+impl ConversationState {
+    /// Records that the model responds.
+    pub(crate) fn respond(&mut self) {
+        if !std::mem::replace(&mut self.is_responding, true) {
+            self.responses += 1;
+        }
+    }
+
+    /// Records that the model owes a response.
+    pub(crate) fn await_response(&mut self) {
+        self.awaits_response = true;
+        self.awaits_next |= self.is_responding;
+    }
+}
+
+/// A text to which the model has not responded.
+pub(crate) struct UnansweredText {
+    pub(crate) message: LiveMessage,
+    /// The number of the model's response during or before which it was sent.
+    pub(crate) sent_in: u64,
+}
+
+impl From<LiveMessage> for UnansweredText {
+    fn from(message: LiveMessage) -> Self {
+        Self { message, sent_in: 0 }
+    }
 }
 
 /// The steps of a reply: responses with calls.

@@ -1,30 +1,25 @@
 //! The task of a live conversation, across its connections.
 
 use crate::providers::framing::frame::is_too_large_to_parse;
-use crate::providers::spec::LiveMessage;
+use crate::providers::turns::{CONTINUE, OPENING};
 use crate::providers::{Event, Protocol, ProtocolError, Request, protocol};
 use crate::transport::api_key::redact_event;
-use crate::transport::host_text::{decision_note, late_note, update_note, updated_call_id};
-use crate::transport::websocket::audio::playing_time;
-use crate::transport::websocket::calls::{Delivery, FinishedWork, LiveCalls};
+use crate::transport::host_text::decision_note;
+use crate::transport::websocket::calls::{FinishedWork, LiveCalls};
 use crate::transport::websocket::connection::{Connection, can_retry, received, timeout_error};
 use crate::transport::websocket::events::{EventQueue, LiveEvent};
 use crate::transport::websocket::input::HostInput;
 use crate::transport::websocket::model::{LiveModel, live_api};
 use crate::transport::websocket::setup::DeclaredTools;
 use crate::transport::websocket::spans::ConversationSpans;
-use crate::transport::websocket::state::{ConversationState, ResponseRequest, Steps, ToolsState};
+use crate::transport::websocket::state::{ConversationState, ResponseRequest, ToolsState};
 use crate::transport::websocket::transcript::Transcript;
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use futures_util::StreamExt;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
-use tool_core::call::OutputKind;
-use tool_core::session::{SpeechEvent, ToolChoice, without_notes};
-use tool_core::{Intent, Session, ToolCall, ToolError, ToolResponse, time};
+use tool_core::{Session, ToolError, ToolResponse, time};
 
 /// A connection that has lasted this long resets the number of attempts.
 const STABLE_AFTER: Duration = Duration::from_secs(5);
@@ -34,20 +29,22 @@ const MAX_OUTGOING: usize = 64;
 
 /// The task of a conversation.
 pub(crate) struct LiveTask {
-    model: LiveModel,
-    protocol: Box<dyn Protocol>,
-    tools: DeclaredTools,
+    pub(crate) model: LiveModel,
+    pub(crate) protocol: Box<dyn Protocol>,
+    pub(crate) tools: DeclaredTools,
     /// True if the provider goes on by itself once it has all results of a step.
-    answers_results: bool,
+    pub(crate) answers_results: bool,
     /// True until the model has spoken first.
-    entering: bool,
-    calls: LiveCalls,
-    inputs: mpsc::Receiver<HostInput>,
-    closed: watch::Receiver<bool>,
-    events: EventQueue,
-    transcript: Transcript,
-    state: ConversationState,
-    spans: ConversationSpans,
+    pub(crate) entering: bool,
+    pub(crate) calls: LiveCalls,
+    pub(crate) inputs: mpsc::Receiver<HostInput>,
+    pub(crate) closed: watch::Receiver<bool>,
+    pub(crate) events: EventQueue,
+    pub(crate) transcript: Transcript,
+    pub(crate) state: ConversationState,
+    pub(crate) spans: ConversationSpans,
+    /// Updates of calls that are not answered yet.
+    pub(crate) held_updates: Vec<ToolResponse>,
 }
 
 /// The reason why a connection was closed without an error.
@@ -80,6 +77,7 @@ impl LiveTask {
             transcript,
             state: ConversationState::default(),
             spans: ConversationSpans::open(&model),
+            held_updates: Vec::new(),
             model,
         }
     }
@@ -111,9 +109,35 @@ impl LiveTask {
                 () = sleep(delay) => {}
             }
         };
-        self.calls.abort().await;
-        self.transcript.end();
+        self.end_calls().await;
         self.spans.close(error.as_ref());
+    }
+
+    /// Ends the calls that still run. The history has a result for each.
+    async fn end_calls(&mut self) {
+        for work in self.calls.cancel_all().await {
+            match work {
+                FinishedWork::Call(response) => {
+                    if let Some((call, _)) = self.calls.finish(&response, self.state.conversation, 0) {
+                        self.transcript.answer(call, &response);
+                    }
+                    self.push_intents(&response);
+                    self.events.push(LiveEvent::Answered(response));
+                }
+                FinishedWork::Decision { response, decision, mark } => {
+                    if let Some(note) = decision_note(&response, decision, mark.as_deref()) {
+                        self.transcript.write(&note);
+                    }
+                    self.push_intents(&response);
+                    self.events.push(LiveEvent::Answered(response));
+                }
+                FinishedWork::Turn(turn) => _ = self.events.push(LiveEvent::Turn(turn)),
+            }
+        }
+        for call in self.calls.take_unanswered() {
+            self.transcript.lose(call);
+        }
+        self.transcript.end();
     }
 
     /// Opens one connection, and serves it until the host or the session ends the conversation.
@@ -132,6 +156,12 @@ impl LiveTask {
         connection.outgoing.push_json(&connection.messages.resumable(setup, handle));
         self.state.is_connecting = true;
         let closed = self.serve(&mut connection).await?;
+        if connection.is_set_up && matches!(closed, Closed::ByHost) {
+            while let Ok(input) = self.inputs.try_recv() {
+                self.handle_input(input, &mut connection);
+            }
+            self.request_response(&mut connection);
+        }
         connection.close().await;
         Ok(closed)
     }
@@ -143,25 +173,37 @@ impl LiveTask {
         self.state.connected_at = Some(Instant::now());
         self.events.push(LiveEvent::Connected { resumed });
         if resumed {
-            for response in self.calls.resend() {
+            for response in self.calls.resend(self.state.responses) {
                 self.send_response(&response, true, connection);
             }
+            for text in std::mem::take(&mut self.state.unanswered) {
+                self.send_text(text, connection);
+            }
         } else {
-            self.state.conversation += 1;
-            // They are part of the history.
-            self.calls.confirm_results(true);
-            let history = std::mem::take(&mut self.state.history);
-            if !history.is_empty() {
-                let messages = connection.messages;
-                let write = |request: &Request<'_>| messages.history(request);
-                let written = self.tools.write(&self.calls.session, &self.model, &history, write);
-                for message in &written {
-                    connection.outgoing.push_json(message);
-                }
+            self.begin_conversation(connection);
+        }
+    }
+
+    /// Begins another conversation with the provider, with the history of the ones before.
+    fn begin_conversation(&mut self, connection: &mut Connection) {
+        self.state.conversation += 1;
+        // They are part of the history.
+        self.calls.confirm_all_results();
+        self.state.unanswered.clear();
+        let history = std::mem::take(&mut self.state.history);
+        let messages = connection.messages;
+        if !history.is_empty() {
+            let write = |request: &Request<'_>| messages.history(request);
+            let written = self.tools.write(&self.calls.session, &self.model, &history, write);
+            for message in &written {
+                connection.outgoing.push_json(message);
             }
         }
+        let owes_reply = std::mem::take(&mut self.state.owes_reply) && !history.is_empty();
         if self.entering {
-            self.send(connection.messages.opening(), ResponseRequest::Now, connection);
+            self.send_text(messages.cue(OPENING), connection);
+        } else if owes_reply && !self.calls.are_running() {
+            self.send_text(messages.cue(CONTINUE), connection);
         }
     }
 
@@ -176,12 +218,19 @@ impl LiveTask {
                 self.events.push(LiveEvent::Model(event));
             }
         }
-        let ConversationState { resume_handle, conversation, connected_at, is_connecting, .. } =
-            std::mem::take(&mut self.state);
-        // A handle with which the provider refused the setup is not used again.
-        let resume_handle = resume_handle.filter(|_| connected_at.is_some() || !is_connecting);
-        self.state = ConversationState { resume_handle, conversation, ..ConversationState::default() };
-        connected_at.map_or(Duration::ZERO, |since| since.elapsed())
+        let before = std::mem::take(&mut self.state);
+        let owes_reply = before.is_responding || before.awaits_response;
+        self.state = ConversationState {
+            // A handle with which the provider refused the setup is not used again.
+            resume_handle: before.resume_handle.filter(|_| before.connected_at.is_some() || !before.is_connecting),
+            conversation: before.conversation,
+            responses: before.responses,
+            steps: before.steps,
+            unanswered: before.unanswered,
+            owes_reply: owes_reply || before.owes_reply || before.response_request != ResponseRequest::None,
+            ..ConversationState::default()
+        };
+        before.connected_at.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     async fn serve(&mut self, connection: &mut Connection) -> Result<Closed, ToolError> {
@@ -192,7 +241,8 @@ impl LiveTask {
         }
         loop {
             let is_set_up = connection.is_set_up;
-            let is_full = self.events.is_full();
+            // Until the setup is confirmed, nothing but the confirmation arrives.
+            let is_full = self.events.is_full() && is_set_up;
             let has_room = connection.outgoing.messages.len() < MAX_OUTGOING;
             let updates = &mut self.model.transport.updates;
             let alarm = if is_set_up {
@@ -203,7 +253,7 @@ impl LiveTask {
             tokio::select! {
                 () = wait_until_closed(&mut self.closed) => return Ok(Closed::ByHost),
                 () = self.events.taken(), if is_full => {}
-                message = connection.incoming.next(), if !is_full => {
+                message = connection.incoming.next(), if !is_full && (has_room || !is_set_up) => {
                     let message = received(message, &connection.hidden)?;
                     (last_received, last_ping) = (Instant::now(), Instant::now());
                     if let Some(bytes) = message {
@@ -217,8 +267,8 @@ impl LiveTask {
                     }
                 }
                 Some(input) = self.inputs.recv(), if is_set_up && has_room => self.handle_input(input, connection),
-                Some(response) = async { updates.as_mut()?.0.recv().await }, if is_set_up => {
-                    self.send_update(response, connection);
+                Some(response) = async { updates.as_mut()?.next().await }, if is_set_up && has_room && !is_full => {
+                    self.update(response, connection);
                 }
                 () = sleep_until(alarm) => {
                     if !is_set_up {
@@ -259,10 +309,17 @@ impl LiveTask {
             connection.is_set_up = true;
             self.connected(connection);
         }
-        self.state.is_responding |= messages.begins_response(&message);
+        if messages.begins_response(&message) {
+            self.state.is_requested = false;
+            self.state.respond();
+        }
+        if messages.commits_speech(&message) {
+            self.transcript.mark_speech();
+        }
         if let Some(handle) = messages.resumption_handle(&message) {
             self.state.resume_handle = handle;
         }
+        let was_responding = self.state.is_responding;
         let heard = messages.heard(&message);
         for event in self.protocol.push_event(&message) {
             // The host gets the user's speech as its own event.
@@ -271,239 +328,18 @@ impl LiveTask {
             }
         }
         if let Some(heard) = heard {
-            // The user's speech begins another exchange.
-            self.events.withhold(false);
+            // Speech that arrives later belongs to the exchange whose response has begun.
+            self.state.awaits_response |= self.answers_results && !self.state.is_responding;
             if self.events.push(LiveEvent::Heard(heard.text.clone())) {
                 self.transcript.hear(&heard);
             }
         }
-        if self.answers_results {
+        if self.answers_results && self.state.steps.has_call {
             self.end_step();
+            // The model waits for the results.
+            self.state.is_responding = was_responding && self.model.transport.background_tools;
         }
         self.spans.end_message();
-    }
-
-    /// Ends the step of a reply that has made all its calls.
-    fn end_step(&mut self) {
-        self.state.steps.complete += u32::from(std::mem::take(&mut self.state.steps.has_call));
-    }
-
-    fn handle_event(&mut self, event: Event, connection: &mut Connection) {
-        let event = match event {
-            // The arguments of a truncated call may be incomplete.
-            Event::Call(call) if self.state.truncated_call.as_deref() == Some(call.id()) => return,
-            Event::Call(call) => {
-                let call = self.tools.declarations.restore(call);
-                self.start_call(&call, connection);
-                Event::Call(call)
-            }
-            event => redact_event(event, Some(&connection.hidden)),
-        };
-        self.spans.record(&event);
-        match &event {
-            // A call may be one of the step whose results are on their way.
-            Event::CallStarted { .. } => self.state.is_responding = true,
-            Event::Text(_) | Event::Audio { .. } | Event::Reasoning(_) => {
-                self.state.is_responding = true;
-                // The model has the results to which it responds.
-                self.calls.confirm_results(false);
-            }
-            Event::Call(_) => self.state.steps.has_call = true,
-            Event::Cancelled(ids) => self.calls.withdraw(ids),
-            // Some providers report no usage.
-            Event::Usage(usage) if usage.input > 0 => self.calls.session.observe_context(usage.input),
-            Event::Interrupted => {
-                if self.state.is_responding {
-                    self.calls.session.observe_speech(SpeechEvent::Interrupted);
-                }
-                self.calls.interrupt();
-                self.transcript.end_spoken();
-                self.events.withhold(false);
-                // The provider responds to the user's speech by itself.
-                (self.state.response_request, self.state.steps) = (ResponseRequest::None, Steps::default());
-            }
-            Event::Error(ProtocolError::DuplicateId { id }) => self.state.repeated_call = Some(id.clone()),
-            Event::Error(ProtocolError::Truncated { call_id: Some(id) }) => {
-                self.state.truncated_call = Some(id.clone());
-            }
-            Event::Finished(_) => {
-                (self.state.is_responding, self.state.awaits_response) = (false, false);
-                self.end_step();
-                self.calls.confirm_results(true);
-                self.transcript.end();
-                self.events.withhold(false);
-                self.end_turn();
-            }
-            _ => {}
-        }
-        self.deliver(event);
-    }
-
-    /// Ends the turn, unless a response to results is still to come: it belongs to the same turn.
-    fn end_turn(&mut self) {
-        if self.state.response_request == ResponseRequest::None && !self.calls.are_running() {
-            self.entering = false;
-            self.calls.next_turn();
-        }
-    }
-
-    /// Gives an event of the model to the host. Speech that the host gets is part of the history and of the metrics.
-    fn deliver(&mut self, event: Event) {
-        let (text, time) = match &event {
-            Event::Text(text) => (Some(text.clone()), None),
-            Event::Audio { data, mime_type } => (None, Some(playing_time(mime_type, data.len() / 4 * 3))),
-            _ => (None, None),
-        };
-        if !self.events.push(LiveEvent::Model(event)) {
-            return;
-        }
-        if let Some(text) = text {
-            self.transcript.speak(&text);
-        }
-        if let Some(time) = time {
-            let session = &self.calls.session;
-            session.observe_speech(SpeechEvent::Spoken(time));
-            if let Some(sent) = self.state.result_sent.take() {
-                session.observe_speech(SpeechEvent::FirstAudio(sent.elapsed()));
-            }
-        }
-    }
-
-    fn start_call(&mut self, call: &ToolCall, connection: &mut Connection) {
-        let repeated = self.state.repeated_call.take();
-        if repeated.is_none() && !self.has_steps() {
-            // The model was asked not to call. Where it cannot be asked, it reads the reason and answers.
-            let response = self.calls.session.refuse_step(call);
-            self.send_response(&response, false, connection);
-            self.transcript.answer(call.clone(), &response);
-            self.events.push(LiveEvent::Answered(response));
-            return;
-        }
-        let agent = &self.spans.agent;
-        let response = self.calls.start(call.clone(), self.state.conversation, repeated.as_deref(), agent);
-        if let Some(response) = response {
-            self.send_response(&response, true, connection);
-        }
-    }
-
-    /// Delivers the outcome of work. Returns true if the session has ended.
-    fn finish_work(&mut self, work: FinishedWork, connection: &mut Connection) -> bool {
-        self.state.tools = self.state.tools.max(ToolsState::Unknown);
-        match work {
-            FinishedWork::Call(response) => {
-                self.push_intents(&response);
-                let Some((call, delivery)) = self.calls.finish(&response, self.state.conversation) else {
-                    return false;
-                };
-                match delivery {
-                    Delivery::Send { wants_reply } => self.send_response(&response, wants_reply, connection),
-                    // The provider does not know the call. A stop needs no words.
-                    Delivery::Late if !is_stop(&response) => self.send_note(&late_note(&response), connection),
-                    Delivery::Late | Delivery::Withdrawn => {}
-                }
-                self.transcript.answer(call, &response);
-                let ends_turn = is_stop(&response) && !self.answers_results;
-                if !matches!(delivery, Delivery::Withdrawn) {
-                    self.events.push(LiveEvent::Answered(response));
-                }
-                // No response follows a stop.
-                if ends_turn && !self.state.is_responding {
-                    self.end_turn();
-                }
-            }
-            FinishedWork::Decision { response, decision, mark } => {
-                if let Some(note) = decision_note(&response, decision, mark.as_deref()) {
-                    self.send_note(&note, connection);
-                }
-                self.push_intents(&response);
-                self.events.push(LiveEvent::Answered(response));
-            }
-            FinishedWork::Turn(turn) => {
-                self.state.steps = Steps::default();
-                let has_ended = turn.ended;
-                self.events.push(LiveEvent::Turn(turn));
-                return has_ended;
-            }
-        }
-        false
-    }
-
-    /// Sends an update of a running call, unless the provider has withdrawn the call.
-    fn send_update(&mut self, response: ToolResponse, connection: &mut Connection) {
-        if !self.calls.was_withdrawn(updated_call_id(&response)) {
-            self.send_note(&update_note(&response), connection);
-        }
-        self.push_intents(&response);
-        self.events.push(LiveEvent::Updated(response));
-    }
-
-    /// Reports the intents of a response.
-    fn push_intents(&mut self, response: &ToolResponse) {
-        for intent in response.intents() {
-            let call_id = response.meta().call_id().unwrap_or_default().to_owned();
-            self.events.push(LiveEvent::Intent { call_id, intent: intent.clone() });
-        }
-        if response.intents().contains(&Intent::SuppressAudio) {
-            self.events.silence();
-        }
-    }
-
-    fn send_response(&mut self, response: &ToolResponse, wants_reply: bool, connection: &mut Connection) {
-        let results = connection.messages.results(self.protocol.encode(std::slice::from_ref(response)));
-        let request = if wants_reply { ResponseRequest::AfterCalls } else { ResponseRequest::None };
-        self.send(results, request, connection);
-        self.state.steps.wants_reply |= !is_stop(response);
-        self.state.result_sent = Some(Instant::now()).filter(|_| wants_reply);
-        if self.answers_results && !self.model.transport.background_tools && !self.calls.are_running() {
-            let wants_reply = std::mem::take(&mut self.state.steps.wants_reply);
-            self.events.withhold(!wants_reply);
-        }
-    }
-
-    /// Sends a note of the application, to which the model responds.
-    fn send_note(&mut self, note: &str, connection: &mut Connection) {
-        self.transcript.write(note);
-        self.send(connection.messages.text(note), ResponseRequest::Now, connection);
-    }
-
-    fn handle_input(&mut self, input: HostInput, connection: &mut Connection) {
-        let messages = connection.messages;
-        match input {
-            HostInput::Text(text) => {
-                (self.state.tools, self.state.steps) = (self.state.tools.max(ToolsState::Unknown), Steps::default());
-                let text = without_notes(text);
-                self.transcript.write(&text);
-                self.send(messages.text(&text), ResponseRequest::Now, connection);
-            }
-            HostInput::Audio(audio) => {
-                let time = playing_time(&self.model.transport.audio_type, audio.len());
-                self.calls.session.observe_speech(SpeechEvent::Heard(time));
-                let audio = messages.audio(&BASE64_STANDARD.encode(audio), &self.model.transport.audio_type);
-                self.send(audio, ResponseRequest::None, connection);
-            }
-            HostInput::AudioEnd => self.send(messages.audio_end(), ResponseRequest::Now, connection),
-            HostInput::Raw(message) => connection.outgoing.push_json(&message),
-            HostInput::Decide(token, decision) => self.calls.decide(token, decision, &self.spans.agent),
-            HostInput::Interrupt => {
-                self.calls.interrupt();
-                if let Some(cancel) = messages.cancel_response().filter(|_| self.state.is_responding) {
-                    connection.outgoing.push_json(&cancel);
-                }
-            }
-        }
-    }
-
-    fn send(&mut self, message: LiveMessage, request: ResponseRequest, connection: &mut Connection) {
-        for message in message.messages {
-            connection.outgoing.push_json(&message);
-        }
-        self.state.awaits_response |= request != ResponseRequest::None;
-        if request == ResponseRequest::Now {
-            self.events.withhold(false);
-        }
-        if message.wants_response {
-            self.state.response_request = self.state.response_request.max(request);
-        }
     }
 
     /// Declares the tools again if others are visible now. Returns true if that needs another connection, and nothing is
@@ -532,33 +368,6 @@ impl LiveTask {
         let ConversationState { is_responding, awaits_response, resume_handle, .. } = &self.state;
         resume_handle.is_some() && !is_responding && !awaits_response && !self.calls.are_running()
     }
-
-    /// Returns true if the reply may have another step of calls.
-    fn has_steps(&self) -> bool {
-        self.state.steps.complete < self.calls.session.max_tool_steps()
-    }
-
-    /// Asks the model for a response if that is due. The provider refuses this during a response, and while results of
-    /// calls that it made in one message are missing.
-    fn request_response(&mut self, connection: &mut Connection) {
-        let is_due = match self.state.response_request {
-            ResponseRequest::None => false,
-            ResponseRequest::AfterCalls => !self.calls.are_running(),
-            ResponseRequest::Now => true,
-        };
-        if is_due && !self.state.is_responding {
-            self.state.response_request = ResponseRequest::None;
-            let tool_choice = if self.has_steps() { ToolChoice::Auto } else { ToolChoice::None };
-            if let Some(request) = connection.messages.request_response(tool_choice) {
-                connection.outgoing.push_json(&request);
-                self.state.is_responding = true;
-            }
-        }
-    }
-}
-
-fn is_stop(response: &ToolResponse) -> bool {
-    response.is_ok() && response.kind() == OutputKind::Stop
 }
 
 /// Waits until the host closes the conversation or drops all of its inputs.

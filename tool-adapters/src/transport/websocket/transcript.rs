@@ -1,8 +1,9 @@
 //! The history of a live conversation: texts, the transcripts of speech, and calls with their results.
 
 use crate::providers::spec::HeardText;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tool_core::call::ResultForm;
+use tool_core::call::{ModelResult, ResultForm};
 use tool_core::session::{History, Message, without_notes};
 use tool_core::{ToolCall, ToolResponse};
 
@@ -14,6 +15,8 @@ pub(crate) struct Transcript {
     heard: String,
     /// The model's speech since the last message.
     spoken: String,
+    /// The places of the user's speech whose transcripts come later, oldest first.
+    marks: VecDeque<usize>,
 }
 
 /// The history, which the host can read at any time.
@@ -35,7 +38,12 @@ impl SharedHistory {
 
 impl Transcript {
     pub(crate) fn new(history: History) -> Self {
-        Self { history: SharedHistory(Arc::new(Mutex::new(history))), heard: String::new(), spoken: String::new() }
+        Self {
+            history: SharedHistory(Arc::new(Mutex::new(history))),
+            heard: String::new(),
+            spoken: String::new(),
+            marks: VecDeque::new(),
+        }
     }
 
     pub(crate) fn shared(&self) -> SharedHistory {
@@ -44,10 +52,29 @@ impl Transcript {
 
     /// Takes in speech of the user. It may arrive while the model answers it.
     pub(crate) fn hear(&mut self, piece: &HeardText) {
+        if let (true, Some(at)) = (piece.is_whole, self.marks.pop_front()) {
+            let text = without_notes(piece.text.clone());
+            if !text.trim().is_empty() {
+                self.history.lock().insert(at, Message::User(text));
+                self.marks.iter_mut().for_each(|mark| *mark += 1);
+            }
+            return;
+        }
         self.heard.push_str(&piece.text);
         if piece.is_whole {
             self.end_heard();
         }
+    }
+
+    /// Marks the place of speech that the user has ended, whose transcript may come after the answer.
+    pub(crate) fn mark_speech(&mut self) {
+        const MAX_MARKS: usize = 32;
+        self.end_spoken();
+        if self.marks.len() == MAX_MARKS {
+            self.marks.pop_front();
+        }
+        let at = self.history.lock().messages().len();
+        self.marks.push_back(at);
     }
 
     /// Takes in speech of the model.
@@ -67,6 +94,15 @@ impl Transcript {
         self.end();
         let (call_id, tool) = (call.id().to_owned(), call.name().to_owned());
         let result = Message::Result { call_id, tool, result: response.for_model(ResultForm::Plain) };
+        self.history.lock().extend([Message::Assistant { text: None, calls: vec![call], native: None }, result]);
+    }
+
+    /// Adds a call whose result is not known, because the conversation has ended.
+    pub(crate) fn lose(&mut self, call: ToolCall) {
+        let text = "The conversation ended before the call did, and it may have taken effect.".to_owned();
+        let result = ModelResult { text, is_error: true, reply: true, parts: false, is_text: true };
+        let (call_id, tool) = (call.id().to_owned(), call.name().to_owned());
+        let result = Message::Result { call_id, tool, result };
         self.history.lock().extend([Message::Assistant { text: None, calls: vec![call], native: None }, result]);
     }
 
@@ -163,6 +199,21 @@ mod tests {
     }
 
     #[test]
+    fn very_late_speech_of_the_user_stays_in_its_place() {
+        let mut transcript = Transcript::new(History::new());
+        transcript.mark_speech();
+        transcript.speak("Six o'clock.");
+        transcript.end();
+        transcript.mark_speech();
+        transcript.speak("You are welcome.");
+        transcript.end();
+        transcript.hear(&heard("What time?", true));
+        transcript.hear(&heard("Thanks.", true));
+        let expected = ["user: What time?", "model: Six o'clock.", "user: Thanks.", "model: You are welcome."];
+        assert_eq!(says(&transcript), expected);
+    }
+
+    #[test]
     fn interrupting_speech_follows_the_answer() {
         let mut transcript = Transcript::new(History::new());
         transcript.speak("Six o'cl");
@@ -188,7 +239,7 @@ mod tests {
         let result = |text: String| Message::Result {
             call_id: "c1".into(),
             tool: "look".into(),
-            result: tool_core::call::ModelResult { text, is_error: false, reply: true, parts: false, is_text: true },
+            result: ModelResult { text, is_error: false, reply: true, parts: false, is_text: true },
         };
         let calls = Message::Assistant { text: None, calls: vec![call], native: None };
         transcript.history.lock().extend([calls, result("x".repeat(MAX_SENT - 10))]);
