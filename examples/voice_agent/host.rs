@@ -58,6 +58,8 @@ pub(crate) struct Host {
     input: LiveInput,
     /// The token of the call about which the model asks the guest.
     question: Option<String>,
+    /// True while the answer must not be spoken.
+    silent: bool,
     /// True once a tool has asked for another form of the conversation.
     leaves: bool,
     /// True after a turn, until the guest or the model speaks again.
@@ -66,7 +68,7 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(screen: Screen, session: Session, input: LiveInput) -> Self {
-        Self { screen, session, input, question: None, leaves: false, answered: false }
+        Self { screen, session, input, question: None, silent: false, leaves: false, answered: false }
     }
 
     /// Attends the conversation until it ends.
@@ -121,6 +123,7 @@ impl Host {
             LiveEvent::Updated(response) => screen.line(format!("  < later: {}", outcome(&response))),
             LiveEvent::Intent { intent, .. } => {
                 screen.line(format!("  ! {}", intent.name()));
+                self.silent |= intent == Intent::SuppressAudio;
                 self.leaves |= matches!(intent, Intent::Navigate(_));
             }
             LiveEvent::Turn(_) => self.end_turn().await?,
@@ -161,7 +164,9 @@ impl Host {
     /// After an answer that must not be spoken, the next ones may be.
     async fn end_turn(&mut self) -> Result<(), Box<dyn Error>> {
         self.answered = true;
-        self.session.change(&[StateChange::AudioSuppressed(false)]).await?;
+        if std::mem::take(&mut self.silent) {
+            self.session.change(&[StateChange::AudioSuppressed(false)]).await?;
+        }
         if self.leaves {
             self.input.close();
         }

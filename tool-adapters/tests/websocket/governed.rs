@@ -340,3 +340,23 @@ async fn repeated_call_after_the_last_step_is_not_run() {
     assert!(Gemini.result(&mut peer).await.1.contains("steps of calls of this reply are used up"));
     assert_eq!(talk.desk.runs(), 1);
 }
+
+// R-B2
+#[tokio::test]
+async fn call_after_the_end_of_a_turn_belongs_to_the_next() {
+    for wire in BOTH {
+        let server = Server::start().await;
+        let policy = Policy::text().max_calls(Some(1));
+        let (mut talk, mut peer, _) = wire.start_with(&server, wire.model(&server), policy, History::new()).await;
+        for number in 0..20 {
+            wire.call(&mut peer, &format!("c{number}"), "add", &add(number)).await;
+            wire.result(&mut peer).await;
+            wire.response_request(&mut peer).await;
+            // The next call follows at once.
+            wire.finish(&mut peer).await;
+        }
+        for _ in 0..20 {
+            assert!(answered(&mut talk).await.is_ok(), "{wire:?}: the budget of its own turn");
+        }
+    }
+}

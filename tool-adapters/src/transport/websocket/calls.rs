@@ -3,6 +3,7 @@
 use crate::transport::host_text::Decision;
 use std::collections::VecDeque;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tool_core::session::Turn;
@@ -20,6 +21,9 @@ pub(crate) struct LiveCalls {
     pub(crate) session: Session,
     work: JoinSet<FinishedWork>,
     calls: VecDeque<TrackedCall>,
+    /// The number of turns that were asked for, and of those that have begun. A call belongs to the turn before it.
+    turns: u64,
+    turns_begun: watch::Sender<u64>,
 }
 
 struct TrackedCall {
@@ -61,7 +65,8 @@ impl LiveCalls {
     const MAX_CALLS: usize = 64;
 
     pub(crate) fn new(session: Session) -> Self {
-        Self { session, work: JoinSet::new(), calls: VecDeque::new() }
+        let (work, calls, turns, turns_begun) = (JoinSet::new(), VecDeque::new(), 0, watch::Sender::new(0));
+        Self { session, work, calls, turns, turns_begun }
     }
 
     /// Finds the call that the provider repeats in a conversation, by its id there. `response` is the number of the model's
@@ -94,7 +99,12 @@ impl LiveCalls {
     /// Runs a call.
     pub(crate) fn start(&mut self, call: ToolCall, wire_id: String, conversation: u64, agent: &SpanHandle) {
         let (session, running) = (self.session.clone(), call.clone());
-        self.work.spawn(agent.inside(async move { FinishedWork::Call(session.call(running).await) }));
+        let (turn, mut begun) = (self.turns, self.turns_begun.subscribe());
+        self.work.spawn(agent.inside(async move {
+            // Without its sender, the conversation is over.
+            let _ = begun.wait_for(|begun| *begun >= turn).await;
+            FinishedWork::Call(session.call(running).await)
+        }));
         self.track(call, wire_id, conversation, None, None);
     }
 
@@ -146,7 +156,13 @@ impl LiveCalls {
     /// Begins the next turn in the background, as the session's store may be slow.
     pub(crate) fn next_turn(&mut self) {
         let session = self.session.clone();
-        self.work.spawn(async move { FinishedWork::Turn(session.next_turn().await) });
+        self.turns += 1;
+        let (number, begun) = (self.turns, self.turns_begun.clone());
+        self.work.spawn(async move {
+            let turn = session.next_turn().await;
+            begun.send_modify(|begun| *begun = number.max(*begun));
+            FinishedWork::Turn(turn)
+        });
     }
 
     /// Waits for the next finished work. Pending forever if nothing runs.
