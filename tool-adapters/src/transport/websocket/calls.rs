@@ -281,3 +281,31 @@ impl LiveCalls {
         self.calls.iter().any(|tracked| tracked.response.is_none() && !tracked.withdrawn)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use tool_core::trace::SpanKind;
+    use tool_core::{Mode, Runtime, ToolContext};
+
+    #[tokio::test]
+    async fn call_waits_until_its_turn_has_begun() {
+        let runtime = Runtime::builder(ToolContext::builder().build().expect("builds")).build().expect("builds");
+        let mut calls = LiveCalls::new(runtime.session("s-1", Mode::Voice).await.expect("opens"));
+        // A turn was asked for, and the store is slow.
+        calls.turns = 1;
+        calls.start(
+            ToolCall::new("c1", "add", "{}"),
+            "c1".to_owned(),
+            1,
+            &SpanHandle::open_if_wanted(SpanKind::Agent, "agent"),
+        );
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        assert!(calls.next().now_or_never().is_none());
+        calls.turns_begun.send_replace(1);
+        assert!(matches!(calls.next().await, FinishedWork::Call(_)));
+    }
+}

@@ -62,6 +62,7 @@ impl LiveTask {
             Event::Finished(_) => {
                 self.state.is_responding = false;
                 self.state.awaits_response = std::mem::take(&mut self.state.awaits_next);
+                self.state.owes_reply = false;
                 self.end_step();
                 self.confirm_sent();
                 self.transcript.end();
