@@ -158,12 +158,11 @@ impl<'json> JsonReader<'json> {
         if self.depth > MAX_DEPTH {
             return Err(Error::custom("recursion limit exceeded"));
         }
-        if self.peek() != last {
+        let mut more = self.peek() != last;
+        while more {
             entry(self)?;
-            while self.peek() == b',' {
-                self.at += 1;
-                entry(self)?;
-            }
+            more = self.peek() == b',';
+            self.at += usize::from(more);
         }
         self.depth -= 1;
         self.mark(last)
@@ -216,12 +215,17 @@ impl<'json> JsonReader<'json> {
     /// Reads the string at the position, unless it has an escape or does not end.
     fn plain_string(&mut self) -> Option<&'json str> {
         let start = self.at + 1;
-        let end = self.run_end(start);
-        if self.byte(end) != b'"' {
-            return None;
+        self.skip_plain_string().then(|| self.text.get(start..self.at - 1))?
+    }
+
+    /// Passes over the string at the position; false if it has an escape or does not end.
+    fn skip_plain_string(&mut self) -> bool {
+        let end = self.run_end(self.at + 1);
+        let is_plain = self.byte(end) == b'"';
+        if is_plain {
+            self.at = end + 1;
         }
-        self.at = end + 1;
-        self.text.get(start..end)
+        is_plain
     }
 
     /// Passes over the next value and returns its text.
@@ -245,11 +249,11 @@ impl<'json> JsonReader<'json> {
     /// Passes over the next value.
     pub(crate) fn skip(&mut self) -> Result<()> {
         match self.peek() {
-            b'"' if self.plain_string().is_some() => Ok(()),
+            b'"' if self.skip_plain_string() => Ok(()),
             b'"' => self.skip_string(),
             b'{' | b'[' if self.depth >= MAX_DEPTH => self.skip_deep(),
             b'{' => self.entries(b'{', b'}', |json| {
-                if json.peek() != b'"' || json.plain_string().is_none() {
+                if json.peek() != b'"' || !json.skip_plain_string() {
                     json.skip_string()?;
                 }
                 json.mark(b':')?;

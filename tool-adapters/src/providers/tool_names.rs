@@ -1,8 +1,9 @@
 //! The names of tools at a provider, and the way back.
 
+use foldhash::HashMap;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use tool_core::text::hex;
 
 /// The names that a provider accepts.
@@ -85,7 +86,7 @@ impl ToolNames {
         reserved: &HashSet<String>,
     ) -> Self {
         let mut names = Self::default();
-        let mut changed: HashMap<Cow<'a, str>, Vec<(usize, &'a str)>> = HashMap::new();
+        let mut changed: HashMap<Cow<'a, str>, Vec<(usize, &'a str)>> = HashMap::default();
         for (index, tool) in tools {
             if rule.accepts(tool) && !reserved.contains(tool) {
                 names.insert(index, tool, tool.to_owned());

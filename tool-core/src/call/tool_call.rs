@@ -133,8 +133,11 @@ impl ToolCall {
 
     /// Replaces the arguments. An approval is dropped, because it was given for the other arguments.
     pub fn with_arguments(mut self, arguments: impl Into<String>) -> Self {
-        let arguments = arguments.into();
-        (self.text, self.arguments) = (joined(&arguments, self.name()), arguments.len());
+        let mut text = arguments.into();
+        let length = text.len();
+        text.reserve_exact(self.name().len());
+        text.push_str(self.name());
+        (self.text, self.arguments) = (text, length);
         self.unapproved()
     }
 

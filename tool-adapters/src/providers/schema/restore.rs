@@ -6,14 +6,18 @@
 use crate::providers::json_reader::JsonReader;
 use crate::providers::schema::document::SchemaPlace;
 use crate::providers::schema::matcher::{MIN_TRIALS, SchemaMatcher, item, named, required, unions_of};
+use foldhash::HashMap;
 use serde_json::{Result, Value};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// The maximum number of rules of a schema. Values beyond it are matched.
 const MAX_RULES: usize = 1_000;
+
+/// The room for a tool's name, which a call keeps behind its arguments.
+const NAME_LENGTH: usize = 64;
 
 /// The nulls of a strict declaration that stand for absent properties: those of optional properties whose schemas do not
 /// accept null.
@@ -82,11 +86,20 @@ struct Restorer<'s, 't> {
 }
 
 impl<'t> Restorer<'_, 't> {
-    /// Reads a value by a rule.
+    /// Reads a value by its rule, which only objects and arrays need.
+    #[inline]
     fn read(&mut self, rule: Option<usize>, json: &mut JsonReader<'t>) -> Result<()> {
+        match rule {
+            Some(rule) if matches!(json.peek(), b'{' | b'[') => self.read_container(rule, json),
+            _ => json.skip(),
+        }
+    }
+
+    /// Reads an object or an array. The others are read inline.
+    #[inline(never)]
+    fn read_container(&mut self, rule: usize, json: &mut JsonReader<'t>) -> Result<()> {
         let rules = self.compiler.as_ref().map_or(self.rules, |compiler| &compiler.rules);
-        let rule = rule.filter(|_| matches!(json.peek(), b'{' | b'['));
-        let Some(rule) = rule.and_then(|rule| rules.get(rule)).map(Arc::clone) else { return json.skip() };
+        let Some(rule) = rules.get(rule).map(Arc::clone) else { return json.skip() };
         match &*rule {
             NullRule::Plain { members, items } => self.read_by(members, items, json),
             NullRule::Matched(pointers) => {
@@ -111,13 +124,14 @@ impl<'t> Restorer<'_, 't> {
         let mut next = 0;
         json.members(|json| {
             json.peek();
-            let expected = members.rules.get(next).filter(|rule| json.literal(&rule.name).is_some());
-            let at = if expected.is_some() { Some(next) } else { members.by_name.get(&*json.name()?).copied() };
-            next = at.map_or(next, |at| at + 1);
-            let rule = at.and_then(|at| members.rules.get(at));
-            if json.peek() == b'n' && rule.is_some_and(|rule| rule.null_is_absent) {
-                json.skip()?;
-                object.cut(json.place(), &mut self.cuts);
+            if members.rules.get(next).is_none_or(|rule| json.literal(&rule.name).is_none()) {
+                next = members.by_name.get(&*json.name()?).copied().unwrap_or(members.rules.len());
+            }
+            let rule = members.rules.get(next);
+            next += 1;
+            json.peek();
+            if rule.is_some_and(|rule| rule.null_is_absent) && json.literal("null").is_some() {
+                object.cut(json, &mut self.cuts);
             } else {
                 self.read(rule.and_then(|rule| rule.inside), json)?;
                 object.keep(json.place());
@@ -155,7 +169,7 @@ struct RuleCompiler<'s> {
 
 impl<'s> RuleCompiler<'s> {
     fn new(schema: &'s Value, trials: usize, rules: Vec<Arc<NullRule>>) -> Self {
-        Self { matcher: SchemaMatcher::new(schema, trials), rules, known: HashMap::new() }
+        Self { matcher: SchemaMatcher::new(schema, trials), rules, known: HashMap::default() }
     }
 
     fn rules_of(schema: &'s Value) -> Vec<Arc<NullRule>> {
@@ -237,7 +251,7 @@ struct Cuts<'t> {
 impl<'t> Cuts<'t> {
     fn remove(&mut self, part: Range<usize>) {
         if self.from == 0 {
-            self.kept.reserve_exact(self.text.len());
+            self.kept = String::with_capacity(self.text.len() + NAME_LENGTH);
         }
         self.kept.push_str(self.text.get(self.from..part.start).unwrap_or_default());
         self.from = part.end;
@@ -270,13 +284,12 @@ impl ObjectCuts {
         (self.from, self.first) = (end, false);
     }
 
-    /// Removes a member, with the comma before it or, for the first one, the comma after it.
-    fn cut(&mut self, end: usize, cuts: &mut Cuts<'_>) {
-        let rest = cuts.text.get(end..).unwrap_or_default();
-        let trimmed = rest.trim_start();
-        let comma = if self.first && trimmed.starts_with(',') { rest.len() - trimmed.len() + 1 } else { 0 };
-        cuts.remove(self.from..end + comma);
-        self.from = end + comma;
+    /// Removes the member that ends here, with the comma before it or, for the first one, the comma after it.
+    fn cut(&mut self, json: &mut JsonReader<'_>, cuts: &mut Cuts<'_>) {
+        let end = json.place();
+        let end = if self.first && json.peek() == b',' { json.place() + 1 } else { end };
+        cuts.remove(self.from..end);
+        self.from = end;
     }
 }
 
