@@ -176,8 +176,10 @@ impl SessionInner {
 
     /// Returns the calls that this process has answered. Those of a session in memory are in the store's own list.
     pub(crate) fn log(&self) -> &CallLog {
-        let (policy, spare) = (self.policy(), &self.runtime.spare);
-        let new = || Box::new(CallLog::new(policy.call_history, policy.redaction.clone(), spare));
+        let new = || {
+            let policy = self.policy();
+            Box::new(CallLog::new(policy.call_history, policy.redaction.clone(), &self.runtime.spare))
+        };
         self.record.log().unwrap_or_else(|| self.own_log.get_or_init(new))
     }
 

@@ -6,6 +6,7 @@ use crate::session::caps::{CapAmount, CapScope, UsedCap};
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::pipeline::meter::CallMeter;
+use crate::session::policy::Policy;
 use crate::session::running::RunningGuard;
 use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict};
 use crate::time::CallInstant;
@@ -99,7 +100,7 @@ impl<'a> AdmissionGate<'a> {
 
     #[inline]
     pub(crate) fn admission<'b>(&'b self, arguments: Fingerprint<'b>, charge: Charge) -> Admission<'b> {
-        admission(self.call.session, self.call.tool, arguments, charge, self.call.began)
+        admission(self.call.policy, self.call.tool, arguments, charge, self.call.began)
     }
 
     /// Asks the store and waits for its answer.
@@ -113,11 +114,11 @@ impl<'a> AdmissionGate<'a> {
     pub(crate) async fn charge(&self, text: &str, charge: Charge) -> Result<RefundGuard, ToolError> {
         let call = self.call;
         let (session, tool, text) = (Arc::clone(call.session), call.tool.clone(), text.to_owned());
-        let began = call.began;
+        let (mode, began) = (call.mode, call.began);
         let asked = tokio::spawn(
             async move {
                 let arguments = Fingerprint::of(tool.definition().compiled.equality(), tool.name(), &text);
-                let admission = admission(&session, &tool, arguments, charge, began);
+                let admission = admission(session.runtime.policy(mode), &tool, arguments, charge, began);
                 // The amounts of earlier calls have to be charged first, or the caps would not count them.
                 let settled = OptionFuture::from(admission.caps.map(|_| session.payers().account.settle())).await;
                 let verdict = match settled.transpose() {
@@ -134,7 +135,7 @@ impl<'a> AdmissionGate<'a> {
             }
             .in_current_span(),
         );
-        let Ok(asked) = timeout(call.policy().store_deadline, asked).await else {
+        let Ok(asked) = timeout(call.policy.store_deadline, asked).await else {
             self.without_store(&StoreError::timeout())?;
             return Ok(RefundGuard::new(call.session, call.tool, None));
         };
@@ -174,7 +175,7 @@ impl<'a> AdmissionGate<'a> {
     fn without_store(&self, error: &StoreError) -> Result<(), ToolError> {
         let call = self.call;
         tracing::error!(session = %call.session.id.as_str().escape_debug(), %error, "failed to admit a call");
-        if call.definition().options.category == Category::Retrieval && call.policy().reads_without_store {
+        if call.definition().options.category == Category::Retrieval && call.policy.reads_without_store {
             self.state.lock().get_or_insert_default().ungoverned = true;
             return Ok(());
         }
@@ -253,7 +254,7 @@ fn spends_budget(charge: Charge) -> bool {
 
 #[inline]
 fn admission<'a>(
-    session: &'a SessionInner,
+    policy: &'a Policy,
     tool: &'a FunctionTool,
     arguments: Fingerprint<'a>,
     charge: Charge,
@@ -265,9 +266,9 @@ fn admission<'a>(
         category: tool.definition().category(),
         arguments,
         charge,
-        limits: session.policy().limits(),
+        limits: policy.limits(),
         max_calls: tool.definition().max_calls(),
-        caps: session.policy().caps(),
+        caps: policy.caps(),
         began,
     }
 }
@@ -380,7 +381,7 @@ fn refusal_error(call: &CallCx<'_>, refusal: &Refusal) -> ToolError {
                 BudgetLimit::Category(category) => format!("{} calls", category.as_str()),
                 BudgetLimit::Total => "calls".to_owned(),
             };
-            let mode = call.session.mode().as_str();
+            let mode = call.mode.as_str();
             let message = format!(
                 "budget exceeded: {used} of {of} {calls} of this {mode} turn are used; the count resets at the next turn. \
                  Answer with what you have."

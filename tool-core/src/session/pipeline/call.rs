@@ -123,8 +123,10 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
         owned_call = call;
         (&session.base, &owned_call)
     };
-    let meter = session.policy().caps().map(|caps| metered(session, tool, caps, ctx));
-    let cx = CallCx { session, tool, index, ctx, request: call, began, epoch, meter };
+    let mode = session.mode();
+    let policy = session.runtime.policy(mode);
+    let meter = policy.caps().map(|caps| metered(session, tool, caps, ctx));
+    let cx = CallCx { session, mode, policy, tool, index, ctx, request: call, began, epoch, meter };
     cx.run(&mut place).await
 }
 
@@ -191,20 +193,20 @@ impl CallCx<'_> {
     /// Checks that the tool serves the session's mode.
     #[inline]
     fn check_mode(&self) -> Result<(), ToolError> {
-        if self.definition().options.modes.contains(self.session.mode()) { Ok(()) } else { Err(self.mode_restricted()) }
+        if self.definition().options.modes.contains(self.mode) { Ok(()) } else { Err(self.mode_restricted()) }
     }
 
     #[cold]
     fn mode_restricted(&self) -> ToolError {
         let needed = self.definition().options.modes.iter().map(Mode::as_str).collect::<Vec<_>>().join(" or ");
-        let mode = self.session.mode().as_str();
+        let mode = self.mode.as_str();
         let message = format!("`{}` needs {needed} mode; this is {mode} mode", self.tool.name());
         ToolError::new(ErrorKind::ModeRestricted, message, false)
     }
 
     /// Bounds the depth of tools that call tools.
     fn check_depth(&self) -> Result<(), ToolError> {
-        let limit = self.policy().max_depth;
+        let limit = self.policy.max_depth;
         if self.request.depth() <= limit {
             return Ok(());
         }

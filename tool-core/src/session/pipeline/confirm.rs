@@ -86,7 +86,7 @@ pub(crate) fn no_pending_call() -> ToolError {
 
 /// Keeps the call for its approval, and answers `CONFIRMATION_REQUIRED` with a token for the host.
 pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolResponse {
-    let (session, policy) = (call.session, call.policy());
+    let (session, policy) = (call.session, call.policy);
     let lifetime = policy.confirmation_lifetime.min(CENTURY);
     let expires = jiff::Timestamp::now() + lifetime;
     let pending = PendingCall {
@@ -94,7 +94,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         principal: session.principal.to_string(),
         agent: session.agent().to_owned(),
         session: session.id.to_string(),
-        mode: session.mode(),
+        mode: call.mode,
         turn: session.record.turn(),
         version: session.tools.version.to_string(),
         settings: session.tools.context.agent_settings().to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::context::CallContext;
-use crate::call::{ErrorKind, RunContext, ToolCall, ToolError, ToolResponse};
+use crate::call::{ErrorKind, Mode, RunContext, ToolCall, ToolError, ToolResponse};
 use crate::session::caps::CapScope;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::meter::CallMeter;
@@ -22,6 +22,9 @@ use tokio::time::Instant;
 /// A governed call whose tool was found.
 pub(crate) struct CallCx<'a> {
     pub(crate) session: &'a Arc<SessionInner>,
+    /// The mode in which the call began, which governs all of it.
+    pub(crate) mode: Mode,
+    pub(crate) policy: &'a Policy,
     pub(crate) tool: &'a FunctionTool,
     /// The tool's index among the session's tools.
     pub(crate) index: usize,
@@ -45,11 +48,6 @@ impl<'a> CallCx<'a> {
             began: self.began,
             output_bytes: self.settings().output_bytes,
         }
-    }
-
-    #[inline]
-    pub(crate) fn policy(&self) -> &'a Policy {
-        self.session.policy()
     }
 
     #[inline]
@@ -119,12 +117,12 @@ impl<'a> CallCx<'a> {
     /// Returns true if the result may answer later equal calls.
     #[inline]
     pub(crate) fn is_cacheable(&self) -> bool {
-        self.policy().result_cache_ttl.is_some() && self.definition().options.is_idempotent()
+        self.policy.result_cache_ttl.is_some() && self.definition().options.is_idempotent()
     }
 
     /// Returns the result of an equal call as this call's response, with a warning that names the other call.
     pub(crate) fn cached_result(&self, text: &str) -> Option<ToolResponse> {
-        let ttl = self.policy().result_cache_ttl.filter(|_| self.is_cacheable())?;
+        let ttl = self.policy.result_cache_ttl.filter(|_| self.is_cacheable())?;
         let mut response = self.session.results.get(&self.fingerprint(text).digest(), ttl)?;
         response.drop_intents();
         let other = response.meta.call_id.replace(Arc::clone(self.request.shared_id())).unwrap_or_default();

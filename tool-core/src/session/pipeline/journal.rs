@@ -51,7 +51,7 @@ pub(crate) async fn record_end(call: &CallCx<'_>, response: &ToolResponse) {
     let text = response.to_json();
     let session = call.session.journal_key();
     let finished = journal.finished(&session, call.request.id(), &text);
-    if let Err(error) = within(call.policy().store_deadline, finished, JournalError::timeout).await {
+    if let Err(error) = within(call.policy.store_deadline, finished, JournalError::timeout).await {
         tracing::error!(%error, "failed to record the end of a call in the journal");
     }
 }

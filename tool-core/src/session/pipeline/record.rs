@@ -115,9 +115,8 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> O
 /// Returns a call, redacted, if a store outside of this process has to keep it.
 #[inline]
 fn kept_call(session: &SessionInner, call: &AnsweredCall<'_>) -> Option<Box<SessionCall>> {
-    let policy = session.policy();
-    (session.record.is_remote() && policy.call_history > 0)
-        .then(|| Box::new(SessionCall::new(&call.shortened(), &policy.redaction)))
+    let policy = session.record.is_remote().then(|| session.policy()).filter(|policy| policy.call_history > 0)?;
+    Some(Box::new(SessionCall::new(&call.shortened(), &policy.redaction)))
 }
 
 /// Counts a response that no tool was asked for: of a session that is over, or to an unknown name.
@@ -143,7 +142,7 @@ pub(crate) async fn count_without_tool(
 /// Adds a warning to the response of a call that took longer than the policy's soft limit, and returns true.
 #[inline]
 fn warn_if_slow(call: &CallCx<'_>, response: &mut ToolResponse) -> bool {
-    let (policy, taken) = (call.policy(), response.meta().duration());
+    let (policy, taken) = (call.policy, response.meta().duration());
     let exceeded = |limit: Option<Duration>| limit.filter(|limit| taken > *limit);
     let is_retrieval = call.definition().options.category == Category::Retrieval;
     let (kind, limit) = match (exceeded(policy.warn_retrieval_after), exceeded(policy.warn_after)) {
@@ -157,7 +156,7 @@ fn warn_if_slow(call: &CallCx<'_>, response: &mut ToolResponse) -> bool {
 
 #[cold]
 fn add_slow_warning(call: &CallCx<'_>, response: &mut ToolResponse, kind: &str, limit: Duration) {
-    let (tool, mode, taken) = (call.tool.name(), call.session.mode().as_str(), response.meta().duration());
+    let (tool, mode, taken) = (call.tool.name(), call.mode.as_str(), response.meta().duration());
     let warning = format!(
         "`{tool}` took {} ms; in {mode} {kind} should take at most {} ms",
         taken.as_millis(),
@@ -294,7 +293,7 @@ pub(crate) fn hooked<'a>(call: &CallCx<'a>, turn: Option<u64>) -> HookedCall<'a>
     HookedCall {
         session: call.session.id.as_str(),
         principal: &call.session.principal,
-        mode: call.session.mode(),
+        mode: call.mode,
         turn: turn.unwrap_or_else(|| call.session.record.turn()),
         call_id: call.request.id(),
         tool: call.tool.definition(),
