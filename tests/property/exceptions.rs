@@ -40,9 +40,8 @@ const COPIED: &[&str] = &[
 
 /// Returns whether the tool may refuse a value that the schema accepts.
 pub(crate) fn may_refuse(tool: &str, value: &Value) -> bool {
-    // `jiff` ends 26 hours before the year 10,000, which `format: date-time` cannot express. The crate reads some
-    // characters below `0` as digits of the year.
-    let last_days = |text: &str| text.starts_with("9999-12-3") || text.starts_with(['-', '+', '.', '/', ',']);
+    // `jiff` ends 26 hours before the year 10,000, which `format: date-time` cannot express.
+    let last_days = |text: &str| text.starts_with("9999-12-3") || reads_marks_as_digits(text);
     // schemars writes the keys of any unsigned type as digits, and those of an enum with documented variants or of a
     // `char` as any text. The schema has neither the width nor the names.
     let wide_key = |key: &str| key.parse::<u32>().is_err();
@@ -53,6 +52,9 @@ pub(crate) fn may_refuse(tool: &str, value: &Value) -> bool {
     }
     match tool {
         "timestamp" | "option_timestamp" => text_in(value, "value").is_some_and(last_days),
+        "format_date_time" | "format_date" | "format_time" => {
+            text_in(value, "value").is_some_and(reads_marks_as_digits)
+        }
         "create_event" => text_in(value, "start_time").is_some_and(last_days),
         "map_by_u32" => keys(value).any(wide_key),
         "map_by_i64" => keys(value).any(|key| key.parse::<i64>().is_err()),
@@ -79,6 +81,16 @@ pub(crate) fn may_refuse(tool: &str, value: &Value) -> bool {
         }
         _ => false,
     }
+}
+
+/// The crate reads some characters below `0` as digits of a date or a time.
+fn reads_marks_as_digits(text: &str) -> bool {
+    let is_mark = |byte: u8| (b' '..b'0').contains(&byte);
+    let marks =
+        |part: &str, sound: &[usize]| part.bytes().enumerate().any(|(at, b)| is_mark(b) && !sound.contains(&at));
+    let (date, time) = text.split_once(['T', 't']).unwrap_or((text, text));
+    let offset = time.get(8..).and_then(|rest| rest.split_once(['+', '-'])).map_or("", |(_, offset)| offset);
+    marks(date, &[4, 7]) || time.bytes().take(8).any(is_mark) || marks(offset, &[])
 }
 
 /// A field with two of its names.

@@ -2,10 +2,9 @@
 
 use crate::arguments::fields::BorrowedText;
 use crate::json::number::exact_float;
+use crate::schema::leaf::LeafCheck;
 use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
-use jsonschema::Validator;
 use parking_lot::RwLock;
-use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -219,18 +218,17 @@ lists! {
     HashSet<T, S>, [S];
 }
 
-/// Returns true if a text satisfies one keyword, by the rules of the validator.
+/// Returns true if a text satisfies one keyword.
 fn holds(keyword: &'static str, argument: &'static str, text: &str) -> bool {
-    type Cache = RwLock<HashMap<(&'static str, &'static str), Option<Arc<Validator>>>>;
+    type Cache = RwLock<HashMap<(&'static str, &'static str), Option<Arc<LeafCheck>>>>;
     static CACHE: LazyLock<Cache> = LazyLock::new(Cache::default);
 
     let key = (keyword, argument);
     let known = CACHE.read().get(&key).cloned();
-    let validator = known.unwrap_or_else(|| {
-        let schema = json!({ keyword: argument });
-        let made = jsonschema::options().should_validate_formats(true).build(&schema).ok().map(Arc::new);
+    let check = known.unwrap_or_else(|| {
+        let made = LeafCheck::new(keyword, &argument.into()).ok().map(Arc::new);
         CACHE.write().entry(key).or_insert(made).clone()
     });
     // No text satisfies a pattern that does not compile. It was reported when the tool was made.
-    validator.is_some_and(|validator| validator.is_valid(&Value::from(text)))
+    check.is_some_and(|check| check.accepts_text(text))
 }

@@ -27,6 +27,7 @@
 use crate::call::{ErrorList, Mode};
 use crate::json::canonical::{canonical, short_hash};
 use crate::registry::context::ToolContext;
+use crate::schema::meta::problems_in_2020_12;
 use crate::schema::timestamp::Timestamp;
 use crate::schema::walk::join_pointer;
 use crate::text;
@@ -416,11 +417,8 @@ pub(crate) fn problems(tool: &ToolDefinition) -> Vec<ManifestError> {
         messages.push("the description is empty; the model chooses a tool by its description".to_owned());
     }
     for (name, schema) in [("parameters", Some(tool.parameters())), ("output", tool.output())] {
-        let problem = schema.and_then(|schema| jsonschema::draft202012::meta::validate(schema).err());
-        messages.extend(problem.map(|problem| {
-            let pointer = problem.instance_path();
-            format!("the {name} schema is not valid in JSON Schema draft 2020-12 at `{pointer}`: {problem}")
-        }));
+        let invalid = |problem| format!("the {name} schema is not valid in JSON Schema draft 2020-12: {problem}");
+        messages.extend(schema.map(problems_in_2020_12).into_iter().flatten().map(invalid));
     }
     messages.extend(tool.guide().into_iter().flat_map(|guide| guide.problems(tool.parameters())));
     messages.into_iter().map(|message| ManifestError::tool(tool.name(), message)).collect()

@@ -268,6 +268,39 @@ pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     left.partial_cmp(&right).unwrap_or(Ordering::Equal)
 }
 
+/// Returns true if a number divided by another one, which is above zero, is whole. Both are taken as the decimals that
+/// they are written as, so that `0.3` is a multiple of `0.1`.
+pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
+    let (Some((value, scale)), Some((step, step_scale))) = (decimal_parts(number), decimal_parts(divisor)) else {
+        return false;
+    };
+    if value == 0 || step == 0 {
+        return value == 0;
+    }
+    // The quotient is value / step * 10^places.
+    let places = scale - step_scale;
+    match u32::try_from(places) {
+        Ok(places) => (0..places).fold(value % step, |rest, _| rest * 10 % step) == 0,
+        // A step too large for the type is larger than the value.
+        Err(_) => 10_u128
+            .checked_pow(places.unsigned_abs())
+            .and_then(|power| step.checked_mul(power))
+            .is_some_and(|step| value.is_multiple_of(step)),
+    }
+}
+
+/// Returns the digits of the shortest decimal of a number, without its sign, and the power of ten that they count.
+fn decimal_parts(number: &Number) -> Option<(u128, i32)> {
+    if let Some(integer) = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs)) {
+        return Some((integer.into(), 0));
+    }
+    let written = format!("{:e}", number.as_f64()?.abs());
+    let (mantissa, exponent) = written.split_once('e')?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let places = i32::try_from(fraction.len()).ok()?;
+    Some((format!("{whole}{fraction}").parse().ok()?, exponent.parse::<i32>().ok()? - places))
+}
+
 /// Returns the integer that a number is, if it has no fraction and fits.
 pub(crate) fn exact(number: &Number) -> Option<i128> {
     let integer = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));

@@ -1,13 +1,13 @@
 //! Freezing: flattens a list of tools, validates each one, and reports every problem.
 
 use crate::call::error::ErrorList;
+use crate::schema::meta;
 use crate::text::Name;
 use crate::tool::definition::{SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name};
 use crate::tool::function::RequiredSetup;
 use crate::tool::instance::ToolsetInstance;
 use crate::tool::{FunctionTool, ProviderTool, Tool, Toolset};
 use rustc_hash::FxHashMap;
-use serde_json::Value;
 use std::sync::Arc;
 
 /// A problem with a set of tools.
@@ -123,11 +123,11 @@ fn error_at<const N: usize>(message: String, tools: [&FunctionTool; N]) -> Regis
 fn check(tool: &ToolDefinition) -> Vec<String> {
     let name = tool.name().escape_debug();
     let mut problems = tool.compiled.problems.clone();
-    problems.extend(check_schema(tool.parameters()));
-    if let Some(Err(error)) = tool.output().map(jsonschema::meta::validate) {
-        problems.push(format!("the output schema is not a valid JSON Schema: {error}"));
+    let schemas = check_schemas(tool);
+    if schemas.is_empty() {
+        problems.extend(check_compiled(tool));
     }
-    problems.extend(check_compiled(tool));
+    problems.extend(schemas);
     let mut messages = problems.iter().map(|problem| format!("tool `{name}`: {problem}")).collect::<Vec<_>>();
     if !tool.is_raw() {
         messages.extend(check_name(tool.name()));
@@ -137,13 +137,19 @@ fn check(tool: &ToolDefinition) -> Vec<String> {
     messages
 }
 
-fn check_schema(schema: &Value) -> Option<String> {
-    let kind = schema.get("type");
-    if !schema.is_object() || !kind.is_none_or(|kind| kind == "object") {
-        return Some("the parameters schema is not one of an object; set `\"type\": \"object\"` at its root".into());
+/// Returns the problems with the form of the schemas.
+fn check_schemas(tool: &ToolDefinition) -> Vec<String> {
+    let schema = tool.parameters();
+    let mut problems = Vec::new();
+    if !schema.is_object() || !schema.get("type").is_none_or(|kind| kind == "object") {
+        problems.push("the parameters schema is not one of an object; set `\"type\": \"object\"` at its root".into());
+    } else {
+        let invalid = |problem| format!("the parameters schema is not a valid JSON Schema: {problem}");
+        problems.extend(meta::problems(schema).into_iter().map(invalid));
     }
-    let error = jsonschema::meta::validate(schema).err()?;
-    Some(format!("the parameters schema is not a valid JSON Schema: {}: {error}", error.instance_path()))
+    let invalid = |problem| format!("the output schema is not a valid JSON Schema: {problem}");
+    problems.extend(tool.output().map(meta::problems).into_iter().flatten().map(invalid));
+    problems
 }
 
 /// The maximum size of a schema as JSON, in bytes.

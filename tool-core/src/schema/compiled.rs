@@ -7,6 +7,7 @@ use crate::schema::branches::BranchIndex;
 use crate::schema::constraints::ASSERTED_FORMATS;
 use crate::schema::drafts::to_draft_2020_12;
 use crate::schema::leaf::LeafChecks;
+use crate::schema::meta;
 use crate::schema::node::{Choice, Keyword, Node, NodeId, OneOfValues, Properties};
 use crate::schema::references::References;
 use crate::schema::type_set::TypeSet;
@@ -35,7 +36,10 @@ pub(crate) struct CompiledSchema {
 impl CompiledSchema {
     /// Compiles a schema of any draft. Returns every reason why it cannot be checked.
     pub(crate) fn new(schema: &Value) -> Result<Self, String> {
-        jsonschema::meta::validate(schema).map_err(|error| error.to_string())?;
+        let problems = meta::problems(schema);
+        if !problems.is_empty() {
+            return Err(problems.join("; "));
+        }
         let root = Arc::new(to_draft_2020_12(schema));
         let mut compiler = Compiler::new(References::of(&root));
         compiler.node(&root, &root);

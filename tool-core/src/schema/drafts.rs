@@ -46,7 +46,7 @@ pub fn to_draft_2020_12(schema: &Value) -> Value {
 }
 
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
-enum Draft {
+pub(crate) enum Draft {
     Draft4,
     Draft6,
     Draft7,
@@ -56,7 +56,7 @@ enum Draft {
 
 impl Draft {
     /// Returns the draft that `$schema` names, and 2020-12 if it names none of these.
-    fn of(root: &Value) -> Self {
+    pub(crate) fn of(root: &Value) -> Self {
         let name = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
         let known = [
             ("draft-03", Self::Draft4),
@@ -69,7 +69,7 @@ impl Draft {
     }
 
     /// Returns the draft that introduced an assertion or a reference keyword.
-    fn introducing(keyword: &str) -> Self {
+    pub(crate) fn introducing(keyword: &str) -> Self {
         match keyword {
             "const" | "contains" | "propertyNames" => Self::Draft6,
             "if" | "then" | "else" => Self::Draft7,

@@ -1,10 +1,12 @@
-//! The assertions that a library checks: `pattern`, `format` and `multipleOf`.
+//! The assertions whose cost is their own: `pattern`, `format` and `multipleOf`.
 
-use jsonschema::{Draft, PatternOptions, ValidationOptions, Validator};
+use crate::json::number::is_multiple;
+use crate::schema::format::{self, Format};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
-use serde_json::{Value, json};
+use serde_json::{Number, Value};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The backtracks of one match of a pattern with look-around, and the steps that it counts as.
@@ -17,23 +19,64 @@ const CACHE_BYTES: usize = 64 << 10;
 const MAX_STATES: usize = 500_000;
 
 /// One compiled assertion.
-pub(crate) struct LeafCheck {
-    validator: Validator,
-    /// The states of a pattern. Every one may look at every byte.
-    states: usize,
-    /// The steps of one check, whatever its length.
-    flat: usize,
+pub(crate) enum LeafCheck {
+    Format(Format),
+    MultipleOf(Number),
+    /// A pattern that runs in linear time. Each of its states may look at each byte.
+    Linear(Box<regex::Regex>, usize),
+    /// A pattern with look-around or a back-reference. Its backtracks are limited.
+    Backtracking(Box<fancy_regex::Regex>),
 }
 
 impl LeafCheck {
+    /// Compiles a keyword with a value.
+    pub(crate) fn new(keyword: &str, value: &Value) -> Result<Self, String> {
+        let check = match (keyword, value) {
+            ("pattern", Value::String(pattern)) => pattern_check(pattern),
+            ("format", Value::String(name)) => format::asserted(name).map(Self::Format),
+            ("multipleOf", Value::Number(divisor)) => Some(Self::MultipleOf(divisor.clone())),
+            _ => None,
+        };
+        check.ok_or_else(|| match keyword {
+            "pattern" => format!("the pattern {value} is not a regular expression of ECMA-262, or is too large"),
+            _ => format!("{value} is not a value of `{keyword}`"),
+        })
+    }
+
     /// Returns true if the value satisfies the assertion.
     pub(crate) fn accepts(&self, value: &Value) -> bool {
-        self.validator.is_valid(value)
+        match (self, value) {
+            (Self::MultipleOf(divisor), Value::Number(number)) => is_multiple(number, divisor),
+            (Self::MultipleOf(_), _) => true,
+            (_, Value::String(text)) => self.accepts_text(text),
+            _ => true,
+        }
+    }
+
+    /// Returns true if the text satisfies the assertion.
+    pub(crate) fn accepts_text(&self, text: &str) -> bool {
+        match self {
+            Self::Format(accepts) => accepts(text),
+            Self::MultipleOf(_) => true,
+            // An engine that panics over a pattern has no verdict, and the text is refused.
+            Self::Linear(pattern, _) => catch_unwind(AssertUnwindSafe(|| pattern.is_match(text))).unwrap_or(false),
+            Self::Backtracking(pattern) => {
+                catch_unwind(AssertUnwindSafe(|| pattern.is_match(text).unwrap_or(false))).unwrap_or(false)
+            }
+        }
     }
 
     /// Returns the steps that checking a text of so many bytes takes.
     pub(crate) fn cost(&self, bytes: usize) -> usize {
-        self.flat + bytes.saturating_mul(self.states) / 8
+        match self {
+            Self::Format(_) | Self::MultipleOf(_) => 20 + bytes / 8,
+            Self::Linear(_, states) => 10 + bytes.saturating_mul(*states) / 8,
+            Self::Backtracking(_) => 2 * BACKTRACKS + bytes / 8,
+        }
+    }
+
+    fn states(&self) -> usize {
+        if let Self::Linear(_, states) = self { *states } else { 1 }
     }
 }
 
@@ -51,11 +94,8 @@ impl LeafChecks {
         if let Some(check) = self.checks.get(&key) {
             return Ok(Arc::clone(check));
         }
-        let check = match (keyword, value.as_str()) {
-            ("pattern", Some(pattern)) => pattern_check(pattern)?,
-            _ => LeafCheck { validator: build(&options(), keyword, value)?, states: 1, flat: 20 },
-        };
-        self.states += check.states;
+        let check = LeafCheck::new(keyword, value)?;
+        self.states += check.states();
         Ok(Arc::clone(self.checks.entry(key).or_insert(Arc::new(check))))
     }
 
@@ -68,25 +108,16 @@ impl LeafChecks {
 }
 
 /// Compiles a pattern that runs in linear time, or else one with look-around, whose backtracks are limited.
-fn pattern_check(pattern: &str) -> Result<LeafCheck, String> {
-    let value = Value::from(pattern);
-    let linear = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(CACHE_BYTES);
-    if let Ok(validator) = build(&options().with_pattern_options(linear), "pattern", &value) {
-        return Ok(LeafCheck { validator, states: states_of(pattern), flat: 10 });
+fn pattern_check(pattern: &str) -> Option<LeafCheck> {
+    let written = jsonschema_regex::to_rust_regex(pattern).ok()?;
+    let linear = regex::RegexBuilder::new(&written).size_limit(PATTERN_BYTES).dfa_size_limit(CACHE_BYTES).build();
+    if let Ok(compiled) = linear {
+        return Some(LeafCheck::Linear(Box::new(compiled), states_of(pattern)));
     }
-    let backtracking = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(PATTERN_BYTES);
-    let options = options().with_pattern_options(backtracking.dfa_size_limit(CACHE_BYTES));
-    Ok(LeafCheck { validator: build(&options, "pattern", &value)?, states: 1, flat: 2 * BACKTRACKS })
+    let mut builder = fancy_regex::RegexBuilder::new(&written);
+    builder.backtrack_limit(BACKTRACKS).delegate_size_limit(PATTERN_BYTES).delegate_dfa_size_limit(CACHE_BYTES);
+    builder.build().ok().map(|compiled| LeafCheck::Backtracking(Box::new(compiled)))
 }
-
-fn options<'a>() -> ValidationOptions<'a> {
-    jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(true).offline()
-}
-
-fn build(options: &ValidationOptions<'_>, keyword: &str, value: &Value) -> Result<Validator, String> {
-    options.build(&json!({keyword: value})).map_err(|error| error.to_string())
-}
-
 /// Estimates the states of a pattern: its characters, with repetitions written out.
 fn states_of(pattern: &str) -> usize {
     let parse = |unicode| ParserBuilder::new().unicode(unicode).utf8(false).build().parse(pattern).ok();

@@ -77,7 +77,7 @@ const NANOSECONDS: usize = 9;
 
 /// Reads what follows the seconds. Returns the number of digits of a fraction, and the minutes of `Z` or `+hh:mm`, of which
 /// `jiff` accepts up to 25 hours.
-fn ending(rest: &[u8]) -> Option<(usize, i32)> {
+pub(crate) fn ending(rest: &[u8]) -> Option<(usize, i32)> {
     let (digits, rest) = match rest.strip_prefix(b".") {
         Some(fraction) => {
             let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -96,7 +96,7 @@ fn ending(rest: &[u8]) -> Option<(usize, i32)> {
     Some((digits, sign * (hours * 60 + minutes)))
 }
 
-fn two_digits(bytes: &[u8]) -> Option<i32> {
+pub(crate) fn two_digits(bytes: &[u8]) -> Option<i32> {
     bytes.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i32::from(byte - b'0')))
 }
 

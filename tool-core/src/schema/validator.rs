@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-/// Formats that jsonschema would check and that are annotations here.
+/// Formats of JSON Schema that are annotations here.
 const ANNOTATED_FORMATS: &[&str] = &[
     "idn-email",
     "idn-hostname",

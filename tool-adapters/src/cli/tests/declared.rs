@@ -33,8 +33,7 @@ async fn reports_every_problem_of_the_file() {
         error: FILE: tool 4: expected an object
         error: FILE: tool `no blanks`: invalid raw tool name `no blanks`: names are 1-128 of `A-Z a-z 0-9 _ . : / -`
         error: FILE: tool `list`: the parameters schema is not one of an object; set `"type": "object"` at its root
-        error: FILE: tool `typo`: the parameters schema is not a valid JSON Schema: /properties/a/type: "text" is not valid under any of the schemas listed in the 'anyOf' keyword
-        error: FILE: tool `typo`: the parameters schema does not compile: "text" is not valid under any of the schemas listed in the 'anyOf' keyword
+        error: FILE: tool `typo`: the parameters schema is not a valid JSON Schema: `/properties/a/type`: expected one of array, boolean, integer, null, number, object and string, got "text"
     "#]];
     expected.assert_eq(&errors_of(&tools.to_string()).await);
 }

@@ -225,7 +225,7 @@ fn reports_an_invalid_schema() {
     let messages = manifest::problems(broken.definition());
     assert_eq!(messages.len(), 1);
     assert!(
-        messages[0].to_string().contains("not valid in JSON Schema draft 2020-12 at `/properties/a/type`"),
+        messages[0].to_string().contains("not valid in JSON Schema draft 2020-12: `/properties/a/type`"),
         "{}",
         messages[0]
     );

@@ -5,6 +5,8 @@ pub(crate) mod drafts;
 pub(crate) mod evaluation;
 pub(crate) mod example;
 pub(crate) mod golden;
+pub(crate) mod leaf;
+pub(crate) mod meta;
 pub(crate) mod nulls;
 pub(crate) mod probe;
 pub(crate) mod problems;
