@@ -25,7 +25,7 @@ bless:
 
 # Shows the expansion of the calendar example (needs cargo-expand).
 expand:
-    cargo expand -p examples --example calendar toolset
+    cargo expand -p example-calendar --example calendar toolset
 
 # Runs the property tests with many cases.
 fuzz cases="100000":
@@ -63,11 +63,11 @@ conformance *args:
     python3 -m venv target/conformance
     target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
     target/conformance/bin/python tests/conformance/meta_schema.py
-    cargo build --package examples --example conformance_driver --example mcp_conformance --example mcp_server
+    cargo build --example conformance_driver --example mcp_conformance --example mcp_server
     target/conformance/bin/python tests/conformance/run.py --driver target/debug/examples/conformance_driver {{args}}
     target/conformance/bin/python tests/conformance/prices.py --driver target/debug/examples/conformance_driver
     target/conformance/bin/python tests/conformance/mcp/run.py
-    cargo build --package examples --example otel --example metrics --example conformance_report
+    cargo build --example otel --example metrics --example conformance_report
     target/conformance/bin/python tests/conformance/otel/run.py
     target/conformance/bin/python tests/conformance/metrics.py
     target/conformance/bin/python tests/conformance/report.py
@@ -86,7 +86,7 @@ deny:
 otel-phoenix:
     python3 -m venv target/phoenix
     target/phoenix/bin/pip install --quiet arize-phoenix==20.26.1
-    cargo build --package examples --example otel
+    cargo build --example otel
     target/phoenix/bin/python tests/conformance/otel/phoenix.py
 
 # Measures a span with a collector, and calls without one (needs valgrind).

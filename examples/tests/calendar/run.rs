@@ -46,13 +46,3 @@ fn invalid_input_exits_with_2() {
         assert!(String::from_utf8_lossy(&output.stderr).contains(message), "{output:?}");
     }
 }
-
-#[test]
-fn the_quickstart_prints_three_answers() {
-    let output = run("quickstart", &[], &[], "");
-    assert_eq!(kinds(&output), ["ok"; 3]);
-    let text = String::from_utf8_lossy(&output.stdout);
-    for data in ["[\"ada@x.org\",\"+493012345\"]", "\"20 November 2026, 08:30\"", "\"data\":3"] {
-        assert!(text.contains(data), "{text}");
-    }
-}

@@ -1,14 +1,21 @@
 //! Runs an example with cargo.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+/// Returns the root of the workspace, from which cargo finds every example.
+fn workspace() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().find(|folder| folder.join("Cargo.lock").exists()).unwrap()
+}
 
 /// Runs `cargo run --example NAME -- ARGUMENTS` with `input` on standard input.
 pub(crate) fn run(example: &str, arguments: &[&str], settings: &[(&str, &str)], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "examples", "--example", example, "--"])
+        .args(["run", "--quiet", "--example", example, "--"])
         .args(arguments)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(workspace())
         .env_remove("GOOGLE_CALENDAR_BASE_URL")
         .env_remove("GOOGLE_CALENDAR_TOKEN")
         .env_remove("CHAT_MODEL")

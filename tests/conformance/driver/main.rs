@@ -29,7 +29,7 @@ mod messages;
 #[path = "../../../examples/interop/orders.rs"]
 mod orders;
 mod prices;
-#[path = "../../../examples/quickstart.rs"]
+#[path = "../../../examples/quickstart/main.rs"]
 mod quickstart;
 #[path = "../../../examples/concierge/tools.rs"]
 mod tools;
