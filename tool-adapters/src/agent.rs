@@ -68,6 +68,7 @@
 //! # }
 //! ```
 
+#[cfg(any(feature = "http", feature = "websocket"))]
 pub use crate::transport::RetryPolicy;
 
 use crate::transport::host_text::{Decision, decision_note, join_instructions};

@@ -15,7 +15,7 @@ macro_rules! debug_only {
     };
 }
 
-#[cfg(any(feature = "http", feature = "websocket"))]
+#[cfg(feature = "agent")]
 pub mod agent;
 #[cfg(feature = "cli")]
 pub mod cli;

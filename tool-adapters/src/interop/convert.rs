@@ -1,9 +1,12 @@
 //! The functions of declarations, without the form that a provider wraps around them.
 
-use crate::providers::{Declarations, Provider};
+use crate::providers::Declarations;
+#[cfg(any(feature = "async-openai", feature = "genai"))]
+use crate::providers::Provider;
 use serde_json::{Map, Value, json};
 
 /// An error of converting declarations to another crate's types.
+#[cfg(any(feature = "async-openai", feature = "genai"))]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
@@ -26,6 +29,7 @@ pub enum ConvertError {
     Json(#[from] serde_json::Error),
 }
 
+#[cfg(any(feature = "async-openai", feature = "genai"))]
 fn provider_names(providers: &[Provider]) -> String {
     providers.iter().map(|provider| provider.name()).collect::<Vec<_>>().join(" or ")
 }

@@ -10,7 +10,7 @@ pub(crate) mod base_url;
 pub(crate) mod bearer;
 #[cfg(any(feature = "http", feature = "mcp", feature = "websocket"))]
 pub(crate) mod callback;
-#[cfg(any(feature = "http", feature = "websocket"))]
+#[cfg(feature = "agent")]
 pub(crate) mod host_text;
 #[cfg(feature = "http")]
 pub mod http;

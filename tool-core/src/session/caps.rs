@@ -113,6 +113,7 @@ impl SpendingCaps {
         self.window
     }
 
+    #[cfg(any(feature = "testing", feature = "trace"))]
     pub(crate) fn set_cost(&mut self, scope: CapScope, cost: Option<Cost>) {
         self.cost[scope as usize] = cost;
     }
