@@ -43,7 +43,7 @@
 //! # }
 //! ```
 
-use crate::interop::convert::{ConvertError, check_provider};
+use crate::interop::error::{ConvertError, check_provider};
 use crate::providers::{Declarations, Provider, protocol};
 use async_openai::types::chat::{
     ChatCompletionMessageToolCalls, ChatCompletionRequestMessage, ChatCompletionResponseMessage, ChatCompletionTools,

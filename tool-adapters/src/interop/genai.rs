@@ -37,7 +37,8 @@
 //! # }
 //! ```
 
-use crate::interop::convert::{ConvertError, DeclaredItem, check_provider, declared_items};
+use crate::interop::convert::{DeclaredItem, declared_items};
+use crate::interop::error::{ConvertError, check_provider};
 use crate::providers::{Declarations, Provider};
 use genai::chat;
 use serde_json::{Map, Value};

@@ -2,8 +2,10 @@
 
 #[cfg(feature = "async-openai")]
 pub mod async_openai;
-#[cfg(any(feature = "async-openai", feature = "genai", feature = "rig"))]
+#[cfg(any(feature = "genai", feature = "rig"))]
 mod convert;
+#[cfg(any(feature = "async-openai", feature = "genai"))]
+mod error;
 #[cfg(feature = "genai")]
 pub mod genai;
 #[cfg(feature = "reqwest-middleware")]
@@ -15,4 +17,4 @@ pub mod rig;
 mod tests;
 
 #[cfg(any(feature = "async-openai", feature = "genai"))]
-pub use crate::interop::convert::ConvertError;
+pub use crate::interop::error::ConvertError;
