@@ -20,8 +20,19 @@ test *args:
 
 # Rewrites golden files, expansion snapshots and ui messages. Read the diff before you commit it.
 bless:
-    UPDATE=1 UPDATE_EXPECT=1 cargo test -p tool-core -p tool-macros --lib
+    UPDATE=1 UPDATE_EXPECT=1 cargo test -p tool-core -p tool-core-macros --lib
     TRYBUILD=overwrite cargo test -p tests --test ui
+
+# Packs the published packages, builds them from the packed files, and runs a program that uses them.
+package:
+    .ci/packages
+
+# Checks the Rust code of the libraries for Windows and macOS (needs rustup). Features with parts in C need a C compiler for
+# the target, so they are left out.
+targets:
+    rustup target add x86_64-pc-windows-gnu aarch64-apple-darwin
+    cargo check --package tool-core --all-features --target x86_64-pc-windows-gnu --target aarch64-apple-darwin
+    cargo check --package tool-adapters --features async-openai,cli,journal,metrics --target x86_64-pc-windows-gnu --target aarch64-apple-darwin
 
 # Shows the expansion of the calendar example (needs cargo-expand).
 expand:

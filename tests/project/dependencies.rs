@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const OURS: [&str; 3] = ["tool-macros", "tool-core", "tool-adapters"];
+const OURS: [&str; 3] = ["tool-core-macros", "tool-core", "tool-adapters"];
 
 /// Returns the workspace crates that a crate depends on, without development dependencies.
 fn ours(of: &str) -> Vec<String> {
@@ -27,8 +27,8 @@ fn ours(of: &str) -> Vec<String> {
 
 #[test]
 fn each_crate_depends_only_on_the_one_below() {
-    assert_eq!(ours("tool-macros"), Vec::<String>::new());
-    assert_eq!(ours("tool-core"), ["tool-macros"]);
+    assert_eq!(ours("tool-core-macros"), Vec::<String>::new());
+    assert_eq!(ours("tool-core"), ["tool-core-macros"]);
     assert_eq!(ours("tool-adapters"), ["tool-core"]);
 }
 

@@ -1,6 +1,31 @@
 //! The adapters of tool-core: to providers, transports, stores, telemetry and other frameworks.
 //!
-//! Declarations, protocols, provider tools and the lint need no feature. Everything else is behind a feature of its name.
+//! Declarations, protocols, provider tools and the lint need no feature. Everything else is behind a feature.
+//!
+//! # Features
+//!
+//! No feature is on by default. Those whose dependencies need a newer Rust than this crate name it.
+//!
+//! | feature | what it adds | Rust |
+//! |---|---|---|
+//! | `http` | [`transport::http`], [`agent`]; has `metrics` | 1.89 |
+//! | `websocket` | [`transport::websocket`], [`agent`] | 1.89 |
+//! | `mcp` | [`mcp`]: a server and a client of the Model Context Protocol | 1.89 |
+//! | `cli` | [`cli`]: the command line | 1.89 |
+//! | `egress` | [`egress`]: guarded HTTP requests of tools; has `reqwest-middleware` | 1.89 |
+//! | `reqwest-middleware` | [`interop::reqwest`]: spans of HTTP requests | 1.89 |
+//! | `async-openai` | [`interop::async_openai`] | 1.89 |
+//! | `genai` | [`interop::genai`] | 1.89 |
+//! | `rig` | [`interop::rig`] | 1.95 |
+//! | `metrics` | [`telemetry::prometheus`] | 1.89 |
+//! | `otel` | [`telemetry::otel`]: spans and metrics over OTLP | 1.89 |
+//! | `redis` | [`stores::RedisStore`]: sessions in Redis | 1.89 |
+//! | `journal` | [`stores::FileJournal`]: a journal of calls in a file | 1.90 |
+//! | `sqlite` | [`stores::SqliteStore`]: the records of agents in SQLite | 1.94 |
+//! | `postgres` | [`stores::PostgresStore`]: the records of agents in PostgreSQL | 1.94 |
+//! | `oauth2` | [`oauth2`]: the consent flow of OAuth 2 | 1.89 |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// Implements `Debug` with these fields only, as the others may hold keys.
 #[allow(unused_macros, reason = "few features need it")]

@@ -36,6 +36,8 @@
 //! | `agents` | no | [`agents`]: toolsets, settings and sealed secrets from a database |
 //! | `testing` | no | [`testing`]: a client, a scripted model, assertions, conformance suites for stores; for `[dev-dependencies]` |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[doc(hidden)]
 pub mod __private;
 // The macros name this crate from outside; tests use them inside.

@@ -1,4 +1,4 @@
-//! Expansions against golden files. `UPDATE_EXPECT=1 cargo test -p tool-macros` updates the files.
+//! Expansions against golden files. `UPDATE_EXPECT=1 cargo test -p tool-core-macros` updates the files.
 
 use expect_test::expect_file;
 
