@@ -13,6 +13,8 @@ mod later;
 mod limits;
 mod logs;
 mod machine;
+// It reads `/proc`.
+#[cfg(target_os = "linux")]
 mod memory;
 mod nesting;
 mod panics;
