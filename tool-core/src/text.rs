@@ -26,6 +26,19 @@ pub fn truncate(text: &str, limit: usize) -> String {
     }
 }
 
+/// Returns the longest start of a text that has at most this number of bytes and cuts no character.
+#[inline]
+pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let mut end = bytes;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
 /// Counts the characters (Unicode scalars) of a text. Nearly all results are ASCII, and checking for ASCII costs a tenth
 /// of counting.
 #[inline]
@@ -220,7 +233,12 @@ mod tests {
     }
 
     proptest! {
-            #[test]
+        #[test]
+        fn a_prefix_ends_at_the_last_boundary_within_its_bytes(text: String, bytes in 0..100_usize) {
+            prop_assert_eq!(prefix(&text, bytes), &text[..text.floor_char_boundary(bytes)]);
+        }
+
+        #[test]
         fn a_cut_text_is_a_prefix_of_the_whole(text: String, limit in 0..40_usize) {
             let cut = truncate(&text, limit);
             let kept = if text.chars().count() <= limit { cut.as_str() } else { cut.strip_suffix("...").expect("marked") };

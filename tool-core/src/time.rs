@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The longest time that is added to an instant: a hundred years.
-pub const CENTURY: Duration = Duration::from_hours(24 * 365 * 100);
+pub const CENTURY: Duration = Duration::from_secs(24 * 365 * 100 * 3_600);
 
 /// Returns the instant after a time of any length. More than [`CENTURY`] counts as a century, because adding a longer time
 /// to an instant may panic.
@@ -16,7 +16,7 @@ pub const CENTURY: Duration = Duration::from_hours(24 * 365 * 100);
 ///
 /// let now = Instant::now();
 /// assert_eq!(tool_core::time::after(now, Duration::from_secs(5)), now + Duration::from_secs(5));
-/// assert!(tool_core::time::after(now, Duration::MAX) > now + Duration::from_hours(24 * 365));
+/// assert!(tool_core::time::after(now, Duration::MAX) > now + Duration::from_secs(24 * 365 * 3_600));
 /// ```
 #[must_use]
 #[inline]

@@ -24,7 +24,7 @@ use zeroize::Zeroizing;
 /// Longest callback, in bytes.
 const MAX_CALLBACK: usize = 16 * 1024;
 /// Time that a person has to agree.
-const STATE_LIFETIME: Duration = Duration::from_mins(10);
+const STATE_LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// The purpose that states are sealed for, so that they open as nothing else.
 const STATE_PURPOSE: [&str; 3] = ["tool-adapters", "oauth2", "state"];
 /// Maximum number of used states that are remembered. Providers accept each code once anyway.

@@ -18,7 +18,7 @@ use tool_core::serde_json::{Map, Value, json};
 use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
 
 /// Default age at which calls are removed.
-const KEEP: Duration = Duration::from_hours(7 * 24);
+const KEEP: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Longest time until a change that need not be durable at once is on the disk.
 const FLUSH: Duration = Duration::from_millis(20);
 /// Maximum number of requests in a transaction.

@@ -233,7 +233,7 @@ fn number(number: u64) -> Param<'static> {
 
 /// A time in milliseconds. Databases cannot add an arbitrarily long time to their clock.
 fn milliseconds(time: Duration) -> Param<'static> {
-    const LONGEST: Duration = Duration::from_hours(10 * 366 * 24);
+    const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 3_600);
     number(u64::try_from(time.min(LONGEST).as_millis()).unwrap_or(u64::MAX))
 }
 

@@ -254,7 +254,7 @@ impl Default for RetryPolicy {
             attempts: 4,
             initial: Duration::from_millis(500),
             max: Duration::from_secs(8),
-            max_retry_after: Duration::from_mins(1),
+            max_retry_after: Duration::from_secs(60),
         }
     }
 }

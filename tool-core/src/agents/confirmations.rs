@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 /// The time for which an approved action waits in its own session, which runs it at once.
-const HANDOVER: Duration = Duration::from_mins(1);
+const HANDOVER: Duration = Duration::from_secs(60);
 /// The limits on an action that goes back into the store: none, as it was kept before.
 const NO_LIMITS: ApprovalLimits = ApprovalLimits { session: u32::MAX, turn: u32::MAX, bytes: (usize::MAX >> 1) };
 

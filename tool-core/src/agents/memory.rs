@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Longest lease: an `Instant` cannot be arbitrarily far in the future.
-const MAX_LEASE: Duration = Duration::from_hours(10 * 366 * 24);
+const MAX_LEASE: Duration = Duration::from_secs(10 * 366 * 24 * 3_600);
 
 /// A store that keeps records until the process ends. For tests and experiments.
 #[derive(Debug, Default)]

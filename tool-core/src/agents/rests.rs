@@ -16,9 +16,9 @@ use tokio::time::Instant;
 /// Shortest pause after a failed refresh. It doubles with each further failure.
 const MIN_REST: Duration = Duration::from_secs(1);
 /// Longest pause that doubling leads to.
-const MAX_BACKOFF: Duration = Duration::from_mins(5);
+const MAX_BACKOFF: Duration = Duration::from_secs(5 * 60);
 /// Longest pause that a provider may ask for.
-const MAX_REST: Duration = Duration::from_hours(1);
+const MAX_REST: Duration = Duration::from_secs(3_600);
 
 /// Number of rests after which those that are over are dropped from the list.
 const MAX_RESTS: usize = 10_000;

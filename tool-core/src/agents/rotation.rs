@@ -13,7 +13,7 @@ const PAGE: u32 = 100;
 /// Number of attempts to reseal a row that others write at the same time.
 const ATTEMPTS: u32 = 32;
 /// First and longest pause of a rotation in the background while the store is down.
-const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// The progress or outcome of a rotation: sealing secrets under the active key that are sealed under other keys.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -16,7 +16,7 @@ const SCOPE: &str = "scope";
 pub(crate) const STATE: &str = "refresh_state";
 
 /// A token is refreshed this long before it expires.
-const REFRESH_BEFORE: Duration = Duration::from_mins(1);
+const REFRESH_BEFORE: Duration = Duration::from_secs(60);
 
 /// The tokens of a grant.
 ///

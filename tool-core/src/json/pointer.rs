@@ -1,5 +1,7 @@
 //! JSON pointers (RFC 6901), as answers and logs show them.
 
+use crate::text::prefix;
+
 /// The maximum length of a displayed pointer in bytes. Its keys come from a model.
 const MAX_BYTES: usize = 256;
 
@@ -14,7 +16,7 @@ pub(crate) fn cut_pointer(pointer: &str) -> String {
     if pointer.len() <= MAX_BYTES {
         return pointer.to_owned();
     }
-    format!("{}{MARK}", pointer.get(..pointer.floor_char_boundary(MAX_BYTES - MARK.len())).unwrap_or_default())
+    format!("{}{MARK}", prefix(pointer, MAX_BYTES - MARK.len()))
 }
 
 /// The way to a value inside another one. Each step borrows the step before, so that a walk builds no text until a
@@ -66,7 +68,7 @@ impl<'p> Path<'p> {
             }
             text += &match step {
                 // A longer key is cut in any case.
-                Step::Key(key) => pointer_token(key.get(..key.floor_char_boundary(2 * MAX_BYTES)).unwrap_or(key)),
+                Step::Key(key) => pointer_token(prefix(key, 2 * MAX_BYTES)),
                 Step::Index(index) => pointer_token(&index.to_string()),
             };
         }

@@ -5,6 +5,7 @@
 //! with the value's type are generic here, so that little is compiled again in each user's crate.
 
 use crate::json::string::{push_escaped, push_string};
+use crate::text::prefix;
 use serde::ser::{
     SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
     SerializeTupleVariant,
@@ -83,14 +84,14 @@ impl JsonWriter {
             self.limit = limit;
             return WriteError::new("expected RawValue");
         }
-        self.text.push_str(text.get(..text.floor_char_boundary(self.room())).unwrap_or_default());
+        self.text.push_str(prefix(text, self.room()));
         self.fill()
     }
 
     /// Cuts the text at its limit. A caller that goes on after the error adds nothing.
     #[cold]
     fn fill(&mut self) -> WriteError {
-        self.text.truncate(self.text.floor_char_boundary(self.limit));
+        self.text.truncate(prefix(&self.text, self.limit).len());
         self.limit = self.text.len();
         self.full = true;
         WriteError::new("the result is too large")
@@ -178,7 +179,7 @@ impl JsonWriter {
     /// Writes part of a string.
     fn part(&mut self, value: &str) -> Result<(), WriteError> {
         // An escape is no shorter than its character, so whatever is cut off here is beyond the limit in any case.
-        let kept = value.get(..value.floor_char_boundary(self.room())).unwrap_or_default();
+        let kept = prefix(value, self.room());
         push_escaped(&mut self.text, kept);
         if kept.len() < value.len() || self.text.len() > self.limit {
             return Err(self.fill());

@@ -44,7 +44,7 @@ pub struct PendingCall {
 
 /// The time after its expiry from which a call is not run even if the store still has it, such as a row that was restored.
 /// Clocks of processes differ by less.
-const CLOCK_DIFFERENCE: Duration = Duration::from_hours(2);
+const CLOCK_DIFFERENCE: Duration = Duration::from_secs(2 * 3_600);
 /// The arguments that a summary shows, so that many do not make it unreadable.
 const MAX_ARGUMENTS: usize = 32;
 /// The most characters of one argument in a summary, so that a long argument hides no other.

@@ -79,8 +79,8 @@ pub enum CapAmount {
 /// use tool_core::Policy;
 /// use tool_core::session::CapScope;
 ///
-/// let policy = Policy::text().max_time(CapScope::Turn, Some(Duration::from_mins(1)));
-/// assert_eq!(policy.caps().and_then(|caps| caps.time(CapScope::Turn)), Some(Duration::from_mins(1)));
+/// let policy = Policy::text().max_time(CapScope::Turn, Some(Duration::from_secs(60)));
+/// assert_eq!(policy.caps().and_then(|caps| caps.time(CapScope::Turn)), Some(Duration::from_secs(60)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpendingCaps {
@@ -93,7 +93,7 @@ pub struct SpendingCaps {
 
 impl Default for SpendingCaps {
     fn default() -> Self {
-        Self { cost: [None; 4], time: [None; 4], window: Duration::from_hours(24) }
+        Self { cost: [None; 4], time: [None; 4], window: Duration::from_secs(24 * 3_600) }
     }
 }
 

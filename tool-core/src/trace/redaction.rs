@@ -6,7 +6,7 @@
 use crate::json::decoder::Decoder;
 use crate::json::keys::Key;
 use crate::json::string::push_string;
-use crate::text::{escape_invisible, is_invisible, truncate};
+use crate::text::{escape_invisible, is_invisible, prefix, truncate};
 use crate::trace::redaction_patterns::{REDACTED, is_secret_word, normalize, redact_patterns};
 use std::borrow::Cow;
 use std::fmt;
@@ -136,7 +136,7 @@ impl Redaction {
     /// Returns the first `characters` of [`json`](Self::json), with `...` where there is more.
     pub fn json_up_to(&self, text: &str, characters: usize) -> String {
         let limit = characters.saturating_mul(16).max(MIN_PARSED);
-        let parsed = text.get(..text.floor_char_boundary(limit)).unwrap_or(text);
+        let parsed = prefix(text, limit);
         let (shown, is_complete) = self.0.redact_json(parsed, MAX_NESTING);
         if shown.chars().nth(characters).is_some() {
             truncate(&shown, characters)

@@ -101,7 +101,7 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        let (connect, idle, total) = (Duration::from_secs(10), Duration::from_mins(5), Duration::from_mins(15));
+        let (connect, idle, total) = (Duration::from_secs(10), Duration::from_secs(5 * 60), Duration::from_secs(15 * 60));
         Self { connect, idle, total }
     }
 }

@@ -1,6 +1,7 @@
 //! The most recent calls of one session, kept in few bytes.
 
 use crate::call::{ErrorKind, ToolResponse};
+use crate::text::prefix;
 use crate::trace::Redaction;
 use parking_lot::Mutex;
 use serde::de::Error;
@@ -80,7 +81,7 @@ impl<'a> AnsweredCall<'a> {
 
     /// Returns the call with the beginning of its arguments that a log keeps.
     pub(crate) fn shortened(&self) -> Self {
-        let arguments = &self.arguments[..self.arguments.floor_char_boundary(MAX_ARGUMENTS)];
+        let arguments = prefix(self.arguments, MAX_ARGUMENTS);
         Self { arguments, truncated: arguments.len() < self.arguments.len(), ..*self }
     }
 
@@ -112,7 +113,7 @@ impl CallLog {
         log.answered += 1;
         log.failed += u64::from(call.error.is_some());
         let kept = MAX_ARGUMENTS.min(limit.saturating_sub(HEADER + call.tool.len()));
-        let text = &call.arguments[..call.arguments.floor_char_boundary(kept)];
+        let text = prefix(call.arguments, kept);
         let needed = HEADER + call.tool.len() + text.len();
         if needed > limit {
             return;

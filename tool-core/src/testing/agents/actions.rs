@@ -6,7 +6,7 @@ use crate::testing::store::driver::waiting;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-const HOUR: Duration = Duration::from_hours(1);
+const HOUR: Duration = Duration::from_secs(3_600);
 
 async fn keeps(driver: &Driver, agent: &str, number: u32, limits: ApprovalLimits) -> ApprovalVerdict {
     driver.0.keep_action(agent, &waiting(number), HOUR, limits).await.expect("the store answers")

@@ -4,7 +4,7 @@ use crate::testing::agents::driver::{AgentStoreUnderTest, Driver, sealed};
 use serde_json::json;
 use std::time::Duration;
 
-const HOUR: Duration = Duration::from_hours(1);
+const HOUR: Duration = Duration::from_secs(3_600);
 
 async fn takes(driver: &Driver, holder: &str, lasts: Duration) -> bool {
     driver.0.lease("alice", "email", holder, lasts).await.expect("the store leases")

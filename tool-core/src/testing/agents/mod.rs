@@ -13,7 +13,7 @@
 //! struct Memory(Arc<MemoryAgentToolStore>);
 //!
 //! impl AgentStoreUnderTest for Memory {
-//!     const TICK: Duration = Duration::from_mins(1);
+//!     const TICK: Duration = Duration::from_secs(60);
 //!
 //!     async fn handle(&self) -> Arc<dyn DynAgentToolStore> {
 //!         self.0.clone()

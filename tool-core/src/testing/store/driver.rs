@@ -37,7 +37,7 @@ pub trait StoreUnderTest: Send + Sync {
 }
 
 /// A time in which nothing expires.
-pub const HOUR: Duration = Duration::from_hours(1);
+pub const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Returns a request to open a session, which tests change.
 pub fn opening(id: &str, mode: Mode) -> OpenRequest {
@@ -57,7 +57,7 @@ pub fn opening(id: &str, mode: Mode) -> OpenRequest {
 
 /// Opens a session, or joins it.
 pub async fn open(store: &impl SessionStore, opening: &OpenRequest) -> Result<Session, OpenError> {
-    DynStore::open(store, opening, Duration::from_mins(1)).await.map(Session)
+    DynStore::open(store, opening, Duration::from_secs(60)).await.map(Session)
 }
 
 /// Opens a session in text mode, or joins it.

@@ -13,7 +13,7 @@
 //! struct Memory(Arc<MemoryStore>);
 //!
 //! impl StoreUnderTest for Memory {
-//!     const TICK: Duration = Duration::from_mins(1);
+//!     const TICK: Duration = Duration::from_secs(60);
 //!
 //!     type Store = Arc<MemoryStore>;
 //!

@@ -37,28 +37,34 @@ impl Report {
     /// Of more than 2,000 spans, the page shows those nearest to the root and the number of the others. The totals include
     /// all spans. The page has models and tokens, but no arguments, results or other attributes.
     pub fn to_html(&self) -> String {
-        fmt::from_fn(|f| write_page(f, self)).to_string()
+        Page(self).to_string()
     }
 }
 
-fn write_page(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    let rows = visible_rows(report);
-    f.write_str(HEAD)?;
-    f.write_str(STYLE)?;
-    f.write_str("</style>\n</head>\n<body>\n<header>\n<h1>Trace report</h1>\n<p>")?;
-    write_summary(f, report)?;
-    f.write_str("</p>\n</header>\n<main>\n")?;
-    let all = report.nodes().count();
-    if rows.len() < all {
-        let (shown, all) = (grouped(rows.len() as u64), grouped(all as u64));
-        write!(f, "<p class=\"note\">{shown} of {all} spans are shown, those nearest to the root. ")?;
-        f.write_str("The totals include all spans.</p>\n")?;
+/// A report that is displayed as a page.
+struct Page<'r>(&'r Report);
+
+impl Display for Page<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self(report) = self;
+        let rows = visible_rows(report);
+        f.write_str(HEAD)?;
+        f.write_str(STYLE)?;
+        f.write_str("</style>\n</head>\n<body>\n<header>\n<h1>Trace report</h1>\n<p>")?;
+        write_summary(f, report)?;
+        f.write_str("</p>\n</header>\n<main>\n")?;
+        let all = report.nodes().count();
+        if rows.len() < all {
+            let (shown, all) = (grouped(rows.len() as u64), grouped(all as u64));
+            write!(f, "<p class=\"note\">{shown} of {all} spans are shown, those nearest to the root. ")?;
+            f.write_str("The totals include all spans.</p>\n")?;
+        }
+        write_figures(f, report)?;
+        write_tree(f, &rows)?;
+        write_timeline(f, report, &rows)?;
+        write_tables(f, report)?;
+        f.write_str("</main>\n</body>\n</html>\n")
     }
-    write_figures(f, report)?;
-    write_tree(f, &rows)?;
-    write_timeline(f, report, &rows)?;
-    write_tables(f, report)?;
-    f.write_str("</main>\n</body>\n</html>\n")
 }
 
 /// Writes the number of spans and the time that they cover.
