@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 const PUBLISHED: [&str; 3] = ["tool-adapters", "tool-core", "tool-core-macros"];
@@ -72,7 +73,7 @@ fn published_packages_contain_both_licences() {
     let texts = ["LICENSE-MIT", "LICENSE-APACHE"].map(|file| fs::read(super::root().join(file)).expect("a licence"));
     for package in published() {
         let files = cargo(&["package", "--list", "--allow-dirty", "--package", name(&package)]);
-        let folder = std::path::Path::new(package["manifest_path"].as_str().expect("a path")).parent().expect("a folder");
+        let folder = Path::new(package["manifest_path"].as_str().expect("a path")).parent().expect("a folder");
         for (file, text) in ["LICENSE-MIT", "LICENSE-APACHE"].iter().zip(&texts) {
             assert!(files.lines().any(|line| line == *file), "{}: {file}", name(&package));
             assert!(fs::read(folder.join(file)).is_ok_and(|found| found == *text), "{}: {file}", name(&package));
@@ -86,8 +87,9 @@ fn published_packages_contain_both_licences() {
 #[test]
 fn our_packages_need_each_other_in_one_version() {
     for package in published() {
-        let ours = package["dependencies"].as_array().expect("dependencies").iter();
-        for dependency in ours.filter(|dependency| PUBLISHED.contains(&name(dependency)) && dependency["kind"].is_null()) {
+        let all = package["dependencies"].as_array().expect("dependencies").iter();
+        let ours = all.filter(|dependency| PUBLISHED.contains(&name(dependency)));
+        for dependency in ours.filter(|dependency| dependency["kind"].is_null()) {
             let exact = format!("={}", package["version"].as_str().expect("a version"));
             assert_eq!(dependency["req"], exact, "{} of {}", name(dependency), name(&package));
         }
@@ -96,9 +98,8 @@ fn our_packages_need_each_other_in_one_version() {
 
 /// Returns the Rust that a feature of the adapters needs, by what its dependencies say.
 fn needed(feature: &str, rust: &BTreeMap<(String, String), Version>) -> Version {
-    let tree = cargo(&[
-        "tree", "--package", "tool-adapters", "--features", feature, "--edges", "normal,build", "--prefix", "none", "--no-dedupe",
-    ]);
+    let of = ["tree", "--package", "tool-adapters", "--features", feature];
+    let tree = cargo(&[&of[..], &["--edges", "normal,build", "--prefix", "none", "--no-dedupe"]].concat());
     let crates = tree.lines().filter_map(|line| {
         let mut words = line.split(' ');
         Some((words.next()?.to_owned(), words.next()?.strip_prefix('v')?.to_owned()))

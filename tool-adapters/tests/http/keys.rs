@@ -47,14 +47,14 @@ async fn callback_is_asked_for_each_request() {
 
 #[tokio::test]
 async fn valid_key_is_used_again() {
-    let (keys, error) = keys(vec![hello(), hello()], Duration::from_hours(1), 2).await;
+    let (keys, error) = keys(vec![hello(), hello()], Duration::from_secs(3_600), 2).await;
     assert_eq!((keys, error), (vec!["key-1".into(), "key-1".into()], None));
 }
 
 #[tokio::test]
 async fn refused_key_is_replaced_once() {
     let refused = || Answer::new(401, &[], "{}");
-    let valid_for = Duration::from_hours(1);
+    let valid_for = Duration::from_secs(3_600);
     let (one, error) = keys(vec![refused(), hello()], valid_for, 1).await;
     assert_eq!((one, error), (vec!["key-1".into(), "key-2".into()], None));
     let (all, error) = keys((0..9).map(|_| refused()).collect(), valid_for, 1).await;

@@ -64,7 +64,7 @@ async fn talk(tools: Runtime, url: String, desk: Desk) {
         ..RetryPolicy::default()
     };
     let model = LiveModel::new(provider(number), number.to_string()).base_url(url).api_key("key").retry(retry);
-    let mut live = LiveLoop::start(session.clone(), model.connect_timeout(Duration::from_mins(1)));
+    let mut live = LiveLoop::start(session.clone(), model.connect_timeout(Duration::from_secs(60)));
     while let Some(event) = live.next().await {
         match event {
             LiveEvent::Model(Event::Text(text)) if text == "bye" => live.input().close(),

@@ -312,7 +312,7 @@ async fn results_show_no_key_that_a_server_repeats() {
 // B8
 #[tokio::test(start_paused = true)]
 async fn token_callback_that_hangs_or_panics_is_an_error() {
-    let client = || McpClient::url("http://127.0.0.1:9/mcp").timeout(Duration::from_mins(10));
+    let client = || McpClient::url("http://127.0.0.1:9/mcp").timeout(Duration::from_secs(10 * 60));
     let began = tokio::time::Instant::now();
     let hangs = client().bearer_from(|_| std::future::pending::<Result<String, std::io::Error>>()).connect().await;
     let error = hangs.expect_err("no token").to_string();

@@ -180,6 +180,6 @@ async fn a_session_does_not_end_while_calls_are_made() {
 #[tokio::test(start_paused = true)]
 async fn a_pause_between_calls_begins_a_turn() {
     let pause = |at| Duration::from_millis(if at % 40 == 39 { 60_000 } else { 10 });
-    let answered = calls_with_pauses(Duration::from_hours(10), pause).await;
+    let answered = calls_with_pauses(Duration::from_secs(10 * 3_600), pause).await;
     assert_eq!(answered, [750, 250], "30 of each 40");
 }

@@ -327,7 +327,7 @@ async fn a_thousand_errors_of_a_list_stay_on_one_line() {
     let (from, to) = split(ours);
     let imported = McpClient::streams("lists", from, to).connect().await.expect("an import");
     while lists.load(Ordering::Relaxed) < 1_001 {
-        tokio::time::sleep(Duration::from_mins(1)).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
     }
     drop(imported);
     let lines = lines_of(&logs);

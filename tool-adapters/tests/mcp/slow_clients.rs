@@ -132,7 +132,7 @@ async fn closed(url: &str, beginnings: impl Iterator<Item = Vec<u8>>) -> Vec<(St
     for mut stream in streams {
         reading.spawn(async move {
             let mut answer = Vec::new();
-            let read = timeout(Duration::from_hours(1), stream.read_to_end(&mut answer)).await.ok()?;
+            let read = timeout(Duration::from_secs(3_600), stream.read_to_end(&mut answer)).await.ok()?;
             read.expect("the connection is not reset, as all bytes were read");
             Some((String::from_utf8(answer).expect("a text"), began.elapsed()))
         });
@@ -179,7 +179,7 @@ async fn an_address_has_a_share_of_the_connections() {
             continue;
         }
         let mut answer = String::new();
-        let read = timeout(Duration::from_mins(1), stream.read_to_string(&mut answer)).await;
+        let read = timeout(Duration::from_secs(60), stream.read_to_string(&mut answer)).await;
         read.expect("the connection is closed").expect("an answer");
         refused += usize::from(answer.starts_with("HTTP/1.1 503") && answer.contains("too many connections"));
     }

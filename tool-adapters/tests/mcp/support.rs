@@ -16,7 +16,7 @@ pub(crate) async fn until(mut happened: impl AsyncFnMut() -> bool) {
             tokio::task::yield_now().await;
         }
     };
-    timeout(Duration::from_mins(1), waiting).await.expect("it happens");
+    timeout(Duration::from_secs(60), waiting).await.expect("it happens");
 }
 
 /// Runs an ignored test in a process of its own. A subscriber for logs makes the tests beside it record spans.

@@ -96,7 +96,7 @@ async fn token(uri: Uri, body: Bytes) -> Response<Body> {
             json(200, json!({"access_token": "useless", "token_type": "bearer", "expires_in": 3600}))
         }
         "slow" => {
-            tokio::time::sleep(Duration::from_mins(2)).await;
+            tokio::time::sleep(Duration::from_secs(2 * 60)).await;
             json(200, tokens)
         }
         "500" => answer(500, "text/html", "<h1>Internal Server Error</h1> secret"),

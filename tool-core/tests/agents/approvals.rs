@@ -28,7 +28,7 @@ async fn asked_for(agents: &Agents, arguments: &str) -> (ToolResponse, String) {
 
 /// Agents whose tokens live for a minute.
 fn short_lived(mail: &Probe) -> Agents {
-    with_lifetime(mail, Duration::from_mins(1))
+    with_lifetime(mail, Duration::from_secs(60))
 }
 
 fn with_lifetime(mail: &Probe, lifetime: Duration) -> Agents {
@@ -216,7 +216,7 @@ impl Hook for Busy {
 async fn attempts_to_approve_do_not_prolong_a_wait() {
     let mail = careful();
     let nothing = ToolContext::builder().build().expect("nothing");
-    let policy = Policy::text().confirmation_lifetime(Duration::from_mins(1));
+    let policy = Policy::text().confirmation_lifetime(Duration::from_secs(60));
     let runtime = Runtime::builder(nothing).policy(policy).hook(Busy).build().expect("sound");
     let agents = builder(MemoryAgentToolStore::new(), [&mail]).runtime(runtime).build().expect("sound");
     give(&agents, "alice", "mail").await;
@@ -230,7 +230,7 @@ async fn attempts_to_approve_do_not_prolong_a_wait() {
 // The version of the record is the same, as after a change by hand in the database.
 #[tokio::test]
 async fn approval_is_for_the_settings_it_was_asked_with() {
-    let (mail, hour) = (careful(), Duration::from_hours(1));
+    let (mail, hour) = (careful(), Duration::from_secs(3_600));
     let configured = async |note: &str| {
         let store = Arc::new(MemoryAgentToolStore::new());
         let agents = process(&store, &mail, 1, "ada");
@@ -328,7 +328,7 @@ async fn altered_action_is_not_run() {
         for alter in alterations {
             let mut forged = waiting.clone();
             alter(&mut forged, number);
-            let hour = Duration::from_hours(1);
+            let hour = Duration::from_secs(3_600);
             store.take_action("alice", id).await.expect("it takes");
             store.keep_action("alice", &forged, hour, ApprovalLimits::default()).await.expect("it keeps");
             assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::NotFound));

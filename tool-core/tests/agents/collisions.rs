@@ -77,7 +77,7 @@ async fn a_collision_is_looked_at_again_only_when_a_record_changes() {
     give(&agents, "alice", "mail").await;
     give(&agents, "alice", "chat").await;
     load(&agents, "alice").await;
-    tokio::time::advance(std::time::Duration::from_mins(2)).await;
+    tokio::time::advance(std::time::Duration::from_secs(2 * 60)).await;
     load(&agents, "alice").await;
     assert_eq!(mail.configured.get(), 1);
     touch(&agents, "alice", "chat").await;

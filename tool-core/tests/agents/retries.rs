@@ -74,7 +74,7 @@ async fn how_long_to_wait_is_a_setting() {
 async fn a_retry_in_vain_leaves_the_context_as_it_is() {
     let (mail, _, agents) = mail_and_chat(Plan::DoesNotOpen).await;
     let memo = load(&agents, "alice").await.tools().memo::<u8>();
-    tokio::time::advance(Duration::from_mins(1)).await;
+    tokio::time::advance(Duration::from_secs(60)).await;
     let again = retried(&agents).await;
     assert!(mail.configured.get() == 2 && Arc::ptr_eq(&memo, &again.tools().memo::<u8>()));
 }

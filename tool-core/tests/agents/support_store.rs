@@ -52,7 +52,7 @@ impl Line {
         tokio::task::yield_now().await;
         assert!(!self.0.panics.load(Ordering::SeqCst), "boom");
         if self.0.hangs.load(Ordering::SeqCst) {
-            tokio::time::sleep(Duration::from_hours(1)).await;
+            tokio::time::sleep(Duration::from_secs(3_600)).await;
         }
         if self.0.down.load(Ordering::SeqCst) {
             return Err(AgentStoreError::down("connection refused, password=hunter2"));

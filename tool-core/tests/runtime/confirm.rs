@@ -258,7 +258,7 @@ async fn pending_calls_are_decided_one_by_one() {
 #[tokio::test(start_paused = true)]
 async fn approvals_expire_after_ten_minutes_by_default() {
     for (policy, lifetime) in [
-        (Policy::text(), Duration::from_mins(10)),
+        (Policy::text(), Duration::from_secs(10 * 60)),
         (Policy::text().confirmation_lifetime(Duration::from_secs(5)), Duration::from_secs(5)),
     ] {
         let (session, runs) = session(policy).await;

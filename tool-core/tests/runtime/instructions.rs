@@ -173,7 +173,7 @@ async fn reused_result_names_its_original_call() {
 
 #[tokio::test(start_paused = true)]
 async fn results_are_reused_within_a_session_only() {
-    let runtime = crate::support::runtime(library(), Policy::text().result_cache_ttl(Some(Duration::from_mins(1))));
+    let runtime = crate::support::runtime(library(), Policy::text().result_cache_ttl(Some(Duration::from_secs(60))));
     let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
     assert_eq!(call(&one, "print", json!({})).await.data_json(), Some("1"));
     assert_eq!(call(&two, "print", json!({})).await.data_json(), Some("2"));

@@ -134,7 +134,7 @@ async fn history_has_the_calls_of_the_last_five_turns() {
 // R-M5
 #[tokio::test(start_paused = true)]
 async fn calls_can_be_read_after_the_session() {
-    let runtime = runtime(tools![look], open_policy().keep_calls_for(Duration::from_mins(5)));
+    let runtime = runtime(tools![look], open_policy().keep_calls_for(Duration::from_secs(5 * 60)));
     let session = open(&runtime, "1", Mode::Text).await;
     for n in 0..300 {
         call(&session, "look", json!({"secret": n})).await;
@@ -144,7 +144,7 @@ async fn calls_can_be_read_after_the_session() {
     let calls = runtime.calls("1").await.expect("kept");
     assert_eq!(calls.len(), 300);
     assert!(calls.iter().all(|call| call.ok && call.arguments == r#"{"secret":"[redacted]"}"#));
-    tokio::time::advance(Duration::from_mins(5)).await;
+    tokio::time::advance(Duration::from_secs(5 * 60)).await;
     assert!(runtime.calls("1").await.expect("read").is_empty());
     assert!(runtime.calls("never opened").await.expect("read").is_empty());
 }
@@ -227,6 +227,6 @@ async fn session_report_has_the_speech() {
 #[tokio::test(start_paused = true)]
 async fn session_report_has_long_durations() {
     let session = text(tools![look], open_policy()).await;
-    tokio::time::advance(Duration::from_hours(2)).await;
+    tokio::time::advance(Duration::from_secs(2 * 3_600)).await;
     assert_eq!(shown(&session.metrics())["durationMs"], json!(7_200_000.0));
 }

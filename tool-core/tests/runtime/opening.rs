@@ -80,9 +80,9 @@ async fn sessions_that_have_ended_make_room() {
 async fn sessions_that_have_expired_make_room() {
     let runtime = hall(2);
     let old = open(&runtime, "old", Mode::Text).await;
-    advance(Duration::from_mins(20)).await;
+    advance(Duration::from_secs(20 * 60)).await;
     let young = open(&runtime, "young", Mode::Text).await;
-    advance(Duration::from_mins(15)).await;
+    advance(Duration::from_secs(15 * 60)).await;
     let new = open(&runtime, "new", Mode::Text).await;
     assert_eq!([works(&old).await, works(&young).await, works(&new).await], [false, true, true]);
 }

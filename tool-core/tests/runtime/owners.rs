@@ -137,7 +137,7 @@ async fn late_end_keeps_the_journal_of_the_next_session() {
     let (bank, store, book) = (Bank::default(), Arc::default(), Book::default());
     let runtime = process(&bank, &store, &book);
     let late = open(&runtime, "").await.expect("a session");
-    tokio::time::advance(std::time::Duration::from_hours(1)).await;
+    tokio::time::advance(std::time::Duration::from_secs(3_600)).await;
     let next = open(&runtime, "").await.expect("it has expired");
     assert!(next.call(pay("c-1")).await.is_ok());
     late.end().await;

@@ -124,9 +124,9 @@ async fn id_of_an_ended_session_opens_a_new_one() {
 async fn idle_session_expires_after_30_minutes() {
     let (runtime, desk) = desk(Policy::text());
     let session = open(&runtime, "s", Mode::Text).await;
-    advance(Duration::from_mins(30).saturating_sub(Duration::from_millis(1))).await;
+    advance(Duration::from_secs(30 * 60).saturating_sub(Duration::from_millis(1))).await;
     assert!(greet(&session).await.is_ok());
-    advance(Duration::from_mins(30)).await;
+    advance(Duration::from_secs(30 * 60)).await;
     assert_eq!(runtime.sessions().await, Ok(0));
     assert!(is_over(&greet(&session).await));
     assert!(is_over(&session.call(ToolCall::new("c", "greet", "not JSON")).await));
@@ -149,7 +149,7 @@ async fn policy_sets_the_idle_timeout() {
 async fn every_use_keeps_a_session_alive() {
     let (runtime, _) = desk(Policy::text());
     let session = open(&runtime, "s", Mode::Text).await;
-    let almost = || advance(Duration::from_mins(29));
+    let almost = || advance(Duration::from_secs(29 * 60));
     almost().await;
     assert!(greet(&session).await.is_ok());
     almost().await;
@@ -170,7 +170,7 @@ async fn id_of_an_expired_session_opens_a_new_one() {
     let (runtime, _) = desk(Policy::text());
     let old = open(&runtime, "s", Mode::Text).await;
     old.next_turn().await;
-    advance(Duration::from_mins(31)).await;
+    advance(Duration::from_secs(31 * 60)).await;
     let new = open(&runtime, "s", Mode::Voice).await;
     assert_eq!((new.turn(), new.mode()), (0, Mode::Voice));
     assert!(greet(&new).await.is_ok() && is_over(&greet(&old).await));

@@ -101,7 +101,8 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        let (connect, idle, total) = (Duration::from_secs(10), Duration::from_secs(5 * 60), Duration::from_secs(15 * 60));
+        let (connect, idle, total) =
+            (Duration::from_secs(10), Duration::from_secs(5 * 60), Duration::from_secs(15 * 60));
         Self { connect, idle, total }
     }
 }
@@ -329,8 +330,8 @@ mod tests {
         let exchange = Exchange {
             endpoint: &endpoint,
             client: &client_builder().build().expect("a client"),
-            deadline: Instant::now() + Duration::from_mins(1),
-            idle: Duration::from_mins(1),
+            deadline: Instant::now() + Duration::from_secs(60),
+            idle: Duration::from_secs(60),
             max_bytes: usize::MAX,
         };
         let declarations = declare(Provider::OpenAiChat, &ToolContext::builder().build().expect("no tools"));

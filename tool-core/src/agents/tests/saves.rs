@@ -18,7 +18,7 @@ async fn tokens_are_used_while_the_store_is_down_and_saved_later() {
     // Another grant of this process does not use the old refresh token again.
     assert_eq!((exposed(other.token().await), world.refreshes()), ("access-1".to_owned(), 1));
     world.store.writes_down.store(false, Ordering::SeqCst);
-    tokio::time::sleep(Duration::from_mins(1)).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(world.secret("refresh_token").await.as_deref(), Some("refresh-1"));
 }
 
@@ -27,7 +27,7 @@ async fn tokens_are_saved_soon_after_a_long_outage() {
     let world = World::new(-1).await;
     world.store.writes_down.store(true, Ordering::SeqCst);
     exposed(world.grant(&world.agents()).await.token().await);
-    tokio::time::sleep(Duration::from_mins(10)).await;
+    tokio::time::sleep(Duration::from_secs(10 * 60)).await;
     world.store.writes_down.store(false, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(world.secret("refresh_token").await.as_deref(), Some("refresh-1"));

@@ -73,7 +73,7 @@ fn open(store: &MemoryStore) -> Arc<MemoryRecord> {
         agent: "".into(),
         mode: Mode::Text,
         version: "1".into(),
-        idle_timeout: Duration::from_mins(30),
+        idle_timeout: Duration::from_secs(30 * 60),
         max_sessions: 10,
         call_bytes: 0,
         keep_calls_for: Duration::ZERO,
@@ -225,7 +225,7 @@ fn exactly_one_of_three_redeems_a_token() {
             arguments: "{}".to_owned(),
             expires_at: 0,
         };
-        let request = ApprovalRequest::new(&pending, Duration::from_mins(10));
+        let request = ApprovalRequest::new(&pending, Duration::from_secs(10 * 60));
         assert_eq!(now(record.mint(&request)), Ok(ApprovalVerdict::Waits));
         let redeemed = race(3, move |_| now(record.consume(&pending.id)) == Ok(true));
         assert_eq!(redeemed.into_iter().filter(|redeemed| *redeemed).count(), 1);

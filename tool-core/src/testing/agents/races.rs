@@ -110,7 +110,8 @@ pub async fn of_racing_holders_one_gets_the_lease<T: AgentStoreUnderTest>(store:
     driver.add("alice", "email").await;
     let done = race(store, |driver, racer| async move {
         let holder = format!("holder-{racer}");
-        let taken = driver.0.lease("alice", "email", &holder, Duration::from_secs(3_600)).await.expect("the store leases");
+        let taken =
+            driver.0.lease("alice", "email", &holder, Duration::from_secs(3_600)).await.expect("the store leases");
         count(driver, "email".into(), 1).await;
         u64::from(taken)
     })

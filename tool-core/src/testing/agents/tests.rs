@@ -10,7 +10,7 @@ use std::time::Duration;
 struct Memory(Arc<MemoryAgentToolStore>);
 
 impl AgentStoreUnderTest for Memory {
-    const TICK: Duration = Duration::from_mins(1);
+    const TICK: Duration = Duration::from_secs(60);
 
     async fn handle(&self) -> Arc<dyn DynAgentToolStore> {
         self.0.clone()

@@ -9,7 +9,7 @@ use std::time::Duration;
 struct Memory(Arc<MemoryStore>);
 
 impl StoreUnderTest for Memory {
-    const TICK: Duration = Duration::from_mins(1);
+    const TICK: Duration = Duration::from_secs(60);
 
     type Store = Arc<MemoryStore>;
 

@@ -55,7 +55,7 @@ impl Fixture {
             baggage: Arc::new(DistributedContext::new().run_id("run-7").customer_id("acme")),
             collector: Collector::new(),
         };
-        let epoch = jiff::Timestamp::UNIX_EPOCH + Duration::from_hours(490_896);
+        let epoch = jiff::Timestamp::UNIX_EPOCH + Duration::from_secs(490_896 * 3_600);
         Self { trace: Arc::new(trace), report: Report { epoch, ..Report::default() } }
     }
 
