@@ -2,9 +2,11 @@
 
 use crate::providers::declarations::Declarations;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use tool_core::call::ModelResult;
 use tool_core::session::{Message, RawTurn, ToolChoice};
+use tool_core::text::hex;
 use tool_core::{Content, ToolCall};
 
 /// A request to a model.
@@ -146,8 +148,23 @@ pub(crate) fn text(result: &ModelResult) -> String {
     texts(result).join("\n")
 }
 
+/// Returns the MIME type of a `data:` URI and its bytes in base64.
+pub(crate) fn embedded_data(uri: &str) -> Option<(&str, &str)> {
+    uri.strip_prefix("data:")?.split_once(";base64,")
+}
+
+/// Returns a URI that names data by its digest, for a client that gets the data beside it.
+pub(crate) fn name_of_data(base64: &str) -> String {
+    format!("urn:sha256:{}", hex(&Sha256::digest(base64)))
+}
+
 /// Returns a part as text.
 pub(crate) fn text_of(part: &Content) -> String {
+    if let Content::Resource { uri, text: None, .. } = part
+        && let Some((mime_type, _)) = embedded_data(uri)
+    {
+        return format!("[file ({mime_type}) left out: it cannot be shown here]");
+    }
     let (kind, mime_type) = match part {
         Content::Text { text } | Content::Resource { text: Some(text), .. } => return text.clone(),
         Content::Resource { uri, mime_type: Some(mime_type), .. } => return format!("[resource {uri} ({mime_type})]"),

@@ -3,7 +3,8 @@
 use super::support::{LineClient, server, until};
 use serde_json::{Value, json};
 use tool_adapters::mcp::Server;
-use tool_core::{Runtime, ToolContext};
+use tool_core::call::ContentError;
+use tool_core::{Content, Runtime, ToolContext, tool};
 
 #[tokio::test]
 async fn sends_the_json_of_the_data_as_text() {
@@ -31,6 +32,23 @@ async fn sends_parts_as_blocks_of_the_same_kind() {
         {"type": "resource_link", "uri": "file:///tmp/dot.png", "name": "dot.png"}
     ]);
     assert_eq!(answer["result"]["content"], content);
+}
+
+#[tokio::test]
+async fn sends_an_embedded_pdf_as_a_blob() {
+    /// Read the contract.
+    #[tool]
+    fn contract() -> Result<Content, ContentError> {
+        Content::from_bytes(b"%PDF-1.7")
+    }
+
+    let tools = ToolContext::builder().with(contract).build().expect("builds");
+    let server = Server::new(Runtime::builder(tools).build().expect("builds"));
+    let mut client = LineClient::initialized(&server, json!({})).await;
+    let answer = client.call("contract", json!({})).await;
+    let resource = &answer["result"]["content"][0]["resource"];
+    assert_eq!((&resource["blob"], &resource["mimeType"]), (&json!("JVBERi0xLjc="), &json!("application/pdf")));
+    assert!(resource["uri"].as_str().is_some_and(|uri| uri.starts_with("urn:sha256:")), "{answer}");
 }
 
 // L19

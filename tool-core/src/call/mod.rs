@@ -1,5 +1,6 @@
 //! Calls: the call itself, the run context that the tool sees, and the response with its data or error.
 
+pub(crate) mod content;
 pub(crate) mod context;
 pub(crate) mod envelope;
 pub(crate) mod error;
@@ -12,12 +13,13 @@ pub(crate) mod response;
 pub(crate) mod tool_call;
 pub(crate) mod truncation;
 
+pub use crate::call::content::{Content, ContentError};
 pub use crate::call::context::{FromRunContext, RunContext, RunContextBuilder, SessionStateHandle, UserData};
 pub use crate::call::error::{ErrorBody, ErrorKind, ErrorList, IntoToolError, ResultExt, ToolError};
 pub use crate::call::intent::Intent;
 pub use crate::call::meta::{Confirmation, OutputKind, ResponseMeta, SCHEMA_VERSION};
 pub use crate::call::mode::{Mode, Modes};
-pub use crate::call::output::{Content, IntoToolOutput, ToolOutput};
+pub use crate::call::output::{IntoToolOutput, ToolOutput};
 pub use crate::call::progress::{Progress, ProgressUpdate};
 pub use crate::call::response::{DataError, ModelResult, ResultForm, ToolResponse};
 pub use crate::call::tool_call::{Arguments, ToolCall};

@@ -1,12 +1,13 @@
 //! Tool outputs: results with more than plain data, and their serialisation to bounded JSON.
 
+use crate::call::content::Content;
 use crate::call::error::{MASKED, ToolError};
 use crate::call::intent::Intent;
 use crate::call::meta::{OptionalMeta, OutputKind};
 use crate::call::truncation::{SizeUnit, Truncated, close_partial};
 use crate::json::nested::{MAX_STORED_DEPTH, drop_iteratively, unless_deeper};
 use crate::json::writer::{JsonWriter, WriteError};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -157,67 +158,8 @@ impl IntoToolOutput for Vec<Content> {
     }
 }
 
-/// A part of a result, for models that take more than text. A tool returns one part or a `Vec` of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[non_exhaustive]
-pub enum Content {
-    /// A text.
-    Text {
-        /// The text itself.
-        text: String,
-    },
-    /// An image.
-    Image {
-        /// The bytes in base64.
-        data: String,
-        /// The MIME type, such as `image/png`.
-        mime_type: String,
-    },
-    /// A sound.
-    Audio {
-        /// The bytes in base64.
-        data: String,
-        /// The MIME type, such as `audio/wav`.
-        mime_type: String,
-    },
-    /// A resource that the client can fetch.
-    Resource {
-        /// The resource's URI.
-        uri: String,
-        /// The MIME type, such as `text/markdown`, where it is known.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        mime_type: Option<String>,
-        /// The resource's text, where it is at hand.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        text: Option<String>,
-    },
-}
-
-impl Content {
-    /// Creates a text part.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::Text { text: text.into() }
-    }
-
-    /// Creates an image part from base64.
-    pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        Self::Image { data: data.into(), mime_type: mime_type.into() }
-    }
-
-    /// Creates a sound part from base64.
-    pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        Self::Audio { data: data.into(), mime_type: mime_type.into() }
-    }
-
-    /// Creates a resource part.
-    pub fn resource(uri: impl Into<String>) -> Self {
-        Self::Resource { uri: uri.into(), mime_type: None, text: None }
-    }
-}
-
 /// The maximum size of a result before any other limit applies. No model can read that much.
-const MAX_BYTES: usize = 1 << 20;
+pub(crate) const MAX_BYTES: usize = 1 << 20;
 
 /// Serialises `value` to compact JSON. A text longer than `bytes` is cut to valid JSON with a marker.
 pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<ToolOutput, ToolError> {

@@ -1,9 +1,10 @@
 //! The response of a call: its data or error, and the model's view of it.
 
+use crate::call::content::Content;
 use crate::call::error::{ErrorBody, ErrorKind, MASKED, ToolError};
 use crate::call::intent::Intent;
 use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind, ResponseMeta};
-use crate::call::output::{Content, ToolOutput};
+use crate::call::output::ToolOutput;
 use crate::call::tool_call::ToolCall;
 use crate::text::truncate;
 use crate::time::CallInstant;

@@ -1,6 +1,7 @@
 //! `tools/list`, and the responses of tools as results of `tools/call`.
 
 use crate::providers::mcp::output_schema;
+use crate::providers::request::{embedded_data, name_of_data};
 use crate::providers::{Provider, declare};
 use rmcp::ErrorData;
 use rmcp::model::{CacheScope, CallToolResult, ContentBlock, ListToolsResult, Resource, ResourceContents, Tool};
@@ -131,6 +132,15 @@ fn content_block(part: Content) -> ContentBlock {
             ContentBlock::resource(ResourceContents::TextResourceContents { uri, mime_type, text, meta: None })
         }
         Content::Resource { uri, mime_type, text: None } => {
+            if let Some((embedded, data)) = embedded_data(&uri) {
+                let contents = ResourceContents::BlobResourceContents {
+                    mime_type: Some(embedded.to_owned()),
+                    blob: data.to_owned(),
+                    uri: name_of_data(data),
+                    meta: None,
+                };
+                return ContentBlock::resource(contents);
+            }
             let name = uri.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&uri).to_owned();
             let mut link = Resource::new(uri, name);
             link.mime_type = mime_type;

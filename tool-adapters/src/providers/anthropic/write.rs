@@ -1,7 +1,9 @@
 //! Results and requests.
 
 use crate::providers::provider::Provider;
-use crate::providers::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools, visible_text};
+use crate::providers::request::{
+    Request, RequestBody, UNAVAILABLE, choice_name, declare_called, embedded_data, tools, visible_text,
+};
 use crate::providers::turns::{ChatTurn, TurnForm, turns};
 use serde_json::{Map, Value, json};
 use tool_core::Content;
@@ -13,6 +15,9 @@ const DEFAULT_MAX_TOKENS: u32 = 8192;
 
 /// The types of images that the models see.
 const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/// The type of the documents that the models see.
+const PDF: &str = "application/pdf";
 
 /// The provider's form of the parts of a turn.
 pub(crate) struct AnthropicTurns;
@@ -69,11 +74,16 @@ impl TurnForm for AnthropicTurns {
 
 fn write_part(part: &Content) -> Option<Value> {
     let source = |data: &str, mime_type: &str| json!({"type": "base64", "media_type": mime_type, "data": data});
+    if let Content::Resource { uri, text: None, .. } = part
+        && let Some((PDF, data)) = embedded_data(uri)
+    {
+        return Some(json!({"type": "document", "source": source(data, PDF)}));
+    }
     Some(match part {
         Content::Image { data, mime_type } if IMAGE_TYPES.contains(&mime_type.as_str()) => {
             json!({"type": "image", "source": source(data, mime_type)})
         }
-        Content::Image { data, mime_type } if mime_type == "application/pdf" => {
+        Content::Image { data, mime_type } if mime_type == PDF => {
             json!({"type": "document", "source": source(data, mime_type)})
         }
         Content::Resource { uri, text: Some(text), .. } if !text.trim().is_empty() => {

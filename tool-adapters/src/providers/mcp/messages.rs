@@ -6,7 +6,7 @@ use crate::providers::event::{Event, malformed};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientText, RawJson, parse_items, parse_object};
 use crate::providers::mcp::output_schema;
-use crate::providers::request::{Request, RequestBody, text_of, tools};
+use crate::providers::request::{Request, RequestBody, embedded_data, name_of_data, text_of, tools};
 use serde_json::{Map, Value, json};
 use tool_core::call::ModelResult;
 use tool_core::{Category, Content, ErrorKind, ToolCall, ToolDefinition};
@@ -206,6 +206,9 @@ fn write_resource(uri: &str, mime_type: Option<&str>, text: Option<&str>) -> Val
     if let Some(text) = text {
         resource.insert("text".to_owned(), text.into());
         return json!({"type": "resource", "resource": resource});
+    }
+    if let Some((mime_type, data)) = embedded_data(uri) {
+        return json!({"type": "resource", "resource": {"uri": name_of_data(data), "mimeType": mime_type, "blob": data}});
     }
     resource.extend([("type".to_owned(), "resource_link".into()), ("name".to_owned(), uri.into())]);
     Value::Object(resource)

@@ -5,7 +5,8 @@ use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider::{Anthropic, Bedrock, Gemini, GeminiLive};
 use crate::providers::request::Request;
 use crate::providers::tests::fixtures::{
-    answers, assistant, declared, history, native, pretty, pretty_request, read, request, request_with, result, user,
+    answers, assistant, declared, history, native, pretty, pretty_request, read, request, request_with, response,
+    result, user,
 };
 use expect_test::expect;
 use serde_json::json;
@@ -57,6 +58,23 @@ fn results_of_a_step_are_one_message() {
     protocol.result_form(ResultForm::Envelope);
     let envelope = protocol.encode(&answers("toolu_1")).to_string();
     assert!(envelope.contains(r#"\"ok\":true"#) && !envelope.contains("canary") && !envelope.contains("hunter2"));
+}
+
+#[test]
+fn an_embedded_pdf_is_a_document() {
+    let parts = json!([
+        {"type": "resource", "uri": "data:application/pdf;base64,JVBERi0=", "mimeType": "application/pdf"},
+        {"type": "resource", "uri": "data:application/zip;base64,UEs=", "mimeType": "application/zip"},
+    ]);
+    let mut protocol = protocol(Anthropic);
+    protocol.push(message(&[start(0, tool_use("toolu_1")), stop(0)], "tool_use").as_bytes());
+    let encoded = protocol.encode(&[response("toolu_1", "look", "content", &parts)]);
+    let document = json!({
+        "type": "document",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
+    });
+    let left_out = json!({"type": "text", "text": "[file (application/zip) left out: it cannot be shown here]"});
+    assert_eq!(encoded["content"][0]["content"], json!([document, left_out]));
 }
 
 #[test]
