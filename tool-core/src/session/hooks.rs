@@ -16,6 +16,9 @@ pub type HookFuture<'a, T> = BoxFuture<'a, T>;
 /// The host's own code around the calls of all sessions. Hooks run in the order in which they were added; the first
 /// `around` is the outermost.
 ///
+/// A single function needs no implementation: [`RuntimeBuilder::before`](crate::session::RuntimeBuilder::before) takes an
+/// `async` closure, and so do `after` and `around`.
+///
 /// ```
 /// use tool_core::session::{Hook, HookFuture, HookedCall};
 /// use tool_core::{Category, ToolError};
@@ -71,6 +74,103 @@ pub struct HookedCall<'a> {
     pub tool: &'a ToolDefinition,
     /// The arguments' JSON text. After a refusal it may be invalid.
     pub arguments: &'a str,
+}
+
+/// Declares the traits of the functions that serve as hooks of one kind: without state, and with state.
+macro_rules! hook_functions {
+    ($($kind:literal: $plain:ident, $with:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {$(
+        #[doc = concat!("A function that runs ", $kind, " calls, without captures. See [`RuntimeBuilder`](crate::session::RuntimeBuilder).")]
+        #[diagnostic::on_unimplemented(
+            message = "`{Self}` is not a function that runs around calls",
+            note = "a hook is an `async fn`, or an `async` closure without captures whose parameters have types; the `.._with` forms take state"
+        )]
+        pub trait $plain<'a>: Send + Sync {
+            /// The future that the function returns.
+            type Future: Future<Output = $output> + Send + 'a;
+
+            /// Calls the function.
+            fn run(&self, $($argument: $type),*) -> Self::Future;
+        }
+
+        impl<'a, F, A> $plain<'a> for F
+        where
+            F: Fn($($type),*) -> A + Send + Sync,
+            A: Future<Output = $output> + Send + 'a,
+        {
+            type Future = A;
+
+            fn run(&self, $($argument: $type),*) -> A {
+                self($($argument),*)
+            }
+        }
+
+        #[doc = concat!("A function that runs ", $kind, " calls, and borrows a state. See [`RuntimeBuilder`](crate::session::RuntimeBuilder).")]
+        #[diagnostic::on_unimplemented(
+            message = "`{Self}` is not a function that runs around calls, over a state of type `{S}`",
+            note = "a hook is an `async fn`, or an `async` closure without captures whose parameters have types; the state comes first, by reference"
+        )]
+        pub trait $with<'a, S: 'a>: Send + Sync {
+            /// The future that the function returns.
+            type Future: Future<Output = $output> + Send + 'a;
+
+            /// Calls the function.
+            fn run(&self, state: &'a S, $($argument: $type),*) -> Self::Future;
+        }
+
+        impl<'a, S: 'a, F, A> $with<'a, S> for F
+        where
+            F: Fn(&'a S, $($type),*) -> A + Send + Sync,
+            A: Future<Output = $output> + Send + 'a,
+        {
+            type Future = A;
+
+            fn run(&self, state: &'a S, $($argument: $type),*) -> A {
+                self(state, $($argument),*)
+            }
+        }
+
+        impl<'a, F: $plain<'a> + 'a> $with<'a, F> for Stateless {
+            type Future = F::Future;
+
+            fn run(&self, function: &'a F, $($argument: $type),*) -> F::Future {
+                function.run($($argument),*)
+            }
+        }
+    )*};
+}
+
+hook_functions! {
+    "before": BeforeFn, BeforeWith(call: HookedCall<'a>) -> Result<(), ToolError>;
+    "after": AfterFn, AfterWith(call: HookedCall<'a>, response: &'a mut ToolResponse) -> ();
+    "around": AroundFn, AroundWith(call: HookedCall<'a>, next: Next<'a>) -> ToolResponse;
+}
+
+/// Calls a function without state, which takes the place of the state.
+pub(crate) struct Stateless;
+
+/// A function that runs before calls, with its state.
+pub(crate) struct BeforeHook<S, F>(pub(crate) S, pub(crate) F);
+/// A function that runs after calls, with its state.
+pub(crate) struct AfterHook<S, F>(pub(crate) S, pub(crate) F);
+/// A function that runs around calls, with its state.
+pub(crate) struct AroundHook<S, F>(pub(crate) S, pub(crate) F);
+
+impl<S: Send + Sync + 'static, F: for<'a> BeforeWith<'a, S> + 'static> Hook for BeforeHook<S, F> {
+    fn before<'a>(&'a self, call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
+        Box::pin(self.1.run(&self.0, *call))
+    }
+}
+
+impl<S: Send + Sync + 'static, F: for<'a> AfterWith<'a, S> + 'static> Hook for AfterHook<S, F> {
+    fn after<'a>(&'a self, call: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
+        Box::pin(self.1.run(&self.0, *call, response))
+    }
+}
+
+impl<S: Send + Sync + 'static, F: for<'a> AroundWith<'a, S> + 'static> Hook for AroundHook<S, F> {
+    fn around<'a>(&'a self, call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
+        Box::pin(self.1.run(&self.0, *call, next))
+    }
 }
 
 /// The rest of the chain inside an `around` hook: the hooks after it, and the tool.

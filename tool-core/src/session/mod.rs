@@ -32,7 +32,9 @@ pub use crate::session::approvals::{
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::handle::{Session, TurnHistory};
-pub use crate::session::hooks::{Hook, HookFuture, HookedCall, Next};
+pub use crate::session::hooks::{
+    AfterFn, AfterWith, AroundFn, AroundWith, BeforeFn, BeforeWith, Hook, HookFuture, HookedCall, Next,
+};
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::metrics::{
     ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics, SpeechEvent,

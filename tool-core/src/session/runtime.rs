@@ -4,7 +4,10 @@ use crate::call::{Mode, ToolCall, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::builder::SessionBuilder;
-use crate::session::hooks::{CallService, Hook, LayerStack, WrapService};
+use crate::session::hooks::{
+    AfterFn, AfterHook, AfterWith, AroundFn, AroundHook, AroundWith, BeforeFn, BeforeHook, BeforeWith, CallService,
+    Hook, LayerStack, Stateless, WrapService,
+};
 use crate::session::inner::{RuntimeInner, SessionInner, ThreadPool};
 use crate::session::journal::{DynJournal, Journal};
 use crate::session::metrics::call_log::SessionCall;
@@ -69,6 +72,102 @@ impl RuntimeBuilder {
     pub fn hook(mut self, hook: impl Hook) -> Self {
         self.hooks.push(Arc::new(hook));
         self
+    }
+
+    /// Adds a function that runs before each call which has passed every check. An error becomes the call's answer. See
+    /// [`Hook::before`].
+    ///
+    /// ```
+    /// use tool_core::session::HookedCall;
+    /// use tool_core::{Category, Runtime, ToolContext, ToolError};
+    ///
+    /// # let tools = ToolContext::builder().build()?;
+    /// let runtime = Runtime::builder(tools).before(async |call: HookedCall<'_>| {
+    ///     let allowed = call.tool.category() != Category::Action || call.principal.starts_with("staff:");
+    ///     if allowed { Ok(()) } else { Err(ToolError::auth("only the staff may do this")) }
+    /// });
+    /// # runtime.build()?;
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    pub fn before<F: for<'a> BeforeFn<'a> + 'static>(self, function: F) -> Self {
+        self.hook(BeforeHook(function, Stateless))
+    }
+
+    /// Does the same as [`before`](Self::before) with a state, which the function borrows.
+    ///
+    /// ```
+    /// use std::collections::HashSet;
+    /// use tool_core::session::HookedCall;
+    /// use tool_core::{Runtime, ToolContext, ToolError};
+    ///
+    /// # let tools = ToolContext::builder().build()?;
+    /// let blocked = HashSet::from(["user:7"]);
+    /// let runtime = Runtime::builder(tools).before_with(blocked, async |blocked: &HashSet<&str>, call: HookedCall<'_>| {
+    ///     if blocked.contains(call.principal) { Err(ToolError::auth("this account is blocked")) } else { Ok(()) }
+    /// });
+    /// # runtime.build()?;
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    pub fn before_with<S, F>(self, state: S, function: F) -> Self
+    where
+        S: Send + Sync + 'static,
+        F: for<'a> BeforeWith<'a, S> + 'static,
+    {
+        self.hook(BeforeHook(state, function))
+    }
+
+    /// Adds a function that runs after each call of a known tool, and may change its answer. See [`Hook::after`].
+    ///
+    /// ```
+    /// use tool_core::session::HookedCall;
+    /// use tool_core::{Runtime, ToolContext, ToolResponse};
+    ///
+    /// # let tools = ToolContext::builder().build()?;
+    /// let runtime = Runtime::builder(tools).after(async |call: HookedCall<'_>, response: &mut ToolResponse| {
+    ///     println!("{} of {}: {}", call.tool.name(), call.principal, response.is_ok());
+    /// });
+    /// # runtime.build()?;
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    pub fn after<F: for<'a> AfterFn<'a> + 'static>(self, function: F) -> Self {
+        self.hook(AfterHook(function, Stateless))
+    }
+
+    /// Does the same as [`after`](Self::after) with a state, which the function borrows.
+    pub fn after_with<S, F>(self, state: S, function: F) -> Self
+    where
+        S: Send + Sync + 'static,
+        F: for<'a> AfterWith<'a, S> + 'static,
+    {
+        self.hook(AfterHook(state, function))
+    }
+
+    /// Adds a function that runs around each call which has passed every check, and returns its answer. See
+    /// [`Hook::around`].
+    ///
+    /// ```
+    /// use tool_core::session::{HookedCall, Next};
+    /// use tool_core::{Runtime, ToolContext};
+    ///
+    /// # let tools = ToolContext::builder().build()?;
+    /// let runtime = Runtime::builder(tools).around(async |call: HookedCall<'_>, next: Next<'_>| {
+    ///     println!("{} begins", call.tool.name());
+    ///     next.run().await
+    /// });
+    /// # runtime.build()?;
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    pub fn around<F: for<'a> AroundFn<'a> + 'static>(self, function: F) -> Self {
+        self.hook(AroundHook(function, Stateless))
+    }
+
+    /// Does the same as [`around`](Self::around) with a state, which the function borrows.
+    pub fn around_with<S, F>(self, state: S, function: F) -> Self
+    where
+        S: Send + Sync + 'static,
+        F: for<'a> AroundWith<'a, S> + 'static,
+    {
+        self.hook(AroundHook(state, function))
     }
 
     /// Adds a tower layer around the calls of all sessions, such as a rate limit, a concurrency limit or load shedding.

@@ -254,3 +254,51 @@ async fn interrupted_call_in_a_hook_does_not_run() {
     assert_eq!(kind(&answer(sending).await), Some(ErrorKind::Cancelled));
     assert!(!log.all().contains(&"sends a".to_owned()));
 }
+
+async fn refuse_bombs(call: HookedCall<'_>) -> Result<(), ToolError> {
+    ms(1).await;
+    if call.arguments.contains("bomb") { Err(ToolError::auth("not that")) } else { Ok(()) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn async_functions_serve_as_hooks() {
+    let post = Post::default();
+    let log = post.log.clone();
+    let runtime = Runtime::builder(tools![post])
+        .before(refuse_bombs)
+        .before_with(log.clone(), async |log: &Log, call: HookedCall<'_>| {
+            ms(1).await;
+            log.add(format!("before {}", call.tool.name()));
+            Ok(())
+        })
+        .around(async |_: HookedCall<'_>, next: Next<'_>| next.run().await)
+        .around_with(log.clone(), async |log: &Log, call: HookedCall<'_>, next: Next<'_>| {
+            log.add(format!("{} begins", call.tool.name()));
+            let response = next.run().await;
+            log.add("ends");
+            response
+        })
+        .after(async |_: HookedCall<'_>, _: &mut ToolResponse| ms(1).await)
+        .after_with(log.clone(), async |log: &Log, _: HookedCall<'_>, response: &mut ToolResponse| {
+            ms(1).await;
+            log.add(format!("after: {}", response.is_ok()));
+        })
+        .build()
+        .expect("a runtime");
+    let session = runtime.session("s-1", Mode::Text).await.expect("a session");
+    assert!(call(&session, "send", json!({"what": "a"})).await.is_ok());
+    assert_eq!(kind(&call(&session, "send", json!({"what": "bomb"})).await), Some(ErrorKind::Auth));
+    assert_eq!(log.all(), ["before send", "send begins", "sends a", "ends", "after: true", "after: false"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn async_functions_change_the_response() {
+    let runtime = Runtime::builder(tools![Post::default()])
+        .after(async |_: HookedCall<'_>, response: &mut ToolResponse| {
+            let text = r#"{"ok":true,"data":"***","meta":{"tool":"send","callId":"c1"}}"#;
+            *response = serde_json::from_str(text).expect("an envelope");
+        })
+        .build();
+    let session = runtime.expect("a runtime").session("s-1", Mode::Text).await.expect("a session");
+    assert_eq!(call(&session, "send", json!({"what": "a"})).await.data_json(), Some(r#""***""#));
+}
