@@ -6,6 +6,7 @@ use crate::call::meta::Confirmation;
 use crate::call::mode::Mode;
 use crate::call::progress::Progress;
 use crate::call::response::ToolResponse;
+use crate::call::state_key::StateKey;
 use crate::call::tool_call::{Arguments, ToolCall};
 use crate::json::nested::unless_too_deep;
 use crate::text::Name;
@@ -19,6 +20,8 @@ use crate::trace::usage::ModelUsage;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::any::{Any, TypeId, type_name};
 use std::borrow::Cow;
@@ -181,9 +184,74 @@ impl RunContext {
         &self.session.config
     }
 
-    /// Returns the session's state, or null outside a session. It is read-only: tools change it with intents.
+    /// Returns the session's state, or null outside a session. It is read-only: tools change it with intents, such as that
+    /// of [`set_state`](Self::set_state).
     pub fn state(&self) -> &Value {
         self.call.state.get_or_init(|| self.session_handle().map_or_else(Arc::default, |session| session.state()))
+    }
+
+    /// Returns a value of the session's state: the one that this call has set, or else the one from before the call. `None` if
+    /// there is none, and outside a session.
+    ///
+    /// # Errors
+    ///
+    /// The value is not a `T`, because another tool or the host has set it under the same name.
+    pub fn get_state<T: DeserializeOwned>(&self, key: StateKey<T>) -> Result<Option<T>, ToolError> {
+        let is_own = |intent: &&Intent| intent.name() == key.name();
+        let intents = self.intents.get().map(|intents| intents.lock());
+        if let Some(Intent::Custom { payload, .. }) = intents.iter().flat_map(|all| all.iter()).rfind(is_own) {
+            return key.read(Some(payload));
+        }
+        drop(intents);
+        key.read(self.state().get("values").and_then(|values| values.get(key.name())))
+    }
+
+    /// Sets a value of the session's state.
+    ///
+    /// The tool emits an intent, as [`emit`](Self::emit) does, and the session sets the value when the call has succeeded. A
+    /// call that fails sets nothing. Of two calls at the same time, the one that ends last wins, so a tool that changes a value
+    /// which it has read is `sequential`.
+    ///
+    /// In text the state is emptied at the next turn, and in voice it lasts as long as the session. A store that processes share
+    /// keeps it for all of them.
+    ///
+    /// ```
+    /// use tool_core::call::StateKey;
+    /// use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, ToolError, tool};
+    ///
+    /// const VISITS: StateKey<u32> = StateKey::new("hotel.visits");
+    ///
+    /// /// Count a visit.
+    /// #[tool(sequential)]
+    /// fn visit(ctx: &RunContext) -> Result<u32, ToolError> {
+    ///     let visits = ctx.get_state(VISITS)?.unwrap_or_default() + 1;
+    ///     ctx.set_state(VISITS, &visits)?;
+    ///     Ok(visits)
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = Runtime::builder(ToolContext::builder().with(visit).build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Voice).await?;
+    /// session.call(ToolCall::new("c1", "visit", "{}")).await;
+    /// session.call(ToolCall::new("c2", "visit", "{}")).await;
+    /// assert_eq!(session.state().get(VISITS), Ok(Some(2)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The value does not serialise, or nests deeper than 100.
+    pub fn set_state<T: Serialize>(&self, key: StateKey<T>, value: &T) -> Result<(), ToolError> {
+        let intent = Intent::custom(key.name(), key.write(value)?).map_err(ToolError::internal)?;
+        self.intents().lock().push(intent);
+        Ok(())
+    }
+
+    /// Removes a value of the session's state when the call has succeeded.
+    pub fn remove_state<T>(&self, key: StateKey<T>) {
+        self.intents().lock().push(Intent::Custom { name: key.name().to_owned(), payload: Value::Null });
     }
 
     /// Returns a token that is cancelled when the call's result is no longer wanted.

@@ -10,6 +10,7 @@ pub(crate) mod mode;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod response;
+pub(crate) mod state_key;
 pub(crate) mod tool_call;
 pub(crate) mod truncation;
 
@@ -22,6 +23,7 @@ pub use crate::call::mode::{Mode, Modes};
 pub use crate::call::output::{IntoToolOutput, ToolOutput};
 pub use crate::call::progress::{Progress, ProgressUpdate};
 pub use crate::call::response::{DataError, ModelResult, ResultForm, ToolResponse};
+pub use crate::call::state_key::StateKey;
 pub use crate::call::tool_call::{Arguments, ToolCall};
 pub use crate::call::truncation::{SizeUnit, Truncated};
 pub use tokio_util::sync::CancellationToken;

@@ -1,7 +1,8 @@
 //! A session's id, its state, and the audit log of the intents that changed it.
 
-use crate::call::{Intent, Mode};
+use crate::call::{Intent, Mode, StateKey, ToolError};
 use crate::schema::timestamp::Timestamp;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -78,7 +79,39 @@ pub enum StateChange {
     Value(String, Value),
 }
 
+impl StateChange {
+    /// Creates the change that sets the value of a key.
+    ///
+    /// ```
+    /// use tool_core::call::StateKey;
+    /// use tool_core::session::{SessionState, StateChange};
+    ///
+    /// const CART: StateKey<Vec<String>> = StateKey::new("shop.cart");
+    ///
+    /// let mut state = SessionState::default();
+    /// state.apply(&StateChange::set(CART, &vec!["tea".to_owned()])?);
+    /// assert_eq!(state.get(CART)?, Some(vec!["tea".to_owned()]));
+    /// # Ok::<(), tool_core::ToolError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The value does not serialise.
+    pub fn set<T: Serialize>(key: StateKey<T>, value: &T) -> Result<Self, ToolError> {
+        Ok(Self::Value(key.name().to_owned(), key.write(value)?))
+    }
+}
+
 impl SessionState {
+    /// Returns the value of a key, or `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The value is not a `T`.
+    pub fn get<T: DeserializeOwned>(&self, key: StateKey<T>) -> Result<Option<T>, ToolError> {
+        key.read(self.values.get(key.name()))
+    }
+
     /// Applies a change.
     pub fn apply(&mut self, change: &StateChange) {
         match change {

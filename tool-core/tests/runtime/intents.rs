@@ -3,10 +3,10 @@
 use crate::support::{asked, call, kind, text, tools, voice};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tool_core::call::SessionStateHandle;
+use tool_core::call::{SessionStateHandle, StateKey};
 use tool_core::session::SessionState;
 use tool_core::session::StateChange;
-use tool_core::{ErrorKind, Intent, Mode, Policy, RunContext, Session, ToolContext, ToolOutput, tool};
+use tool_core::{ErrorKind, Intent, Mode, Policy, RunContext, Session, ToolContext, ToolError, ToolOutput, tool};
 
 /// Returns the intent with this name.
 fn intent(name: &str) -> Intent {
@@ -261,4 +261,64 @@ async fn audit_log_keeps_the_last_1000_entries() {
     let audit = session.audit();
     assert_eq!((audit.len(), &audit[0].intent, &audit[999].intent), (1000, &intent("100"), &intent("1099")));
     assert_eq!(session.mode(), Mode::Text);
+}
+
+const CART: StateKey<Vec<String>> = StateKey::new("shop.cart");
+
+/// Put something into the cart, and read it.
+#[tool(name = "add_to_cart", sequential)]
+fn add_to_cart(ctx: &RunContext, item: String) -> Result<Vec<String>, ToolError> {
+    let mut cart = ctx.get_state(CART)?.unwrap_or_default();
+    cart.push(item.clone());
+    ctx.set_state(CART, &cart)?;
+    let cart = ctx.get_state(CART)?.unwrap_or_default();
+    if item == "bomb" { Err(ToolError::permanent("not that")) } else { Ok(cart) }
+}
+
+/// Empty the cart.
+#[tool(name = "empty_cart")]
+fn empty_cart(ctx: &RunContext) -> Result<bool, ToolError> {
+    ctx.remove_state(CART);
+    Ok(ctx.get_state(CART)?.is_none())
+}
+
+async fn shop() -> Session {
+    voice(tools![add_to_cart, empty_cart], Policy::voice().max_calls(None)).await
+}
+
+// R-I1, R-I2
+#[tokio::test]
+async fn tools_read_and_set_values_of_the_state() {
+    let session = shop().await;
+    assert_eq!(call(&session, "add_to_cart", json!({"item": "tea"})).await.data_json(), Some(r#"["tea"]"#));
+    assert_eq!(call(&session, "add_to_cart", json!({"item": "rice"})).await.data_json(), Some(r#"["tea","rice"]"#));
+    assert_eq!(session.state().get(CART).expect("reads"), Some(vec!["tea".to_owned(), "rice".to_owned()]));
+    let audit = session.audit();
+    assert_eq!(audit.last().map(|entry| &*entry.effect), Some("the session's `shop.cart` was set"));
+    assert_eq!(call(&session, "empty_cart", json!({})).await.data_json(), Some("true"));
+    assert_eq!(session.state().get(CART).expect("reads"), None);
+}
+
+// R-I1
+#[tokio::test]
+async fn a_call_that_fails_sets_no_value() {
+    let session = shop().await;
+    assert!(!call(&session, "add_to_cart", json!({"item": "bomb"})).await.is_ok());
+    assert_eq!(session.state().get(CART).expect("reads"), None);
+}
+
+#[tokio::test]
+async fn a_value_of_another_type_is_an_error() {
+    let session = shop().await;
+    session.change(&[StateChange::Value("shop.cart".into(), json!(7))]).await.expect("changes");
+    assert!(session.state().get(CART).is_err());
+    let response = call(&session, "add_to_cart", json!({"item": "tea"})).await;
+    assert_eq!(kind(&response), Some(ErrorKind::Internal));
+}
+
+#[tokio::test]
+async fn the_host_sets_values_that_tools_read() {
+    let session = shop().await;
+    session.change(&[StateChange::set(CART, &vec!["salt".to_owned()]).expect("sets")]).await.expect("changes");
+    assert_eq!(call(&session, "add_to_cart", json!({"item": "tea"})).await.data_json(), Some(r#"["salt","tea"]"#));
 }
