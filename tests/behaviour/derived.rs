@@ -4,7 +4,7 @@ use crate::support::{block_on, data, failure};
 use serde_json::json;
 use std::sync::Arc;
 use tool_core::tool::merge_toolsets;
-use tool_core::{ErrorKind, Mode, RunContext, ToolContext, Toolset, ToolsetExt, toolset};
+use tool_core::{ErrorKind, Mode, RunContext, ToolContext, Toolset, ToolsetExt, tool, toolset};
 
 struct Shop;
 
@@ -71,6 +71,62 @@ fn dynamic_toolset_is_visible_to_permitted_runs_only() {
         let message = &hidden.error().expect("hidden").message;
         assert_eq!(message, "unknown tool `buy`; no tools are available");
     });
+}
+
+fn is_text(ctx: &RunContext) -> bool {
+    ctx.mode() == Mode::Text
+}
+
+/// Open the till.
+#[tool(name = "open_the_till", dynamic = is_text)]
+fn open_the_till() -> bool {
+    true
+}
+
+struct Vault;
+
+#[toolset(discover = false)]
+impl Vault {
+    /// Open the vault.
+    #[tool(dynamic = Self::is_open)]
+    fn open_vault(&self) {}
+
+    /// Lock the vault.
+    #[tool(dynamic = |ctx| ctx.mode() == Mode::Voice)]
+    fn lock_vault(&self) {}
+
+    fn is_open(ctx: &RunContext) -> bool {
+        is_text(ctx)
+    }
+}
+
+// L36
+#[test]
+fn dynamic_tool_is_visible_to_permitted_runs_only() {
+    let tools = ToolContext::builder().with(open_the_till).with(Vault).build().expect("sound");
+    let (text, voice) = (RunContext::detached(), RunContext::builder().mode(Mode::Voice).build());
+    let names = |ctx| tools.definitions_for(ctx).map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        (names(&text), names(&voice)),
+        (vec!["open_the_till".into(), "open_vault".into()], vec!["lock_vault".into()])
+    );
+    block_on(async {
+        assert!(tools.call("open_the_till", "{}", &text).await.is_ok());
+        let hidden = tools.call("open_the_till", "{}", &voice).await;
+        assert_eq!(hidden.error().expect("hidden").kind, ErrorKind::NotFound);
+    });
+}
+
+// L36
+#[test]
+fn a_dynamic_tool_has_to_pass_every_predicate() {
+    let shared = Arc::new(Vault);
+    let tools = ToolContext::builder().with(open_the_till).with(Arc::clone(&shared)).build().expect("sound");
+    let narrowed = tools.function_tool("open_the_till").expect("a tool").dynamic(|ctx| ctx.turn() == 1);
+    let at = |turn, mode| narrowed.visible_in(&RunContext::builder().turn(turn).mode(mode).build());
+    assert_eq!([at(0, Mode::Text), at(1, Mode::Voice), at(1, Mode::Text)], [false, false, true]);
+    // The predicate of its declaration does not make a tool another instance.
+    assert_eq!(tools, ToolContext::builder().with(open_the_till).with(shared).build().expect("sound"));
 }
 
 // L8

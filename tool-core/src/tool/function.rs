@@ -80,13 +80,19 @@ impl FunctionTool {
             options.confirm = if asks { Confirm::Always } else { Confirm::Never };
         }
         let handler = Arc::new(BoundMethod { instance: Arc::clone(instance), wrapper: spec.call });
-        Self::of_descriptor(&spec.tool, (options, &defaults), handler, Arc::as_ptr(instance).addr(), prefix)
+        Self::of_descriptor(
+            &spec.tool,
+            (options, &defaults, spec.visible),
+            handler,
+            Arc::as_ptr(instance).addr(),
+            prefix,
+        )
     }
 
     // Not generic, so that it is compiled once.
     fn of_descriptor(
         tool: &ToolDescriptor,
-        (options, defaults): (ToolOptions, &[(usize, Value)]),
+        (options, defaults, visible): (ToolOptions, &[(usize, Value)], Option<fn(&RunContext) -> bool>),
         handler: Arc<dyn Handler>,
         toolset: usize,
         prefix: Option<&str>,
@@ -97,11 +103,12 @@ impl FunctionTool {
             compiled.schema.needs_validator |= !are_types_proven(compiled, &*handler);
             compiled.schema.probe = None;
         }
-        Self::new(definition, handler, Some(toolset))
+        let visible = visible.map(|visible| Arc::new(visible) as Arc<Visible>);
+        Self(Arc::new(FunctionInner { visible, ..FunctionInner::new(definition, handler, Some(toolset)) }))
     }
 
     pub(crate) fn new(definition: ToolDefinition, handler: Arc<dyn Handler>, toolset: Option<usize>) -> Self {
-        Self(Arc::new(FunctionInner { definition, handler, visible: None, setup: None, scrub: None, toolset }))
+        Self(Arc::new(FunctionInner::new(definition, handler, toolset)))
     }
 
     /// Returns the tool's definition.
@@ -123,7 +130,7 @@ impl FunctionTool {
     pub fn visible_in(&self, ctx: &RunContext) -> bool {
         let Some(visible) = &self.0.visible else { return true };
         catch_unwind(AssertUnwindSafe(|| visible(ctx))).unwrap_or_else(|_| {
-            tracing::error!(tool = self.name(), "the predicate of a dynamic toolset panicked; the tool is hidden");
+            tracing::error!(tool = self.name(), "the predicate of a dynamic tool panicked; the tool is hidden");
             false
         })
     }
@@ -161,6 +168,25 @@ impl FunctionTool {
     pub fn renamed(&self, name: impl Into<String>) -> Self {
         let name = name.into().into();
         self.derived(|tool| tool.definition.name = name)
+    }
+
+    /// Returns a new instance of the tool that only those runs see for which `visible` returns true. It is called for each
+    /// listing and each call. A tool that is already dynamic has to pass both.
+    ///
+    /// `#[tool(dynamic = function)]` does the same where a function is declared, and
+    /// [`ToolsetExt::dynamic`](crate::ToolsetExt::dynamic) for a whole toolset.
+    ///
+    /// ```
+    /// use tool_core::FunctionTool;
+    ///
+    /// struct Staff;
+    ///
+    /// fn for_staff(tool: &FunctionTool) -> FunctionTool {
+    ///     tool.dynamic(|ctx| ctx.user_data::<Staff>().is_some())
+    /// }
+    /// ```
+    pub fn dynamic(&self, visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static) -> Self {
+        self.visible_where(Arc::new(visible))
     }
 
     /// Returns a new instance of the tool that only those runs see for which `visible` returns true.
@@ -201,6 +227,12 @@ impl FunctionTool {
             Some(scrub) => scrub(error),
             None => error,
         }
+    }
+}
+
+impl FunctionInner {
+    fn new(definition: ToolDefinition, handler: Arc<dyn Handler>, toolset: Option<usize>) -> Self {
+        Self { definition, handler, visible: None, setup: None, scrub: None, toolset }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Constant specs that the macros write: one per tool and one per toolset.
 
+use crate::call::context::RunContext;
 use crate::call::mode::Modes;
 use crate::schema::parameter::Parameter;
 use crate::tool::configure::credentials::Auth;
@@ -26,6 +27,7 @@ pub struct ToolSpec<T: 'static> {
     pub(crate) call: Wrapper<T>,
     pub(crate) defaults: &'static [InstanceDefault<T>],
     pub(crate) confirm: Option<fn(&T) -> bool>,
+    pub(crate) visible: Option<fn(&RunContext) -> bool>,
 }
 
 const UNKNOWN_SOURCE: SourceLocation = SourceLocation { file: "", line: 0 };
@@ -74,7 +76,7 @@ impl<T: 'static> ToolSpec<T> {
             output: None,
             uses_context: false,
         };
-        Self { tool, call, defaults: &[], confirm: None }
+        Self { tool, call, defaults: &[], confirm: None, visible: None }
     }
 
     /// Sets the location in the source and the Rust path.
@@ -101,6 +103,8 @@ impl<T: 'static> ToolSpec<T> {
         uses_context() => tool.uses_context = true;
         /// Sets the defaults that the instance decides.
         instance_defaults(defaults: &'static [InstanceDefault<T>]) => defaults = defaults;
+        /// Sets the function that decides which runs see the tool.
+        dynamic(visible: fn(&RunContext) -> bool) => visible = Some(visible);
         /// Sets the function by which the instance decides whether a person has to approve each call.
         instance_confirm(confirm: fn(&T) -> bool) => confirm = Some(confirm);
     }

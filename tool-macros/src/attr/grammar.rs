@@ -67,6 +67,7 @@ pub(super) static TOOL: AttributeGrammar = AttributeGrammar {
         "max_output",
         "max_calls",
         "guide",
+        "dynamic",
         "errors",
         "args",
         "crate",

@@ -29,6 +29,8 @@ pub(crate) struct ToolOptions {
     pub(crate) max_output: Option<usize>,
     pub(crate) max_calls: Option<u32>,
     pub(crate) guide: Option<LitStr>,
+    /// The function that decides which runs see the tool.
+    pub(crate) dynamic: Option<Expr>,
     /// The text of every error is the model's.
     pub(crate) shows_errors: bool,
     pub(crate) args: Option<Ident>,
@@ -88,6 +90,7 @@ impl ToolOptions {
             "max_output" => self.max_output = Some(positive(meta, "1500")?),
             "max_calls" => self.max_calls = Some(positive(meta, "3")?),
             "guide" => self.guide = Some(value(meta, "\"guides/kb_search.md\"")?),
+            "dynamic" => self.dynamic = Some(dynamic(meta)?),
             "errors" => self.shows_errors = chosen(meta, key, &["show", "mask"])? == "show",
             "args" => self.args = Some(value(meta, "SearchArgs")?),
             "crate" => self.krate = Some(crate_path(meta)?),
@@ -164,6 +167,16 @@ fn confirm(meta: &ParseNestedMeta) -> Result<Confirm> {
         _ if mentions(&expr, "self") => Ok(Confirm::Instance(expr)),
         _ => Ok(Confirm::When(expr)),
     }
+}
+
+/// Parses `dynamic = function`.
+fn dynamic(meta: &ParseNestedMeta) -> Result<Expr> {
+    let expr: Expr = value(meta, "function")?;
+    if matches!(ungrouped(&expr), Expr::Lit(_)) || mentions(&expr, "self") {
+        let message = "`dynamic` takes a function of the run context\nhelp: write `dynamic = function` with `fn function(ctx: &RunContext) -> bool`";
+        return Err(Error::new_spanned(&expr, message));
+    }
+    Ok(expr)
 }
 
 /// Parses `800ms`, `5s` or `2m`.

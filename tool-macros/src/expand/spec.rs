@@ -82,7 +82,11 @@ fn options(expansion: &ToolExpansion) -> TokenStream {
     let guide = options.guide.as_ref().map(|guide| {
         quote_spanned!(site()=> .guide(::core::include_str!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), "/", #guide))))
     });
-    quote!(#title #choices #confirm #timeout #(#flags)* #max_output #max_calls #guide)
+    let dynamic = options.dynamic.as_ref().map(|visible| {
+        let visible = expansion.scope.without_self(visible);
+        quote!(.dynamic(#visible))
+    });
+    quote!(#title #choices #confirm #timeout #(#flags)* #max_output #max_calls #guide #dynamic)
 }
 
 /// Writes the options that are variants of an enum.

@@ -94,6 +94,22 @@ expands! {
             todo!()
         }";
 
+    context_pattern: toolset("") r"
+        impl Desk {
+            /// Find a guest.
+            #[tool]
+            async fn find(&self, #[context] UserData(db): UserData<Db>, name: &str) -> Option<Guest> {
+                db.find(name).await
+            }
+        }";
+
+    dynamic_tool: toolset("") r"
+        impl Desk {
+            /// Open the safe.
+            #[tool(dynamic = Self::is_staff)]
+            fn open_safe(&self) {}
+        }";
+
     borrowed_parameters: tool("") r"
         /// Take everything that can be lent.
         fn lent(
