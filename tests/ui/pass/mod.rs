@@ -9,6 +9,7 @@ pub mod conditional_methods;
 pub mod constant_bounds;
 pub mod constants_in_scope;
 pub mod consumed_imports;
+pub mod context_patterns;
 pub mod everything_in_a_block;
 pub mod framework_by_another_path;
 pub mod generic_parameters;

@@ -599,7 +599,29 @@ impl<'a, T: FromRunContext<'a>> FromRunContext<'a> for Option<T> {
 }
 
 /// A value that the host put into the run context with [`user_data`](RunContextBuilder::user_data). It derefs to
-/// the value.
+/// the value. A session gets it with [`SessionBuilder::user_data`](crate::session::SessionBuilder::user_data).
+///
+/// ```
+/// use tool_core::{RunContext, ToolContext, UserData, tool};
+///
+/// struct Db {
+///     guests: Vec<String>,
+/// }
+///
+/// /// List the guests.
+/// #[tool]
+/// fn guests(#[context] UserData(db): UserData<Db>) -> Vec<String> {
+///     db.guests.clone() // `db` is an `Arc<Db>`
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(guests).build()?;
+/// let ctx = RunContext::builder().user_data(Db { guests: vec!["Ada".into()] }).build();
+/// assert_eq!(tools.call("guests", "{}", &ctx).await.data_json(), Some(r#"["Ada"]"#));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// The call fails with INTERNAL where the host has set none, and the reason is logged. Take an `Option<UserData<T>>` to
 /// handle that case in the tool, or implement [`FromRunContext`] for your own type to fail with AUTH.
