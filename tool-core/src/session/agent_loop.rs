@@ -6,11 +6,13 @@ use crate::session::inner::SessionInner;
 use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
 use crate::session::pipeline::call::{distinct_calls, run_step};
 use crate::session::pipeline::cx::canonical_sent_arguments;
+use crate::session::typed_answer::{AnswerForm, AnswerVerdict};
 use crate::time::CallInstant;
 use crate::tool::{ToolDefinition, spans};
 use crate::trace::{self, TokenUsage, span};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -41,31 +43,38 @@ impl Reply {
     }
 }
 
-/// Asks `model` until it has replied. `first` is the tool choice of the first step.
+/// Asks `model` until it has replied. `first` is the tool choice of the first step. A `form` makes the answer typed.
 pub(crate) async fn reply<M: Model>(
     session: &Arc<SessionInner>,
     model: &mut M,
     history: &mut History,
     text: String,
-    tools: &[ToolDefinition],
-    first: ToolChoice,
+    (tools, first): (&[ToolDefinition], ToolChoice),
+    mut form: Option<&mut AnswerForm>,
 ) -> Reply {
-    let instructions = session.instructions();
+    let mut instructions = session.instructions();
+    let mut tools = Cow::Borrowed(tools);
+    if let Some(form) = &form {
+        (instructions, tools) = (form.instructions(&instructions), form.with_tools(&tools).into());
+    }
     let (interruptions, max_steps) = (session.running.epoch(), session.policy().max_tool_steps);
     let mut reply = Reply::default();
     if !text.is_empty() {
         history.push(Message::User(without_notes(text)));
     }
     loop {
-        let tool_choice = match reply.steps {
-            steps if steps >= max_steps => ToolChoice::None,
-            0 => first,
+        let may_call = reply.steps < max_steps;
+        let tool_choice = match (&form, reply.steps) {
+            // The answer is a call too.
+            (Some(form), _) if !may_call || form.requires_call => ToolChoice::Required,
+            (None, _) if !may_call => ToolChoice::None,
+            (_, 0) => first,
             _ => ToolChoice::Auto,
         };
         let request = ModelRequest {
             instructions: &instructions,
             history: history.messages(),
-            tools,
+            tools: &tools,
             provider_tools: session.tools.context.provider_tools(),
             tool_choice,
         };
@@ -84,6 +93,13 @@ pub(crate) async fn reply<M: Model>(
         };
         step.text = step.text.filter(|text| !text.is_empty());
         step.native = step.native.and_then(RawTurn::unless_too_deep);
+        if let Some(form) = form.as_deref_mut() {
+            match form.read(&mut step, history, may_call).await {
+                AnswerVerdict::CallsTools => {}
+                AnswerVerdict::AskAgain => continue,
+                AnswerVerdict::Over => return Reply { text: step.text, ..reply },
+            }
+        }
         // Under `ToolChoice::None`, calls are ignored and not answered.
         if step.calls.is_empty() || tool_choice == ToolChoice::None {
             // The provider's raw turn would bring ignored calls into the history.
@@ -188,7 +204,7 @@ impl Drop for OpenStep<'_> {
 }
 
 /// Gives a new id to calls without one, and to calls whose id an earlier step has used, as some providers repeat ids.
-fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
+pub(crate) fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
     let known = history.calls().map(ToolCall::id).collect::<HashSet<_>>();
     let mut taken = calls.iter().map(|call| Arc::clone(call.shared_id())).collect::<HashSet<_>>();
     let mut free = (history.calls().count() + calls.len()..).map(|number| format!("call_{number}"));

@@ -12,10 +12,13 @@ use crate::session::pipeline::{call, confirm};
 use crate::session::policy::Policy;
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 use crate::session::store::StoreError;
+use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 use crate::session::updates::CallUpdate;
 use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
 use futures_util::future::{BoxFuture, join_all};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
@@ -395,7 +398,31 @@ impl Session {
         first: ToolChoice,
     ) -> impl Future<Output = Reply> + Send {
         let text = text.into();
-        async move { reply(&self.0, model, history, text, &self.0.definitions(), first).await }
+        async move { reply(&self.0, model, history, text, (&self.0.definitions(), first), None).await }
+    }
+
+    /// Does the same as [`reply`](Self::reply), and returns the final answer as a value. See [`TypedAnswer`].
+    ///
+    /// The model is asked again after a wrong answer, beside the steps of calls. An answer beside calls of other tools is not
+    /// taken: the calls are made first. The history has the answer as a text of the model, in JSON.
+    ///
+    /// # Errors
+    ///
+    /// The reply ended without a right answer. The error has the last one and its problems.
+    pub fn reply_typed<M: Model, T: DeserializeOwned + JsonSchema + Send + 'static>(
+        &self,
+        model: &mut M,
+        history: &mut History,
+        text: impl Into<String>,
+        answer: &TypedAnswer<T>,
+    ) -> impl Future<Output = Result<TypedReply<T>, TypedReplyError>> + Send {
+        let text = text.into();
+        async move {
+            let (mut form, slot) = answer.open(&self.0)?;
+            let tools = self.0.definitions();
+            let reply = reply(&self.0, model, history, text, (&tools, ToolChoice::Auto), Some(&mut form)).await;
+            form.finish(&slot, reply)
+        }
     }
 
     /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
@@ -403,7 +430,7 @@ impl Session {
     pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
         let mut tools = self.0.definitions();
         tools.retain(|tool| !tool.flags().ignore_on_enter);
-        reply(&self.0, model, history, String::new(), &tools, ToolChoice::Auto).await
+        reply(&self.0, model, history, String::new(), (&tools, ToolChoice::Auto), None).await
     }
 }
 

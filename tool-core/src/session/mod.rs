@@ -20,6 +20,7 @@ pub(crate) mod runtime;
 pub(crate) mod state;
 pub(crate) mod store;
 pub(crate) mod tools;
+pub(crate) mod typed_answer;
 pub(crate) mod updates;
 
 #[cfg(test)]
@@ -48,4 +49,5 @@ pub use crate::session::store::{
     Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal, SessionRecord,
     SessionStore, Settlement, StoreError, Verdict,
 };
+pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::CallUpdate;

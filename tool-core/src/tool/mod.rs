@@ -18,6 +18,7 @@ pub(crate) mod returns;
 pub(crate) mod spans;
 pub(crate) mod spec;
 pub(crate) mod toolset;
+pub(crate) mod typed_value;
 pub(crate) mod wrap;
 pub(crate) mod wrap_all;
 

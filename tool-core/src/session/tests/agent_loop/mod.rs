@@ -6,6 +6,7 @@ pub(crate) mod interrupted;
 pub(crate) mod native;
 pub(crate) mod session;
 pub(crate) mod steps;
+pub(crate) mod typed;
 
 use crate::call::mode::Mode;
 use crate::call::output::ToolOutput;
