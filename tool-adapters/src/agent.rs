@@ -4,7 +4,7 @@
 //! use serde_json::json;
 //! use tool_adapters::agent::AgentLoop;
 //! use tool_core::testing::ScriptedModel;
-//! use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+//! use tool_core::{ToolCall, ToolContext, tool};
 //!
 //! /// Add two numbers.
 //! #[tool]
@@ -14,12 +14,9 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
-//! let session = runtime.session("s-1", Mode::Text).await?;
-//!
 //! // A real model is `HttpModel::new(Provider::OpenAiChat, "gpt-5").api_key(key)`, with the feature `http`.
 //! let script = ScriptedModel::new().calls([ToolCall::new("call_1", "add", json!({"a": 1, "b": 2}))]).says("It is 3.");
-//! let mut agent = AgentLoop::new(session, script);
+//! let mut agent = AgentLoop::with_tools(ToolContext::discover()?, script).await?;
 //! let reply = agent.prompt("What is 1 + 2?").await;
 //! assert_eq!(reply.text.as_deref(), Some("It is 3."));
 //!
@@ -30,6 +27,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`with_tools`](AgentLoop::with_tools) opens a session of its own. A program that sets limits, stores, hooks or user data
+//! opens the session itself, with [`Runtime`](tool_core::Runtime), and gives it to [`new`](AgentLoop::new).
 //!
 //! # Turns
 //!
@@ -73,11 +73,18 @@ pub use crate::transport::RetryPolicy;
 
 use crate::transport::host_text::{Decision, decision_note, join_instructions};
 use std::borrow::Cow;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
-use tool_core::session::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, Reply, Turn};
+use tool_core::schemars::JsonSchema;
+use tool_core::serde::de::DeserializeOwned;
+use tool_core::session::{
+    History, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply, Turn, TypedAnswer, TypedReply,
+    TypedReplyError,
+};
 use tool_core::trace::{SpanHandle, SpanKind};
-use tool_core::{ErrorKind, Session, ToolError, ToolResponse};
+use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};
 
 /// A conversation with a model. See the [module](self).
 ///
@@ -100,6 +107,36 @@ impl<M: Model> AgentLoop<M> {
     /// Creates a conversation with an empty history.
     pub fn new(session: Session, model: M) -> Self {
         Self::with_history(session, model, History::new())
+    }
+
+    /// Creates a conversation with these tools in a session of its own, in text mode with [`Policy::text`](tool_core::Policy::text).
+    ///
+    /// The session has no principal, no user data and a store in memory. It is released with the
+    /// conversation.
+    ///
+    /// ```
+    /// use tool_adapters::agent::AgentLoop;
+    /// use tool_core::ToolContext;
+    /// use tool_core::testing::ScriptedModel;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tools = ToolContext::discover()?;
+    /// let mut agent = AgentLoop::with_tools(tools, ScriptedModel::new().says("Hello")).await?;
+    /// assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Tools`] if a tool has the name of a control tool.
+    pub async fn with_tools(tools: ToolContext, model: M) -> Result<Self, OpenError> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+
+        let runtime = Runtime::builder(tools).build().map_err(OpenError::Tools)?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Ok(Self::new(runtime.session(format!("agent-{number}"), Mode::Text).await?, model))
     }
 
     /// Creates a conversation that continues a history, such as one from a database.
@@ -125,6 +162,38 @@ impl<M: Model> AgentLoop<M> {
     /// the reply has the error `SESSION_INACTIVE`.
     pub async fn prompt(&mut self, text: impl Into<String>) -> Reply {
         self.run(Some(text.into()), true).await
+    }
+
+    /// Sends a message of the user, and returns the model's final answer as a value of type `T`. Begins a new turn. Await the
+    /// builder to send it.
+    ///
+    /// The model gets the schema of `T`. A wrong answer goes back to the model with every problem, at most
+    /// [`retries`](TypedPrompt::retries) times. See [`TypedAnswer`].
+    ///
+    /// ```
+    /// use tool_adapters::agent::AgentLoop;
+    /// use tool_core::testing::ScriptedModel;
+    /// use tool_core::{ToolCall, ToolContext, tool_type};
+    ///
+    /// /// A booking.
+    /// #[tool_type]
+    /// struct Booking {
+    ///     guest: String,
+    ///     seats: u8,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let answer = ToolCall::new("call_1", "final_answer", r#"{"answer": {"guest": "Ada", "seats": 4}}"#);
+    /// let model = ScriptedModel::new().calls([answer]);
+    /// let mut agent = AgentLoop::with_tools(ToolContext::discover()?, model).await?;
+    /// let booking = agent.prompt_typed::<Booking>("A table for Ada, 4 seats.").await?.output;
+    /// assert_eq!((&*booking.guest, booking.seats), ("Ada", 4));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prompt_typed<T>(&mut self, text: impl Into<String>) -> TypedPrompt<'_, M, T> {
+        TypedPrompt { agent: self, text: text.into(), answer: TypedAnswer::new() }
     }
 
     /// Lets the model begin the conversation. Begins a new turn. Tools with `ignore_on_enter` are hidden from the model.
@@ -222,28 +291,39 @@ impl<M: Model> AgentLoop<M> {
         let span = self.span();
         let reply = async { if begins_turn { self.run_turn(text).await } else { self.reply(text).await } };
         let reply = span.inside(reply).await;
-        match &reply.error {
-            Some(error) => span.fail_with(error),
-            None if reply.interrupted => drop(span),
-            None => span.end(),
-        }
+        end_span(span, &reply);
         reply
     }
 
     async fn run_turn(&mut self, text: Option<String>) -> Reply {
-        let pending = self.end_turn().await.and_then(|turn| turn.pending_message);
-        let mut reply = Reply::default();
-        if self.has_ended {
-            reply.error = Some(ToolError::session_inactive("the session has ended; open another one"));
-        } else {
-            self.in_turn = true;
-            reply = self.reply(text).await;
-        }
-        reply.text = match (pending, reply.text.take()) {
-            (Some(pending), Some(text)) => Some(format!("{pending}\n\n{text}")),
-            (pending, text) => pending.or(text),
-        };
+        let pending = self.begin_turn().await;
+        let mut reply = if self.in_turn { self.reply(text).await } else { ended() };
+        put_before(pending, &mut reply);
         reply
+    }
+
+    async fn run_typed<T>(&mut self, text: String, answer: &TypedAnswer<T>) -> Result<TypedReply<T>, TypedReplyError>
+    where
+        T: DeserializeOwned + JsonSchema + Send + 'static,
+    {
+        let span = self.span();
+        let replying = async {
+            let pending = self.begin_turn().await;
+            let mut replied =
+                if self.in_turn { self.reply_typed(text, answer).await } else { Err(TypedReplyError::from(ended())) };
+            put_before(pending, reply_of(&mut replied));
+            replied
+        };
+        let mut replied = span.inside(replying).await;
+        end_span(span, reply_of(&mut replied));
+        replied
+    }
+
+    /// Begins a turn, unless the session has ended. Returns the message that a tool has set for it.
+    async fn begin_turn(&mut self) -> Option<String> {
+        let pending = self.end_turn().await.and_then(|turn| turn.pending_message);
+        self.in_turn = !self.has_ended;
+        pending
     }
 
     async fn reply(&mut self, text: Option<String>) -> Reply {
@@ -253,18 +333,96 @@ impl<M: Model> AgentLoop<M> {
             Some(text) => session.reply(&mut model, &mut self.history, text).await,
             None => session.reply_on_enter(&mut model, &mut self.history).await,
         };
-        // The session does not see an interruption that came before its loop began.
-        if *model.count.borrow() != model.initial {
-            reply.interrupted = true;
-            reply.error.take_if(|error| error.kind() == ErrorKind::Cancelled);
-        }
+        model.note_interruption(&mut reply);
         reply
+    }
+
+    async fn reply_typed<T>(&mut self, text: String, answer: &TypedAnswer<T>) -> Result<TypedReply<T>, TypedReplyError>
+    where
+        T: DeserializeOwned + JsonSchema + Send + 'static,
+    {
+        let mut model = self.interrupt.wrap(&mut self.model, &self.instructions);
+        let session = &self.interrupt.session;
+        let mut replied = session.reply_typed(&mut model, &mut self.history, text, answer).await;
+        model.note_interruption(reply_of(&mut replied));
+        replied
     }
 
     fn note_decision(&mut self, token: &str, response: ToolResponse, decision: Decision) -> ToolResponse {
         let mark = self.session().decision_mark(token);
         self.history.extend(decision_note(&response, decision, mark.as_deref()).map(Message::User));
         response
+    }
+}
+
+/// A message of the user whose final answer is a value of type `T`. Await it to send the message.
+///
+/// ```
+/// # use tool_adapters::agent::AgentLoop;
+/// # use tool_core::session::{Model, TypedReplyError};
+/// async fn rating<M: Model>(agent: &mut AgentLoop<M>) -> Result<u8, TypedReplyError> {
+///     let in_range = |rating: &u8| if *rating <= 5 { Ok(()) } else { Err("expected 0 to 5".to_owned()) };
+///     let rated = agent.prompt_typed::<u8>("How was the meal, from 0 to 5?").validate(in_range).retries(1).await?;
+///     Ok(rated.output)
+/// }
+/// ```
+#[derive(Debug)]
+#[must_use = "the message is sent when the builder is awaited"]
+pub struct TypedPrompt<'a, M, T> {
+    agent: &'a mut AgentLoop<M>,
+    text: String,
+    answer: TypedAnswer<T>,
+}
+
+impl<M, T> TypedPrompt<'_, M, T> {
+    /// Sets the number of times that the model may correct a wrong answer. Defaults to 2.
+    pub fn retries(self, retries: u32) -> Self {
+        Self { answer: self.answer.retries(retries), ..self }
+    }
+
+    /// Adds a check of the answer. Its error is the problem, in words for the model.
+    pub fn validate(self, check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self { answer: self.answer.validate(check), ..self }
+    }
+}
+
+impl<'a, M: Model, T: DeserializeOwned + JsonSchema + Send + 'static> IntoFuture for TypedPrompt<'a, M, T> {
+    type Output = Result<TypedReply<T>, TypedReplyError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { agent, text, answer } = self;
+        Box::pin(async move { agent.run_typed(text, &answer).await })
+    }
+}
+
+fn reply_of<T>(replied: &mut Result<TypedReply<T>, TypedReplyError>) -> &mut Reply {
+    match replied {
+        Ok(replied) => &mut replied.reply,
+        Err(error) => &mut error.reply,
+    }
+}
+
+/// Returns the reply in a session that has ended.
+fn ended() -> Reply {
+    let mut reply = Reply::default();
+    reply.error = Some(ToolError::session_inactive("the session has ended; open another one"));
+    reply
+}
+
+/// Puts the message that a tool has set for the turn before the text of its reply.
+fn put_before(pending: Option<String>, reply: &mut Reply) {
+    reply.text = match (pending, reply.text.take()) {
+        (Some(pending), Some(text)) => Some(format!("{pending}\n\n{text}")),
+        (pending, text) => pending.or(text),
+    };
+}
+
+fn end_span(span: SpanHandle, reply: &Reply) {
+    match &reply.error {
+        Some(error) => span.fail_with(error),
+        None if reply.interrupted => drop(span),
+        None => span.end(),
     }
 }
 
@@ -301,6 +459,16 @@ struct InterruptibleModel<'a, M> {
     initial: u64,
 }
 
+impl<M> InterruptibleModel<'_, M> {
+    /// Marks the reply if it was interrupted: the session does not see an interruption that came before its loop began.
+    fn note_interruption(&self, reply: &mut Reply) {
+        if *self.count.borrow() != self.initial {
+            reply.interrupted = true;
+            reply.error.take_if(|error| error.kind() == ErrorKind::Cancelled);
+        }
+    }
+}
+
 impl<M: Model> Model for InterruptibleModel<'_, M> {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         let initial = self.initial;
@@ -325,10 +493,11 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
 mod tests {
     use super::*;
     use expect_test::expect;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use tokio::sync::Notify;
     use tool_core::testing::ScriptedModel;
-    use tool_core::{Intent, Mode, Policy, RunContext, Runtime, ToolCall, ToolContext, tool};
+    use tool_core::tool::ToolAnnotations;
+    use tool_core::{FunctionTool, Intent, Policy, RawTool, RunContext, ToolCall, tool};
 
     /// Add two numbers.
     #[tool(max_calls = 1)]
@@ -363,6 +532,81 @@ mod tests {
         messages
             .filter_map(|message| if let Message::User(text) = message { Some(text.as_str()) } else { None })
             .collect()
+    }
+
+    #[tokio::test]
+    async fn with_tools_calls_tools_under_the_text_policy() {
+        let tools = ToolContext::builder().with(add).build().expect("builds");
+        let script = ScriptedModel::new().calls(adds()).says("3");
+        let mut agent = AgentLoop::with_tools(tools.clone(), script).await.expect("opens");
+        let reply = agent.prompt("1 + 2?").await;
+        assert_eq!((reply.responses[0].data_json(), reply.text.as_deref()), (Some("3"), Some("3")));
+        assert_eq!(agent.session().mode(), Mode::Text);
+        let other = AgentLoop::with_tools(tools, ScriptedModel::new()).await.expect("opens");
+        assert_ne!(agent.session().id(), other.session().id());
+    }
+
+    #[tokio::test]
+    async fn with_tools_reports_a_conflict_with_a_control_tool() {
+        let schema = json!({"type": "object"});
+        let raw = |name: &str| RawTool { name: name.into(), description: "D".into(), parameters: schema.clone() };
+        async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
+            Ok(Value::Null)
+        }
+        let slow =
+            FunctionTool::raw(raw("slow"), nothing).flags(ToolAnnotations { cancellable: true, ..Default::default() });
+        let tools = ToolContext::builder().with(slow).with(FunctionTool::raw(raw("cancel_call"), nothing));
+        let opened = AgentLoop::with_tools(tools.build().expect("builds"), ScriptedModel::new()).await;
+        assert!(matches!(&opened, Err(OpenError::Tools(errors)) if errors.to_string().contains("cancel_call")));
+    }
+
+    fn answers(json: &str) -> [ToolCall; 1] {
+        [ToolCall::new("", "final_answer", format!(r#"{{"answer":{json}}}"#))]
+    }
+
+    #[tokio::test]
+    async fn a_typed_prompt_is_a_turn_with_calls() {
+        let script = ScriptedModel::new().calls(adds()).calls(answers("3")).says("It was 3.");
+        let mut agent = AgentLoop::new(session().await, script).instructions("Be brief.");
+        let typed = agent.prompt_typed::<i64>("1 + 2?").await.expect("answers");
+        assert_eq!((typed.output, typed.reply.steps, agent.session().turn()), (3, 1, 0));
+        let _ = agent.prompt("What was it?").await;
+        assert_eq!(agent.session().turn(), 1);
+        let requests = agent.model_mut().requests();
+        assert!(requests[0].instructions.starts_with("Be brief.\n\n"), "{}", requests[0].instructions);
+        let declared = |at: usize| requests[at].tools.iter().any(|tool| tool == "final_answer");
+        assert_eq!([declared(0), declared(1), declared(2)], [true, true, false]);
+    }
+
+    #[tokio::test]
+    async fn a_typed_prompt_returns_the_pending_message() {
+        let call = ToolCall::new("c1", "say_next", json!({"text": "By the way."}));
+        let script = ScriptedModel::new().calls([call]).says("Ok").calls(answers("1"));
+        let mut agent = AgentLoop::new(session().await, script);
+        let _ = agent.prompt("Go").await;
+        let typed = agent.prompt_typed::<u8>("One?").await.expect("answers");
+        assert_eq!((typed.output, typed.reply.text.as_deref()), (1, Some("By the way.")));
+    }
+
+    #[tokio::test]
+    async fn a_typed_prompt_fails_after_the_session_has_ended() {
+        let mut agent = AgentLoop::new(session().await, ScriptedModel::new().calls(answers("1")));
+        let _ = agent.prompt_typed::<u8>("One?").await;
+        agent.session().end().await;
+        let error = agent.prompt_typed::<u8>("One?").await.expect_err("has ended");
+        assert_eq!(error.reply.error.map(|error| error.kind()), Some(ErrorKind::SessionInactive));
+    }
+
+    #[tokio::test]
+    async fn a_typed_prompt_can_be_interrupted() {
+        let asked = Arc::<Notify>::default();
+        let mut agent = AgentLoop::new(session().await, SilentModel(Arc::clone(&asked)));
+        let interrupter = agent.interrupt_handle();
+        let reply = tokio::spawn(async move { agent.prompt_typed::<u8>("Hi").await });
+        asked.notified().await;
+        interrupter.interrupt();
+        let error = reply.await.expect("ends").expect_err("was interrupted");
+        assert!(error.reply.interrupted && error.reply.error.is_none(), "{error:?}");
     }
 
     #[tokio::test]
