@@ -548,11 +548,12 @@ mod tests {
 
     #[tokio::test]
     async fn with_tools_reports_a_conflict_with_a_control_tool() {
-        let schema = json!({"type": "object"});
-        let raw = |name: &str| RawTool { name: name.into(), description: "D".into(), parameters: schema.clone() };
         async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
             Ok(Value::Null)
         }
+
+        let schema = json!({"type": "object"});
+        let raw = |name: &str| RawTool { name: name.into(), description: "D".into(), parameters: schema.clone() };
         let slow =
             FunctionTool::raw(raw("slow"), nothing).flags(ToolAnnotations { cancellable: true, ..Default::default() });
         let tools = ToolContext::builder().with(slow).with(FunctionTool::raw(raw("cancel_call"), nothing));

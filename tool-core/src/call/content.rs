@@ -70,7 +70,7 @@ impl Content {
 
     /// Creates a part from the bytes of a text, an image, a sound or a PDF document.
     ///
-    /// The first bytes decide its type: PNG, JPEG, GIF, WebP, BMP, TIFF, AVIF, HEIC, WAV, MP3, Ogg, FLAC, AAC, AIFF, M4A or PDF.
+    /// The first bytes decide its type: PNG, JPEG, GIF, `WebP`, BMP, TIFF, AVIF, HEIC, WAV, MP3, Ogg, FLAC, AAC, AIFF, M4A or PDF.
     /// Other bytes have to be text in UTF-8. A PDF document becomes a resource with a `data:` URI.
     ///
     /// ```

@@ -37,6 +37,9 @@ pub(crate) struct FunctionInner {
 /// A predicate that decides which runs see a tool.
 pub(crate) type Visible = dyn Fn(&RunContext) -> bool + Send + Sync;
 
+/// The predicate of a tool that a macro describes.
+pub(crate) type VisibleFn = fn(&RunContext) -> bool;
+
 /// A function that removes secrets from an error.
 pub(crate) type Scrub = dyn Fn(ToolError) -> ToolError + Send + Sync;
 
@@ -92,7 +95,7 @@ impl FunctionTool {
     // Not generic, so that it is compiled once.
     fn of_descriptor(
         tool: &ToolDescriptor,
-        (options, defaults, visible): (ToolOptions, &[(usize, Value)], Option<fn(&RunContext) -> bool>),
+        (options, defaults, visible): (ToolOptions, &[(usize, Value)], Option<VisibleFn>),
         handler: Arc<dyn Handler>,
         toolset: usize,
         prefix: Option<&str>,
