@@ -1,8 +1,9 @@
 //! A command line for tools, with a `main` of one line.
 //!
 //! - `cargo run --example tools -- list`
-//! - `cargo run --example tools -- schema --provider anthropic --strict`
-//! - `cargo run --example tools -- call book --args '{"title": "Dentist", "start": "2026-11-20T09:30:00+01:00"}'`
+//! - `cargo run --example tools -- show book`
+//! - `cargo run --example tools -- call book title=Dentist start=2026-11-20T09:30:00+01:00`
+//! - `cargo run --example tools -- schema --provider anthropic --strict --json`
 //! - `cargo run --example tools -- lint`
 //! - `cargo run --example tools -- serve --mcp stdio`
 //!

@@ -21,7 +21,7 @@ fn lines(output: &Output) -> Vec<Value> {
 
 #[test]
 fn linked_tools_are_listed_by_name() {
-    let output = tools(&["list"], "");
+    let output = tools(&["list", "--json"], "");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let listed = json(&output);
     let names = listed.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>();
@@ -31,7 +31,7 @@ fn linked_tools_are_listed_by_name() {
 #[test]
 fn every_tool_is_declared_to_every_provider() {
     for provider in Provider::ALL {
-        let output = tools(&["schema", "--provider", provider.name(), "--report"], "");
+        let output = tools(&["schema", "--provider", provider.name(), "--report", "--json"], "");
         let told = json(&output);
         for tool in told["report"]["tools"].as_array().unwrap() {
             assert!(tool["declaredAs"].is_string(), "{provider}: {tool}");
@@ -41,14 +41,50 @@ fn every_tool_is_declared_to_every_provider() {
 
 #[test]
 fn call_prints_an_envelope_and_sets_the_exit_status() {
-    let output = tools(&["call", "convert_temperature", "--args", "-"], r#"{"degrees": 100, "from": "celsius"}"#);
-    assert_eq!((output.status.code(), &json(&output)["data"]), (Some(0), &json!(212.0)));
-    let output = tools(&["call", "convert_temperature", "--args", r#"{"degrees": 1, "from": "kelvin"}"#], "");
-    assert_eq!((output.status.code(), &json(&output)["error"]["type"]), (Some(1), &json!("VALIDATION")));
-    let output = tools(&["call", "clear"], "");
-    assert_eq!((output.status.code(), &json(&output)["error"]["type"]), (Some(1), &json!("CONFIRMATION_REQUIRED")));
-    let output = tools(&["call", "clear", "--approve"], "");
-    assert_eq!((output.status.code(), &json(&output)["data"]), (Some(0), &json!(0)));
+    let call = |arguments: &[&str], input: &str| {
+        let output = tools(&[&["call", "--json"], arguments].concat(), input);
+        (output.status.code(), json(&output))
+    };
+    let (status, envelope) = call(&["convert_temperature", "--args", "-"], r#"{"degrees": 100, "from": "celsius"}"#);
+    assert_eq!((status, &envelope["data"]), (Some(0), &json!(212.0)));
+    let (status, envelope) = call(&["convert_temperature", "degrees=1", "from=kelvin"], "");
+    assert_eq!((status, &envelope["error"]["type"]), (Some(1), &json!("VALIDATION")));
+    let (status, envelope) = call(&["clear"], "");
+    assert_eq!((status, &envelope["error"]["type"]), (Some(1), &json!("CONFIRMATION_REQUIRED")));
+    let (status, envelope) = call(&["clear", "--approve"], "");
+    assert_eq!((status, &envelope["data"]), (Some(0), &json!(0)));
+}
+
+#[test]
+fn pairs_are_arguments_and_a_pipe_gets_text() {
+    let output = tools(&["call", "convert_temperature", "degrees=100", "from=celsius"], "");
+    assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"212.0\n"[..]), "{output:?}");
+    let place = ["place.kind=room", "place.number=3", "minutes=15"];
+    let arguments = [&["call", "book", "title=42", "start=2026-11-20T09:30:00+01:00"], &place[..]].concat();
+    let output = tools(&arguments, "");
+    let entry = json(&output);
+    assert_eq!((&entry["title"], &entry["place"]["number"], output.status.code()), (&json!("42"), &json!(3), Some(0)));
+}
+
+#[test]
+fn environment_sets_width_and_colours() {
+    let listed = |settings: &[(&str, &str)]| {
+        let output = run("tools", &["list"], settings, "");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(listed(&[]).lines().any(|line| line.chars().count() > 80));
+    let narrow = listed(&[("COLUMNS", "40")]);
+    assert!(narrow.lines().all(|line| line.chars().count() <= 40) && !narrow.contains('\u{1b}'), "{narrow}");
+    assert!(listed(&[("CLICOLOR_FORCE", "1")]).contains("\u{1b}["));
+    assert!(!listed(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).contains('\u{1b}'));
+}
+
+#[test]
+fn completions_have_the_names_of_the_tools() {
+    let output = tools(&["completions", "bash"], "");
+    let script = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && script.contains("convert_temperature"), "{output:?}");
 }
 
 #[test]
@@ -73,7 +109,7 @@ fn usage_errors_exit_with_2_and_print_to_stderr() {
 fn lint_and_manifest_report_no_problem() {
     let output = tools(&["lint"], "");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let manifest = json(&tools(&["manifest"], ""));
+    let manifest = json(&tools(&["manifest", "--json"], ""));
     assert_eq!(manifest["tools"].as_array().map(Vec::len), Some(4));
     assert_eq!(manifest["tools"][0]["providerSchemas"]["openai"]["function"]["name"], "book");
 }
@@ -86,7 +122,7 @@ fn declarations_from_a_file_replace_the_linked_tools() {
     std::fs::write(&file, declared.to_string()).unwrap();
     let path = file.to_str().unwrap();
 
-    let told = json(&tools(&["schema", "--provider", "openai-chat", "--strict", "--tools", path], ""));
+    let told = json(&tools(&["schema", "--provider", "openai-chat", "--strict", "--json", "--tools", path], ""));
     assert_eq!(told["report"]["tools"][0]["tool"], "math.factorial");
     let name = told["declarations"][0]["function"]["name"].as_str().unwrap();
     assert!(!name.contains('.') && told["report"]["tools"][0]["declaredAs"] == name, "{told}");

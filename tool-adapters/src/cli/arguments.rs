@@ -3,14 +3,15 @@
 use crate::providers::Provider;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// List, declare, call, lint and serve tools for language models.
+/// List, show, call, declare, lint and serve tools for language models.
 #[derive(Parser)]
-#[command(name = "tools", after_help = "Exit status: 0 (success), 1 (failure), 2 (usage).")]
+#[command(name = "tools", version, after_help = "Exit status: 0 (success), 1 (failure), 2 (usage).")]
 pub(crate) struct Cli {
-    /// Print JSON even on a terminal.
+    /// Print JSON.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
@@ -26,9 +27,11 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// List the tools.
     List,
+    /// Show a tool: its description, parameters, options and source.
+    Show(ShowOptions),
     /// Print the declarations for a provider.
     Schema(SchemaOptions),
-    /// Call a tool and print the envelope of its response.
+    /// Call a tool and print its result.
     Call(CallOptions),
     /// Print the manifest, or compare it with a file.
     Manifest(ManifestOptions),
@@ -37,6 +40,20 @@ pub(crate) enum Command {
     Lint(LintOptions),
     /// Serve the tools to other programs.
     Serve(ServeOptions),
+    /// Print a script that completes commands, options and the names of tools in a shell.
+    Completions(CompletionOptions),
+}
+
+#[derive(Args)]
+pub(crate) struct ShowOptions {
+    /// The tool.
+    pub(crate) name: String,
+}
+
+#[derive(Args)]
+pub(crate) struct CompletionOptions {
+    /// The shell.
+    pub(crate) shell: Shell,
 }
 
 #[derive(Args)]
@@ -64,7 +81,10 @@ pub(crate) struct CallOptions {
     /// The tool.
     #[arg(required_unless_present = "batch")]
     pub(crate) name: Option<String>,
-    /// The arguments: JSON, @FILE, or - for standard input. Defaults to no arguments.
+    /// The arguments: text as it is, other values as JSON. KEY:=JSON is always JSON, and A.B=VALUE sets the member B of A.
+    #[arg(value_name = "KEY=VALUE", conflicts_with_all = ["args", "batch"])]
+    pub(crate) pairs: Vec<String>,
+    /// The arguments as one object: JSON, @FILE, or - for standard input. Defaults to no arguments.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true, conflicts_with = "batch")]
     pub(crate) args: Option<String>,
     /// Make the calls of a file, or of standard input (-): one {name, arguments} a line.
@@ -90,7 +110,7 @@ pub(crate) struct LintOptions {
     /// Lint the declarations of --strict.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Show notes about rewritten schemas in the table.
+    /// Show notes about rewritten schemas in the text.
     #[arg(long)]
     pub(crate) notes: bool,
 }

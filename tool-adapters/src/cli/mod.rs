@@ -1,11 +1,19 @@
-//! A command line for a set of tools: list, declare, call, lint and serve them.
+//! A command line for a set of tools: list, show, call, declare, lint and serve them.
 #![doc = include_str!("cli.md")]
 
 mod arguments;
+mod batch;
 mod call;
+mod caller;
 mod inspect;
 mod output;
+mod pairs;
+mod parameters;
+mod progress;
 mod run;
+mod serve;
+mod show;
+mod text;
 mod tools;
 
 #[cfg(test)]

@@ -1,11 +1,15 @@
 //! The streams of a command, and its status.
 
+use crate::cli::progress::{FIRST, INTERVAL, ProgressLine};
+use crate::cli::text::TextLayout;
 use crate::transport::sanitize::escape_control;
 use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
+use std::pin::pin;
 use std::process::ExitCode;
+use tokio::time::{Instant, interval_at};
 
 /// The status of a command line. Its number is the exit status of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,20 +54,74 @@ impl CommandError {
     }
 }
 
-/// The streams of a command.
+/// The streams of a command, and the look of its text: lines of any length, without colours, unless they are set.
+///
+/// ```
+/// use tool_adapters::cli::{CommandIo, CommandStatus, run};
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(add).build()?;
+/// let (mut input, mut output, mut errors) = (&b""[..], Vec::new(), Vec::new());
+/// let mut io = CommandIo::new(&mut input, &mut output, &mut errors).width(40);
+/// assert_eq!(run(["tools", "list"], &tools, &mut io).await, CommandStatus::Success);
+/// assert!(output.starts_with(b"add\n  PARAMETERS"));
+/// # Ok(())
+/// # }
+/// ```
 pub struct CommandIo<'a> {
-    /// The input that `-` reads.
-    pub input: &'a mut dyn BufRead,
-    /// The stream for results.
-    pub output: &'a mut dyn Write,
-    /// The stream for errors and notes.
-    pub errors: &'a mut dyn Write,
-    /// True if the output is a terminal, which gets tables instead of JSON.
-    pub terminal: bool,
+    pub(crate) input: &'a mut dyn BufRead,
+    pub(crate) output: &'a mut dyn Write,
+    pub(crate) errors: &'a mut dyn Write,
+    /// True if results are JSON.
+    pub(crate) json: bool,
+    pub(crate) layout: TextLayout,
+    pub(crate) error_layout: TextLayout,
+    pub(crate) progress: ProgressLine,
+}
+
+impl<'a> CommandIo<'a> {
+    /// Creates the streams of a command. It reads `-` from `input`, and writes results to `output`, and errors, notes
+    /// and progress to `errors`.
+    pub fn new(input: &'a mut dyn BufRead, output: &'a mut dyn Write, errors: &'a mut dyn Write) -> Self {
+        let layout = TextLayout::default();
+        Self { input, output, errors, json: false, layout, error_layout: layout, progress: ProgressLine::default() }
+    }
+
+    /// Sets the width of the lines in columns, at least 20. Defaults to lines of any length.
+    #[must_use]
+    pub fn width(mut self, columns: usize) -> Self {
+        (self.layout.width, self.error_layout.width) = (Some(columns), Some(columns));
+        self
+    }
+
+    /// Colours the results, the errors, or both. Defaults to neither.
+    #[must_use]
+    pub fn color(mut self, output: bool, errors: bool) -> Self {
+        (self.layout.color, self.error_layout.color) = (output, errors);
+        self
+    }
+
+    /// Shows the progress of work that takes longer than half a second, in one line of the error stream. Needs an async
+    /// runtime with time. Defaults to false.
+    #[must_use]
+    pub fn progress(mut self, shown: bool) -> Self {
+        self.progress.enabled = shown;
+        self
+    }
 }
 
 impl CommandIo<'_> {
+    /// Prints a text as it is.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), CommandError> {
+        self.progress.erase(self.errors);
         Ok(self.output.write_all(text.as_bytes())?)
     }
 
@@ -78,12 +136,45 @@ impl CommandIo<'_> {
         self.print_line(&text)
     }
 
-    /// Writes a line to the error stream. Errors of that stream are ignored.
+    /// Writes a message to the error stream. Errors of that stream are ignored.
     pub(crate) fn note(&mut self, message: &str) {
-        let _ = writeln!(self.errors, "{message}").and_then(|()| self.errors.flush());
+        let text = self.error_layout.message(&escape_control(message));
+        self.write_error(&text);
     }
 
     /// Writes each line of an error to the error stream.
+    pub(crate) fn write_error_lines(&mut self, error: &str) {
+        for line in error.lines() {
+            self.note(&format!("error: {line}"));
+        }
+    }
+
+    /// Writes a text to the error stream as it is.
+    pub(crate) fn write_error(&mut self, text: &str) {
+        self.progress.erase(self.errors);
+        let _ = self.errors.write_all(text.as_bytes()).and_then(|()| self.errors.flush());
+    }
+
+    /// Awaits work, and shows its progress while it takes long. The time is that since the progress began.
+    pub(crate) async fn wait<T>(&mut self, work: impl Future<Output = T>, progress: impl Fn() -> String) -> T {
+        if !self.progress.enabled {
+            return work.await;
+        }
+        let mut work = pin!(work);
+        let mut ticks = interval_at(Instant::now() + FIRST, INTERVAL);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => {
+                    self.progress.erase(self.errors);
+                    return done;
+                }
+                _ = ticks.tick() => self.progress.show(self.error_layout, self.errors, &progress),
+            }
+        }
+    }
+
+    /// Writes an error to the error stream, and returns its status.
     pub(crate) fn fail(&mut self, error: &CommandError) -> CommandStatus {
         let status = match error {
             // A reader that closes the output early, such as `head`, has read enough.
@@ -91,9 +182,7 @@ impl CommandIo<'_> {
             CommandError::Usage(_) => CommandStatus::Usage,
             CommandError::Failure(_) | CommandError::Output(_) => CommandStatus::Failure,
         };
-        for line in error.to_string().lines() {
-            self.note(&format!("error: {}", escape_control(line)));
-        }
+        self.write_error_lines(&error.to_string());
         status
     }
 
@@ -104,21 +193,4 @@ impl CommandIo<'_> {
             Err(error) => self.fail(&error.into()).max(status),
         }
     }
-}
-
-/// Formats rows under their headings, with aligned columns.
-pub(crate) fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -> String {
-    let rows = std::iter::once(headings.map(str::to_owned)).chain(rows.iter().cloned());
-    let rows = rows.map(|row| row.map(|cell| escape_control(&cell).into_owned())).collect::<Vec<_>>();
-    let mut widths = [0; N];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let lines = rows.iter().map(|row| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}  "));
-        format!("{}\n", cells.collect::<String>().trim_end())
-    });
-    lines.collect()
 }

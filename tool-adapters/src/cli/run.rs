@@ -3,15 +3,23 @@
 use crate::cli::arguments::{Cli, Command};
 use crate::cli::output::{CommandIo, CommandResult, CommandStatus};
 use crate::cli::tools::{ToolSource, open_tools};
-use crate::cli::{call, inspect};
-use clap::Parser;
+use crate::cli::{call, inspect, serve, show};
+use anstream::{AutoStream, ColorChoice};
+use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
-use std::ffi::OsString;
+use clap::{CommandFactory, FromArgMatches};
+use clap_complete::Shell;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufReader, BufWriter, IsTerminal, Write, stderr, stdin, stdout};
+use std::path::Path;
 use std::process::ExitCode;
+use terminal_size::terminal_size_of;
 use tool_core::ToolContext;
 
 /// Runs the command line over all linked tools that need no configuration. Meant as the `main` of a binary.
+///
+/// Text on a terminal is as wide as the terminal, or as the variable `COLUMNS` says, and has colours. `NO_COLOR` turns
+/// them off, and `CLICOLOR_FORCE` turns them on in a pipe too. `--version` prints the version of this crate.
 ///
 /// ```no_run
 /// use std::process::ExitCode;
@@ -53,10 +61,10 @@ pub fn main_with(tools: ToolContext) -> ExitCode {
 /// # async fn main() -> Result<(), tool_core::RegistryErrors> {
 /// let tools = ToolContext::builder().with(add).build()?;
 /// let (mut output, mut errors) = (Vec::new(), Vec::new());
-/// let mut io = CommandIo { input: &mut &b""[..], output: &mut output, errors: &mut errors, terminal: false };
-/// let status = run(["tools", "call", "add", "--args", r#"{"a": 1, "b": 2}"#], &tools, &mut io).await;
-/// assert_eq!(status, CommandStatus::Success);
-/// assert!(output.starts_with(br#"{"ok":true,"data":3,"#));
+/// let mut input = &b""[..];
+/// let mut io = CommandIo::new(&mut input, &mut output, &mut errors);
+/// let status = run(["tools", "call", "add", "a=1", "b=2"], &tools, &mut io).await;
+/// assert_eq!((status, &*output), (CommandStatus::Success, &b"3\n"[..]));
 /// # Ok(())
 /// # }
 /// ```
@@ -76,51 +84,86 @@ fn run_process(source: ToolSource<'_>) -> ExitCode {
         }
     };
     // The streams are not locked, as a server over stdio uses them.
-    let terminal = stdout().is_terminal();
-    let (mut input, mut output, mut errors) = (BufReader::new(stdin()), BufWriter::new(stdout()), stderr());
-    let mut io = CommandIo { input: &mut input, output: &mut output, errors: &mut errors, terminal };
+    let colors = [AutoStream::choice(&stdout()), AutoStream::choice(&stderr())];
+    let [color, error_color] = colors.map(|choice| choice != ColorChoice::Never);
+    let mut input = BufReader::new(stdin());
+    let mut output = BufWriter::new(AutoStream::new(stdout(), colors[0]));
+    let mut errors = AutoStream::new(stderr(), colors[1]);
+    let mut io = CommandIo::new(&mut input, &mut output, &mut errors)
+        .color(color, error_color)
+        .progress(stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb"));
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok()).filter(|&n| n > 0);
+    io.layout.width = columns.or_else(|| terminal_size_of(stdout()).map(|(width, _)| width.0.into()));
+    io.error_layout.width = columns.or_else(|| terminal_size_of(stderr()).map(|(width, _)| width.0.into()));
     let status = runtime.block_on(execute(std::env::args_os(), source, &mut io));
     // A blocking tool that hangs does not delay the exit.
     runtime.shutdown_background();
     status.into()
 }
 
+/// The columns of help outside of a terminal.
+const HELP_WIDTH: usize = 100;
+
 async fn execute<I>(arguments: I, source: ToolSource<'_>, io: &mut CommandIo<'_>) -> CommandStatus
 where
     I: IntoIterator<Item: Into<OsString> + Clone>,
 {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments = arguments.into_iter().map(Into::into).collect::<Vec<OsString>>();
+    let command = Cli::command().term_width(io.layout.width.unwrap_or(HELP_WIDTH));
+    let parsed = command.try_get_matches_from(&arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return print_parse_error(&error, io),
     };
-    match run_command(cli, source, io).await {
+    let program = arguments.first().and_then(|path| Path::new(path).file_stem()).and_then(OsStr::to_str);
+    match run_command(cli, program.unwrap_or("tools"), source, io).await {
         Ok(status) => io.finish(status),
         Err(error) => io.fail(&error),
     }
 }
 
-async fn run_command(cli: Cli, source: ToolSource<'_>, io: &mut CommandIo<'_>) -> CommandResult {
-    io.terminal &= !cli.json;
+async fn run_command(cli: Cli, program: &str, source: ToolSource<'_>, io: &mut CommandIo<'_>) -> CommandResult {
+    io.json = cli.json;
     let file = cli.tools.as_deref();
     match cli.command {
-        Command::List => inspect::list(&open_tools(source, file)?, io),
+        Command::List => show::list(&open_tools(source, file)?, file, io),
+        Command::Show(options) => show::show(&open_tools(source, file)?, &options.name, file, io).await,
         Command::Schema(options) => inspect::schema(&open_tools(source, file)?, &options, file.is_some(), io),
         Command::Call(options) => call::call(source, file, &options, io).await,
         Command::Manifest(options) => inspect::manifest(&open_tools(source, file)?, &options, io),
         Command::Lint(options) => inspect::lint(&open_tools(source, file)?, &options, io),
-        Command::Serve(options) => call::serve(open_tools(source, file)?, &options, io).await,
+        Command::Serve(options) => serve::serve(open_tools(source, file)?, &options, io).await,
+        Command::Completions(options) => print_completions(options.shell, program, &open_tools(source, file)?, io),
     }
+}
+
+/// Prints a completion script with the names of the tools.
+fn print_completions(shell: Shell, program: &str, tools: &ToolContext, io: &mut CommandIo<'_>) -> CommandResult {
+    let names = tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+    let mut command = Cli::command();
+    if !names.is_empty() {
+        for with_name in ["call", "show"] {
+            let parser = PossibleValuesParser::new(&names);
+            command = command.mut_subcommand(with_name, |sub| sub.mut_arg("name", |arg| arg.value_parser(parser)));
+        }
+    }
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, program, &mut script);
+    io.print(&String::from_utf8_lossy(&script))?;
+    Ok(CommandStatus::Success)
 }
 
 /// Prints help to the output, and errors in the arguments to the error stream.
 fn print_parse_error(error: &clap::Error, io: &mut CommandIo<'_>) -> CommandStatus {
-    let text = error.render().to_string();
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+    let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let layout = if is_help { io.layout } else { io.error_layout };
+    let text = if layout.color { error.render().ansi().to_string() } else { error.render().to_string() };
+    if is_help {
         return match io.print(&text) {
             Ok(()) => io.finish(CommandStatus::Success),
             Err(error) => io.fail(&error),
         };
     }
-    io.note(text.trim_end());
+    io.write_error(&format!("{}\n", text.trim_end()));
     CommandStatus::Usage
 }

@@ -43,8 +43,8 @@ impl Write for Lines {
 async fn command(arguments: &[&str], errors: &mut dyn Write) -> CommandStatus {
     let tools = ToolContext::builder().build().expect("sound");
     let arguments = [&["tools", "serve", "--mcp", "http"], arguments].concat();
-    let mut output = Vec::new();
-    run(arguments, &tools, &mut CommandIo { input: &mut &b""[..], output: &mut output, errors, terminal: false }).await
+    let (mut input, mut output) = (&b""[..], Vec::new());
+    run(arguments, &tools, &mut CommandIo::new(&mut input, &mut output, errors)).await
 }
 
 /// Sends every combination to a surface, and returns their number.

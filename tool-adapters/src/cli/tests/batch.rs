@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fmt::Write;
 
 async fn batch(input: &str) -> tests::Outcome {
-    run_with(&tools(), &["call", "--batch", "-"], input, false).await
+    run_with(&tools(), &["call", "--batch", "-"], input).await
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn echoes_ten_thousand_lines_of_declared_tools() {
     for n in 0..10_000 {
         writeln!(lines, r#"{{"name": "math.factorial", "arguments": {{"n": {n}}}}}"#).expect("a string");
     }
-    let ran = run_with(&tools(), &["call", "--batch", "-", "--tools", path(&file)], &lines, false).await;
+    let ran = run_with(&tools(), &["call", "--batch", "-", "--tools", path(&file)], &lines).await;
     assert_eq!(ran.status, CommandStatus::Success);
     for (n, line) in ran.lines().into_iter().enumerate() {
         assert_eq!(line["data"], json!({"n": n}));

@@ -1,7 +1,7 @@
 //! `--tools FILE`.
 
 use crate::cli::CommandStatus;
-use crate::cli::tests::{file, path, piped};
+use crate::cli::tests::{file, in_json, path, piped};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ async fn reads_the_result_of_tools_list() {
         "$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}, "outputSchema": {"type": "object"},
         "annotations": {"readOnlyHint": true}}], "nextCursor": null});
     let file = file(result.to_string());
-    let listed = piped(&["list", "--tools", path(&file)]).await.json();
+    let listed = in_json(&["list", "--tools", path(&file)]).await.json();
     assert_eq!((&listed[0]["title"], &listed[0]["outputSchema"]), (&json!("Echo"), &json!({"type": "object"})));
 }
 
@@ -63,7 +63,8 @@ async fn validates_and_echoes_a_call_of_a_declared_tool() {
     // The echo is not a result, so the output schema does not apply to it.
     let tools = json!([{"name": "math.factorial", "inputSchema": schema, "outputSchema": {"type": "integer"}}]);
     let file = file(tools.to_string());
-    let call = async |arguments| piped(&["call", "math.factorial", "--tools", path(&file), "--args", arguments]).await;
+    let call =
+        async |arguments| in_json(&["call", "math.factorial", "--tools", path(&file), "--args", arguments]).await;
     let ran = call(r#"{"n": 5}"#).await;
     assert_eq!((ran.status, &ran.json()["data"]), (CommandStatus::Success, &json!({"n": 5})), "{}", ran.output);
     let ran = call(r#"{"n": 0}"#).await;
@@ -78,7 +79,7 @@ async fn declares_ten_thousand_tools() {
         "type": "object", "properties": {"n": {"type": "integer", "minimum": n}}}})
     };
     let file = file((0..10_000).map(tool).collect::<Value>().to_string());
-    let ran = piped(&["schema", "--provider", "openai-chat", "--tools", path(&file)]).await;
+    let ran = in_json(&["schema", "--provider", "openai-chat", "--tools", path(&file)]).await;
     let schema = ran.json();
     assert_eq!(schema["declarations"].as_array().map(Vec::len), Some(10_000));
     assert_eq!(schema["report"]["tools"].as_array().map(Vec::len), Some(10_000));

@@ -1,6 +1,6 @@
-//! `list`, `schema`, `manifest` and `lint`, piped and on a terminal.
+//! `list`, `schema`, `manifest` and `lint`, in JSON and as text.
 
-use crate::cli::tests::{file, on_terminal, path, piped, run_with, tools};
+use crate::cli::tests::{file, in_json, on_terminal, path, piped, run_in, tools};
 use crate::cli::{CommandStatus, tests};
 use crate::providers::{Provider, declare};
 use expect_test::expect;
@@ -8,32 +8,22 @@ use serde_json::{Value, json};
 
 #[tokio::test]
 async fn list_prints_what_the_tools_option_accepts() {
-    let listed = piped(&["list"]).await;
+    let listed = in_json(&["list"]).await;
     let first = &listed.json()[0];
     assert_eq!((&first["name"], &first["kind"]), (&json!("command_line_add"), &json!("function")));
     assert_eq!((&first["category"], &first["confirm"]), (&json!("retrieval"), &json!("never")));
     assert_eq!(first["inputSchema"]["properties"]["a"]["maximum"], 1000);
 
     let file = file(&listed.output);
-    let again = piped(&["list", "--tools", path(&file)]).await.json();
+    let again = in_json(&["list", "--tools", path(&file)]).await.json();
     assert_eq!(again[0]["inputSchema"], first["inputSchema"]);
     assert_eq!(again.as_array().map(Vec::len), Some(2));
 }
 
 #[tokio::test]
-async fn list_prints_a_table_on_a_terminal() {
-    let expected = expect![[r"
-        TOOL                 CATEGORY   MODES        DESCRIPTION
-        command_line_add     retrieval  voice, text  Add two numbers.
-        command_line_delete  action     voice, text  Delete a record.
-    "]];
-    expected.assert_eq(&on_terminal(&["list"]).await.output);
-}
-
-#[tokio::test]
 async fn schema_prints_only_the_declarations() {
     for provider in Provider::ALL {
-        let ran = piped(&["schema", "--provider", provider.name()]).await;
+        let ran = in_json(&["schema", "--provider", provider.name()]).await;
         assert_eq!(ran.status, CommandStatus::Success);
         assert_eq!(ran.output.trim_end(), declare(provider, &tools()).json().get(), "{provider}");
     }
@@ -41,12 +31,12 @@ async fn schema_prints_only_the_declarations() {
 
 #[tokio::test]
 async fn schema_prints_the_report_on_request_or_for_a_file() {
-    let file = file(piped(&["list"]).await.output);
+    let file = file(in_json(&["list"]).await.output);
     for arguments in [
         &["schema", "--provider", "anthropic", "--report"][..],
         &["schema", "--provider", "anthropic", "--tools", path(&file)],
     ] {
-        let schema = piped(arguments).await.json();
+        let schema = in_json(arguments).await.json();
         let members = schema.as_object().expect("an object").keys().map(String::as_str).collect::<Vec<_>>();
         assert_eq!(members.len(), 3, "{members:?}");
         assert_eq!(schema["declarations"].as_array().map(Vec::len), Some(2));
@@ -56,7 +46,7 @@ async fn schema_prints_the_report_on_request_or_for_a_file() {
 }
 
 #[tokio::test]
-async fn schema_prints_a_table_on_a_terminal() {
+async fn schema_prints_a_table_without_json() {
     let ran = on_terminal(&["schema", "--provider", "mcp"]).await;
     assert!(ran.output.starts_with("TOOL                 DECLARED AS"), "{}", ran.output);
     assert!(ran.output.contains("command_line_add     command_line_add     no"), "{}", ran.output);
@@ -65,7 +55,7 @@ async fn schema_prints_a_table_on_a_terminal() {
 // R-F1
 #[tokio::test]
 async fn manifest_has_the_declarations_for_each_provider() {
-    let manifest = piped(&["manifest"]).await.json();
+    let manifest = in_json(&["manifest"]).await.json();
     assert!(manifest["version"].as_str().is_some_and(|version| version.starts_with("1.0.")), "{manifest}");
     let schemas = manifest["tools"][0]["providerSchemas"].as_object().expect("an object");
     assert_eq!(schemas.len(), Provider::ALL.len());
@@ -79,21 +69,21 @@ async fn manifest_has_the_declarations_for_each_provider() {
 #[tokio::test]
 async fn provider_schemas_do_not_change_the_version() {
     let alone = tool_core::describe::Manifest::build(&tools()).expect("sound").version;
-    assert_eq!(piped(&["manifest"]).await.json()["version"], alone);
+    assert_eq!(in_json(&["manifest"]).await.json()["version"], alone);
 }
 
 #[tokio::test]
 async fn manifest_check_reports_the_drift() {
-    let manifest = piped(&["manifest"]).await.output;
+    let manifest = in_json(&["manifest"]).await.output;
     let same = file(&manifest);
-    let ran = piped(&["manifest", "--check", path(&same)]).await;
+    let ran = in_json(&["manifest", "--check", path(&same)]).await;
     assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Success, ""));
 
     let mut changed = serde_json::from_str::<Value>(&manifest).expect("JSON");
     changed["tools"][0]["jsonSchema"]["properties"]["a"]["maximum"] = json!(2000);
     changed["tools"].as_array_mut().expect("a list").pop();
     let changed = file(changed.to_string());
-    let ran = piped(&["manifest", "--check", path(&changed)]).await;
+    let ran = in_json(&["manifest", "--check", path(&changed)]).await;
     assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Failure, ""));
     assert!(ran.errors.contains("error: tool `command_line_delete`: added"), "{}", ran.errors);
     assert!(ran.errors.contains("`/jsonSchema/properties/a/maximum`: expected 2000, got 1000"), "{}", ran.errors);
@@ -105,13 +95,13 @@ async fn manifest_reports_all_unfit_tools() {
     let silent =
         json!([{"name": "a", "inputSchema": {"type": "object"}}, {"name": "b", "inputSchema": {"type": "object"}}]);
     let file = file(silent.to_string());
-    let ran = piped(&["manifest", "--tools", path(&file)]).await;
+    let ran = in_json(&["manifest", "--tools", path(&file)]).await;
     assert_eq!((ran.status, ran.errors.lines().count()), (CommandStatus::Failure, 2), "{}", ran.errors);
 }
 
 #[tokio::test]
 async fn lint_reports_the_cost_for_each_requested_provider() {
-    let linted = piped(&["lint", "--provider", "mcp", "--provider", "anthropic"]).await;
+    let linted = in_json(&["lint", "--provider", "mcp", "--provider", "anthropic"]).await;
     assert_eq!(linted.status, CommandStatus::Success, "{}", linted.errors);
     let linted = linted.json();
     assert_eq!(linted["costs"].as_array().map(Vec::len), Some(2), "{linted}");
@@ -123,6 +113,8 @@ async fn lint_reports_the_cost_for_each_requested_provider() {
 async fn escapes_control_characters() {
     let tools = json!([{"name": "a", "description": "Red \u{1b}[31m and\u{7}", "inputSchema": {"type": "object"}}]);
     let file = file(tools.to_string());
-    let ran = run_with(&tests::tools(), &["list", "--tools", path(&file)], "", true).await;
+    let ran = piped(&["list", "--tools", path(&file)]).await;
+    assert!(!ran.output.contains(['\u{1b}', '\u{7}']), "{}", ran.output);
+    let ran = run_in(&tools, &["show", "a", "--tools", path(&file)], "", Some(40), false).await;
     assert!(!ran.output.contains(['\u{1b}', '\u{7}']), "{}", ran.output);
 }

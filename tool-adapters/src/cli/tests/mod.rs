@@ -4,6 +4,7 @@ mod batch;
 mod call;
 mod declared;
 mod inspect;
+mod look;
 mod usage;
 
 use crate::cli::{CommandIo, CommandStatus, run};
@@ -51,22 +52,42 @@ impl Outcome {
     }
 }
 
-pub(crate) async fn run_with(tools: &ToolContext, arguments: &[&str], input: &str, terminal: bool) -> Outcome {
-    let (mut output, mut errors) = (Vec::new(), Vec::new());
-    let mut io = CommandIo { input: &mut input.as_bytes(), output: &mut output, errors: &mut errors, terminal };
+/// Runs with these streams, and the look of a pipe.
+pub(crate) async fn run_with(tools: &ToolContext, arguments: &[&str], input: &str) -> Outcome {
+    run_in(tools, arguments, input, None, false).await
+}
+
+/// Runs with lines of this width.
+pub(crate) async fn run_in(
+    tools: &ToolContext,
+    arguments: &[&str],
+    input: &str,
+    width: Option<usize>,
+    color: bool,
+) -> Outcome {
+    let (mut input, mut output, mut errors) = (input.as_bytes(), Vec::new(), Vec::new());
+    let mut io = CommandIo::new(&mut input, &mut output, &mut errors).color(color, color);
+    if let Some(width) = width {
+        io = io.width(width);
+    }
     let status = run([&["tools"], arguments].concat(), tools, &mut io).await;
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     Outcome { status, output: text(output), errors: text(errors) }
 }
 
-/// Runs with piped output.
+/// Runs in a pipe, which gets text.
 pub(crate) async fn piped(arguments: &[&str]) -> Outcome {
-    run_with(&tools(), arguments, "", false).await
+    run_with(&tools(), arguments, "").await
 }
 
-/// Runs on a terminal.
+/// Runs with `--json`.
+pub(crate) async fn in_json(arguments: &[&str]) -> Outcome {
+    run_with(&tools(), &[arguments, &["--json"]].concat(), "").await
+}
+
+/// Runs on a terminal of 80 columns without colours.
 pub(crate) async fn on_terminal(arguments: &[&str]) -> Outcome {
-    run_with(&tools(), arguments, "", true).await
+    run_in(&tools(), arguments, "", Some(80), false).await
 }
 
 /// Returns a tool that some providers refuse.

@@ -1,6 +1,6 @@
 //! Exit statuses, help, and invalid arguments.
 
-use crate::cli::tests::{on_terminal, piped, refused_tool, run_with, tools};
+use crate::cli::tests::{in_json, on_terminal, piped, refused_tool, run_with, tools};
 use crate::cli::{CommandIo, CommandStatus, run};
 use std::io;
 use std::io::Write;
@@ -30,27 +30,73 @@ async fn reports_invalid_arguments_and_exits_with_2() {
 async fn prints_help_to_standard_output_and_succeeds() {
     let ran = piped(&["--help"]).await;
     assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Success, ""));
-    for word in ["list", "schema", "call", "manifest", "lint", "serve", "--tools <FILE>", "--json"] {
+    for word in [
+        "list",
+        "show",
+        "completions",
+        "--version",
+        "schema",
+        "call",
+        "manifest",
+        "lint",
+        "serve",
+        "--tools <FILE>",
+        "--json",
+    ] {
         assert!(ran.output.contains(word), "{word}: {}", ran.output);
     }
 }
 
 #[tokio::test]
-async fn json_on_a_terminal_equals_piped_output() {
-    for arguments in [&["list"][..], &["schema", "--provider", "mcp"], &["lint", "--provider", "mcp"]] {
+async fn json_is_the_same_on_a_terminal_and_in_a_pipe() {
+    for arguments in [&["list"][..], &["show", "command_line_add"], &["schema", "--provider", "mcp"], &["lint"]] {
         let asked = on_terminal(&[arguments, &["--json"]].concat()).await;
-        assert_eq!(asked.output, piped(arguments).await.output);
+        assert_eq!(asked.output, in_json(arguments).await.output);
+    }
+}
+
+#[tokio::test]
+async fn a_pipe_gets_text_in_long_lines() {
+    for (arguments, begins) in [
+        (&["list"][..], "TOOL "),
+        (&["show", "command_line_add"], "command_line_add\n"),
+        (&["schema", "--provider", "mcp"], "TOOL "),
+        (&["manifest"], "TOOL "),
+        (&["lint", "--provider", "mcp"], "mcp "),
+    ] {
+        let ran = piped(arguments).await;
+        assert!(ran.output.starts_with(begins), "{arguments:?}: {}", ran.output);
+    }
+}
+
+#[tokio::test]
+async fn prints_the_version() {
+    let ran = piped(&["--version"]).await;
+    let version = concat!("tools ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Success, version));
+}
+
+#[tokio::test]
+async fn completions_have_the_names_of_the_tools() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = piped(&["completions", shell]).await;
+        assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Success, ""));
+        assert!(ran.output.contains("manifest"), "{shell}: {}", ran.output);
+        let names = ["command_line_add", "command_line_delete"].map(|name| ran.output.contains(name));
+        // clap_complete's scripts for these two shells complete no values of arguments by their place.
+        let expected = !["elvish", "powershell"].contains(&shell);
+        assert_eq!(names, [expected; 2], "{shell}");
     }
 }
 
 #[tokio::test]
 async fn lint_exits_with_1_if_a_provider_refuses_a_tool() {
-    let ran = run_with(&refused_tool(), &["lint", "--provider", "mcp"], "", false).await;
+    let ran = run_with(&refused_tool(), &["lint", "--provider", "mcp"], "").await;
     assert_eq!(ran.status, CommandStatus::Success, "{}", ran.output);
-    let ran = run_with(&refused_tool(), &["check"], "", true).await;
+    let ran = run_with(&refused_tool(), &["check"], "").await;
     assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Failure, ""));
     assert!(ran.output.starts_with("error: measure: it is not declared: the parameter `größe` at "), "{}", ran.output);
-    let ran = run_with(&refused_tool(), &["schema", "--provider", "anthropic"], "", false).await;
+    let ran = run_with(&refused_tool(), &["schema", "--provider", "anthropic", "--json"], "").await;
     assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Success, "[]\n"));
     assert!(ran.errors.starts_with("warning: `measure` is not declared: "), "{}", ran.errors);
 }
@@ -72,8 +118,8 @@ impl Write for ClosedOutput {
 async fn succeeds_if_the_reader_closes_the_output() {
     for arguments in [&["tools", "list"][..], &["tools", "--help"], &["tools", "manifest"]] {
         let mut errors = Vec::new();
-        let mut io =
-            CommandIo { input: &mut io::empty(), output: &mut ClosedOutput, errors: &mut errors, terminal: false };
+        let (mut input, mut output) = (io::empty(), ClosedOutput);
+        let mut io = CommandIo::new(&mut input, &mut output, &mut errors);
         assert_eq!(run(arguments, &tools(), &mut io).await, CommandStatus::Success);
         assert!(errors.is_empty());
     }
