@@ -47,6 +47,7 @@ pub(crate) enum Command {
 #[derive(Args)]
 pub(crate) struct ShowOptions {
     /// The tool.
+    #[arg(index = 1)]
     pub(crate) name: String,
 }
 
@@ -79,10 +80,10 @@ pub(crate) struct SchemaOptions {
 #[derive(Args)]
 pub(crate) struct CallOptions {
     /// The tool.
-    #[arg(required_unless_present = "batch")]
+    #[arg(index = 1, required_unless_present = "batch")]
     pub(crate) name: Option<String>,
     /// The arguments: text as it is, other values as JSON. KEY:=JSON is always JSON, and A.B=VALUE sets the member B of A.
-    #[arg(value_name = "KEY=VALUE", conflicts_with_all = ["args", "batch"])]
+    #[arg(index = 2, value_name = "KEY=VALUE", conflicts_with_all = ["args", "batch"])]
     pub(crate) pairs: Vec<String>,
     /// The arguments as one object: JSON, @FILE, or - for standard input. Defaults to no arguments.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true, conflicts_with = "batch")]

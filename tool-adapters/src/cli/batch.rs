@@ -26,9 +26,10 @@ struct BatchLine<'a> {
 
 /// Makes the calls of a file, and prints an envelope for each.
 pub(crate) async fn call_batch(caller: &Caller, path: &Path, approve: bool, io: &mut CommandIo<'_>) -> CommandResult {
-    let mut file = match path == Path::new("-") {
-        true => None,
-        false => Some(BufReader::new(File::open(path).map_err(|error| CommandError::file(path, error))?)),
+    let mut file = if path == Path::new("-") {
+        None
+    } else {
+        Some(BufReader::new(File::open(path).map_err(|error| CommandError::file(path, error))?))
     };
     let path = if file.is_some() { path } else { Path::new("standard input") };
     let (mut line, mut number, mut calls, mut failed) = (Vec::new(), 0_u64, 0_u64, 0_u64);

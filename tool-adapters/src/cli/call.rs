@@ -72,7 +72,7 @@ fn read_arguments(tools: &ToolContext, options: &CallOptions, io: &mut CommandIo
         let tool = tools.definitions().find(|tool| Some(tool.name()) == options.name.as_deref());
         return Ok(read_pairs(&options.pairs, tool.map_or(&Value::Null, |tool| tool.parameters()))?.into());
     }
-    let text = options.args.as_deref().unwrap_or_default();
+    let text = options.args.as_deref().unwrap_or("{}");
     match (text, text.strip_prefix('@')) {
         ("-", _) => {
             let mut read = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::cli::arguments::{LintOptions, ManifestOptions, SchemaOptions};
 use crate::cli::output::{CommandError, CommandIo, CommandResult, CommandStatus};
-use crate::cli::text::{Column, NAME};
+use crate::cli::text::{ASIDE, Column, NAME};
 use crate::providers::lint::Severity;
 use crate::providers::report::ToolReport;
 use crate::providers::{Declarations, DeclareOptions, Provider, Report, declare_with, lint_for};
@@ -42,7 +42,7 @@ pub(crate) fn manifest(tools: &ToolContext, options: &ManifestOptions, io: &mut 
         ];
         let table = io.layout.table(columns, rows.collect());
         io.print(&table)?;
-        io.print_line(&format!("\nversion {}; --json prints the manifest", manifest.version))?;
+        print_hint(&format!("version {}; --json prints the manifest", manifest.version), io)?;
     }
     Ok(CommandStatus::Success)
 }
@@ -63,7 +63,7 @@ pub(crate) fn lint(tools: &ToolContext, options: &LintOptions, io: &mut CommandI
         io.print(&text)?;
     }
     if notes > 0 && !options.notes {
-        io.print_line(&format!("\n--notes shows {notes} notes."))?;
+        print_hint(&format!("--notes shows {notes} notes."), io)?;
     }
     Ok(status)
 }
@@ -138,5 +138,12 @@ fn print_declarations(declared: &Declarations, io: &mut CommandIo<'_>) -> Result
         text += &io.layout.message(&format!("request setting {name}: {value}"));
     }
     io.print(&text)?;
-    io.print_line("\n--json prints the declarations; `lint` lists the changes.")
+    print_hint("--json prints the declarations; `lint` lists the changes.", io)
+}
+
+/// Prints a hint below the text of a command.
+fn print_hint(hint: &str, io: &mut CommandIo<'_>) -> Result<(), CommandError> {
+    let lines = io.layout.lines(hint, 0);
+    let text = format!("\n{}", io.layout.paint(ASIDE, &lines));
+    io.print(&text)
 }

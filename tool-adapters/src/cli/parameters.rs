@@ -12,7 +12,7 @@ pub(crate) struct ParameterRow {
     /// The types of its values.
     pub(crate) kind: String,
     pub(crate) required: bool,
-    /// The default as JSON; empty without one.
+    /// The default as JSON; empty without one, and where it is null.
     pub(crate) default: String,
     /// The constraints on its values.
     pub(crate) limits: String,
@@ -82,7 +82,7 @@ impl<'a> ParameterSchema<'a> {
             name: name.to_owned(),
             kind: self.kind(place, 0),
             required,
-            default: first("default").map_or_else(String::new, Value::to_string),
+            default: first("default").filter(|default| !default.is_null()).map_or_else(String::new, Value::to_string),
             limits: self.limits(place, 0).join(", "),
             description: first("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
         }
@@ -235,8 +235,9 @@ const NAMED_KEYWORDS: [&str; 12] = [
 /// Returns the constraints of one schema in words.
 fn keyword_limits(schema: &Map<String, Value>) -> Vec<String> {
     let get = |keyword: &str| schema.get(keyword);
+    let bound = |keyword: &str| get(keyword).filter(|bound| !is_type_bound(bound));
     let mut limits = Vec::new();
-    limits.extend(match (get("minimum"), get("maximum")) {
+    limits.extend(match (bound("minimum"), bound("maximum")) {
         (Some(min), Some(max)) => Some(format!("{min} to {max}")),
         (Some(min), None) => Some(format!("at least {min}")),
         (None, Some(max)) => Some(format!("at most {max}")),
@@ -256,6 +257,12 @@ fn keyword_limits(schema: &Map<String, Value>) -> Vec<String> {
         NAMED_KEYWORDS.iter().filter(|keyword| schema.contains_key(**keyword)).map(|keyword| format!("`{keyword}`")),
     );
     limits
+}
+
+/// Returns true for the bound of a type of 32 or 64 bits, which says less than it takes to read.
+fn is_type_bound(bound: &Value) -> bool {
+    let signed = [i64::MIN, i64::from(i32::MIN), i64::from(i32::MAX), i64::MAX, i64::from(u32::MAX)];
+    bound.as_i64().is_some_and(|bound| signed.contains(&bound)) || bound.as_u64() == Some(u64::MAX)
 }
 
 fn count(min: Option<&Value>, max: Option<&Value>, unit: &str) -> Option<String> {
@@ -290,6 +297,8 @@ mod tests {
         for (schema, expected) in [
             (json!({"type": "integer", "minimum": 5, "maximum": 480}), "integer | 5 to 480"),
             (json!({"type": "number", "exclusiveMinimum": 0}), "number | above 0"),
+            (json!({"type": "integer", "minimum": i64::MIN, "maximum": 9}), "integer | at most 9"),
+            (json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}), "integer | at least 0"),
             (json!({"type": ["string", "null"], "minLength": 1, "maxLength": 1}), "string | 1 character"),
             (json!({"enum": ["a", "b c", 1]}), "string or integer | one of a, \"b c\", 1"),
             (json!({"const": "a"}), "string | only a"),

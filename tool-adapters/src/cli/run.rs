@@ -14,7 +14,7 @@ use std::io::{BufReader, BufWriter, IsTerminal, Write, stderr, stdin, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 use terminal_size::terminal_size_of;
-use tool_core::ToolContext;
+use tool_core::{ToolContext, ToolDefinition};
 
 /// Runs the command line over all linked tools that need no configuration. Meant as the `main` of a binary.
 ///
@@ -139,17 +139,22 @@ async fn run_command(cli: Cli, program: &str, source: ToolSource<'_>, io: &mut C
 
 /// Prints a completion script with the names of the tools.
 fn print_completions(shell: Shell, program: &str, tools: &ToolContext, io: &mut CommandIo<'_>) -> CommandResult {
-    let names = tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+    let names = tools.definitions().map(ToolDefinition::name).collect::<Vec<_>>();
     let mut command = Cli::command();
     if !names.is_empty() {
         for with_name in ["call", "show"] {
-            let parser = PossibleValuesParser::new(&names);
+            let parser = PossibleValuesParser::new(names.iter().map(|name| (*name).to_owned()));
             command = command.mut_subcommand(with_name, |sub| sub.mut_arg("name", |arg| arg.value_parser(parser)));
         }
     }
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, program, &mut script);
     io.print(&String::from_utf8_lossy(&script))?;
+    if shell == Shell::Fish && !names.is_empty() {
+        // clap_complete completes options only in fish.
+        let condition = "__fish_seen_subcommand_from call show";
+        io.print_line(&format!("complete -c {program} -n \"{condition}\" -f -a \"{}\"", names.join(" ")))?;
+    }
     Ok(CommandStatus::Success)
 }
 

@@ -1,9 +1,8 @@
 //! `list`, `schema`, `manifest` and `lint`, in JSON and as text.
 
+use crate::cli::CommandStatus;
 use crate::cli::tests::{file, in_json, on_terminal, path, piped, run_in, tools};
-use crate::cli::{CommandStatus, tests};
 use crate::providers::{Provider, declare};
-use expect_test::expect;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -111,10 +110,10 @@ async fn lint_reports_the_cost_for_each_requested_provider() {
 
 #[tokio::test]
 async fn escapes_control_characters() {
-    let tools = json!([{"name": "a", "description": "Red \u{1b}[31m and\u{7}", "inputSchema": {"type": "object"}}]);
-    let file = file(tools.to_string());
+    let declared = json!([{"name": "a", "description": "Red \u{1b}[31m and\u{7}", "inputSchema": {"type": "object"}}]);
+    let file = file(declared.to_string());
     let ran = piped(&["list", "--tools", path(&file)]).await;
     assert!(!ran.output.contains(['\u{1b}', '\u{7}']), "{}", ran.output);
-    let ran = run_in(&tools, &["show", "a", "--tools", path(&file)], "", Some(40), false).await;
+    let ran = run_in(&tools(), &["show", "a", "--tools", path(&file)], "", Some(40), false).await;
     assert!(!ran.output.contains(['\u{1b}', '\u{7}']), "{}", ran.output);
 }
