@@ -7,11 +7,11 @@ use crate::cli::output::{CommandError, CommandIo, CommandResult, CommandStatus};
 use crate::cli::pairs::read_pairs;
 use crate::cli::text::SUCCESS;
 use crate::cli::tools::{ToolSource, read_declarations};
-use crate::transport::sanitize::escape_control;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use tool_core::call::OutputKind;
+use tool_core::text::escape_invisible;
 use tool_core::{Content, ErrorKind, ToolCall, ToolContext, ToolResponse};
 
 pub(crate) async fn call(
@@ -136,8 +136,8 @@ fn part_text(part: &Content) -> String {
     }
 }
 
-/// Returns the lines of a text, each ended, with control characters escaped.
+/// Returns the lines of a text, each ended, with invisible characters escaped.
 fn safe_lines(text: &str) -> String {
-    let line = |line: &str| line.split('\t').map(escape_control).collect::<Vec<_>>().join("\t") + "\n";
+    let line = |line: &str| line.split('\t').map(escape_invisible).collect::<Vec<_>>().join("\t") + "\n";
     text.lines().map(line).collect()
 }

@@ -6,12 +6,12 @@ use crate::cli::text::{ASIDE, Column, NAME};
 use crate::providers::lint::Severity;
 use crate::providers::report::ToolReport;
 use crate::providers::{Declarations, DeclareOptions, Provider, Report, declare_with, lint_for};
-use crate::transport::sanitize::escape_control;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tool_core::ToolContext;
 use tool_core::describe::{Manifest, ManifestErrors};
+use tool_core::text::escape_invisible;
 
 pub(crate) fn manifest(tools: &ToolContext, options: &ManifestOptions, io: &mut CommandIo<'_>) -> CommandResult {
     let manifest = crate::providers::manifest::build(tools).map_err(CommandError::failure)?;
@@ -59,7 +59,7 @@ pub(crate) fn lint(tools: &ToolContext, options: &LintOptions, io: &mut CommandI
     let notes = report.of(Severity::Note).len();
     let visible = report.keep(|finding| options.notes || finding.severity > Severity::Note);
     for line in visible.to_string().lines() {
-        let text = io.layout.message(&escape_control(line));
+        let text = io.layout.message(&escape_invisible(line));
         io.print(&text)?;
     }
     if notes > 0 && !options.notes {

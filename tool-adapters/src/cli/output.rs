@@ -2,7 +2,6 @@
 
 use crate::cli::progress::{FIRST, INTERVAL, ProgressLine};
 use crate::cli::text::TextLayout;
-use crate::transport::sanitize::escape_control;
 use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, BufRead, Write};
@@ -10,6 +9,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
 use tokio::time::{Instant, interval_at};
+use tool_core::text::escape_invisible;
 
 /// The status of a command line. Its number is the exit status of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,7 +138,7 @@ impl CommandIo<'_> {
 
     /// Writes a message to the error stream. Errors of that stream are ignored.
     pub(crate) fn note(&mut self, message: &str) {
-        let text = self.error_layout.message(&escape_control(message));
+        let text = self.error_layout.message(&escape_invisible(message));
         self.write_error(&text);
     }
 

@@ -1,9 +1,9 @@
 //! One line on the error stream that shows the progress of long work.
 
 use crate::cli::text::{ASIDE, TextLayout, cut};
-use crate::transport::sanitize::escape_control;
 use std::io::Write;
 use std::time::{Duration, Instant};
+use tool_core::text::escape_invisible;
 
 /// The time before the line appears. Shorter work shows none.
 pub(crate) const FIRST: Duration = Duration::from_millis(500);
@@ -39,7 +39,7 @@ impl ProgressLine {
         }
         self.last = Some(now);
         let text = format!("{}, {} s", text(), (now - began).as_secs());
-        let text = escape_control(&text);
+        let text = escape_invisible(&text);
         // A line that fills the terminal would wrap.
         let text = cut(&text, layout.width.unwrap_or(UNKNOWN_WIDTH).saturating_sub(1));
         let written = write!(errors, "{ERASE}{}", layout.paint(ASIDE, text)).and_then(|()| errors.flush());

@@ -1,7 +1,7 @@
 //! Text for people: colours, lines and tables, as wide as the terminal.
 
-use crate::transport::sanitize::escape_control;
 use clap::builder::styling::{AnsiColor, Style};
+use tool_core::text::escape_invisible;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The style of headings.
@@ -41,13 +41,13 @@ impl TextLayout {
         self.width.map_or(usize::MAX, |width| width.max(MIN_WIDTH))
     }
 
-    /// Returns the text with its control characters escaped and its lines broken between words, each line ended. Each line
+    /// Returns the text with its invisible characters escaped and its lines broken between words, each line ended. Each line
     /// begins with `indent` blanks, and continues with as many more as it has itself.
     pub(crate) fn lines(self, text: &str, indent: usize) -> String {
         let width = self.columns();
         let mut out = String::new();
         for line in text.lines() {
-            let line = escape_control(line.trim_end());
+            let line = escape_invisible(line.trim_end());
             let begin = indent + line.chars().take_while(|c| *c == ' ').count();
             for part in wrap(line.trim_start(), width.saturating_sub(begin)) {
                 out.push_str(format!("{:begin$}{part}", "").trim_end());
@@ -77,7 +77,7 @@ impl TextLayout {
     /// Formats rows under their headings with aligned columns. If the rows are wider than a line, cells take several
     /// lines, and where that does not fit either, each row becomes a list. Columns without any text are left out.
     pub(crate) fn table<const N: usize>(self, columns: [Column; N], rows: Vec<[String; N]>) -> String {
-        let rows = rows.into_iter().map(|row| row.map(|cell| escape_control(&cell).into_owned())).collect::<Vec<_>>();
+        let rows = rows.into_iter().map(|row| row.map(|cell| escape_invisible(&cell))).collect::<Vec<_>>();
         let shown = (0..N).filter(|at| rows.is_empty() || rows.iter().any(|row| !row[*at].is_empty()));
         let shown = shown.map(|at| (at, columns[at])).collect::<Vec<_>>();
         let natural = shown.iter().map(|(at, column)| {

@@ -109,11 +109,12 @@ async fn lint_reports_the_cost_for_each_requested_provider() {
 }
 
 #[tokio::test]
-async fn escapes_control_characters() {
-    let declared = json!([{"name": "a", "description": "Red \u{1b}[31m and\u{7}", "inputSchema": {"type": "object"}}]);
+async fn escapes_invisible_characters() {
+    let declared =
+        json!([{"name": "a", "description": "Red \u{1b}[31m and\u{7}\u{202e}", "inputSchema": {"type": "object"}}]);
     let file = file(declared.to_string());
     let ran = piped(&["list", "--tools", path(&file)]).await;
-    assert!(!ran.output.contains(['\u{1b}', '\u{7}']), "{}", ran.output);
+    assert!(!ran.output.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{}", ran.output);
     let ran = run_in(&tools(), &["show", "a", "--tools", path(&file)], "", Some(40), false).await;
-    assert!(!ran.output.contains(['\u{1b}', '\u{7}']), "{}", ran.output);
+    assert!(!ran.output.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{}", ran.output);
 }
