@@ -89,6 +89,32 @@ use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolR
 /// A conversation with a model. See the [module](self).
 ///
 /// Dropping the future of a reply closes the connection to the provider and cancels running calls. The history stays valid.
+///
+/// ```
+/// use tool_adapters::agent::AgentLoop;
+/// use tool_core::testing::ScriptedModel;
+/// use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).await?;
+/// let call = ToolCall::new("call_1", "add", r#"{"a": 1, "b": 2}"#);
+/// let mut agent = AgentLoop::new(session, ScriptedModel::new().calls([call]).says("It is 3.")).instructions("Be brief.");
+///
+/// let reply = agent.prompt("What is 1 + 2?").await;
+/// assert_eq!(reply.text.as_deref(), Some("It is 3."));
+/// assert_eq!(reply.responses[0].data_json(), Some("3"));
+/// assert_eq!(agent.history().messages().len(), 4); // the question, the call, its result, the answer
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub struct AgentLoop<M> {

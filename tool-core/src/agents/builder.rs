@@ -16,6 +16,48 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 /// The agents of a program: their records, and the tools that are made from them. Cheap to clone.
+///
+/// ```standalone_crate
+/// use tool_core::agents::{Agents, MemoryAgentToolStore};
+/// use tool_core::serde_json::json;
+/// use tool_core::{Configure, ToolError, tool_type, toolset};
+///
+/// #[tool_type]
+/// struct Settings {
+///     greeting: String,
+/// }
+///
+/// struct Greeter(Settings);
+///
+/// impl Configure for Greeter {
+///     type Config = Settings;
+///     type Secrets = ();
+///
+///     async fn configure(settings: Settings, (): ()) -> Result<Self, ToolError> {
+///         Ok(Self(settings))
+///     }
+/// }
+///
+/// #[toolset(name = "greeter")]
+/// impl Greeter {
+///     /// Greet a person by name.
+///     #[tool]
+///     fn greet(&self, name: &str) -> String {
+///         format!("{} {name}", self.0.greeting)
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let agents = Agents::builder(MemoryAgentToolStore::new()).build()?;
+/// agents.add("alice", "greeter").config(json!({"greeting": "Good morning"})).save().await?;
+///
+/// let response = agents.executor("alice").run_tool_action("greeter", "greet", r#"{"name": "Ada"}"#).await?;
+/// assert_eq!(response.data_json(), Some(r#""Good morning Ada""#));
+/// agents.close().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Agents(pub(crate) Arc<AgentsInner>);
 

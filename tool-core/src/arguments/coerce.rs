@@ -17,6 +17,28 @@ use std::rc::Rc;
 ///
 /// A correction loses nothing, does not change a value that the schema accepts, and is reported in the call's
 /// `meta.coerced`. A `null` that the schema publishes as the default is not reported.
+///
+/// ```
+/// use tool_core::arguments::Coercions;
+/// use tool_core::{RunContext, ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let arguments = r#"{"a": 1, "b": "2"}"#;
+/// let tools = ToolContext::builder().with(add).build()?;
+/// assert_eq!(tools.call("add", arguments, &RunContext::detached()).await.data_json(), Some("3"));
+///
+/// let tools = ToolContext::builder().with(add).coercions(Coercions::NONE).build()?;
+/// assert!(!tools.call("add", arguments, &RunContext::detached()).await.is_ok());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 #[non_exhaustive]

@@ -13,6 +13,25 @@ use std::fmt::Write as _;
 /// One problem of the arguments of a call, worded for a model.
 ///
 /// Displayed as one line: `` `/duration_minutes`: expected a number of at least 5, got 3 ``.
+///
+/// ```
+/// use tool_core::{RunContext, ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(add).build()?;
+/// let response = tools.call("add", r#"{"a": "x", "c": 1}"#, &RunContext::detached()).await;
+/// let pointers = response.meta().problems().iter().map(|problem| problem.pointer.as_str()).collect::<Vec<_>>();
+/// assert_eq!(pointers, ["/a", "/b", "/c"]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Problem {

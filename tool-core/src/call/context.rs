@@ -453,6 +453,22 @@ impl fmt::Debug for RunContext {
 }
 
 /// Builds a [`RunContext`] for calls outside a session.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use tool_core::{Mode, RunContext};
+///
+/// let ctx = RunContext::builder()
+///     .session("s-1")
+///     .call_id("call_1")
+///     .mode(Mode::Voice)
+///     .turn(2)
+///     .user_data(String::from("Ada"))
+///     .deadline(Instant::now() + Duration::from_secs(5))
+///     .build();
+/// assert_eq!((ctx.call_id(), ctx.turn()), (Some("call_1"), 2));
+/// assert_eq!(ctx.user_data::<String>().map(String::as_str), Some("Ada"));
+/// ```
 #[derive(Default)]
 #[must_use]
 pub struct RunContextBuilder {
@@ -625,6 +641,29 @@ impl<'a, T: FromRunContext<'a>> FromRunContext<'a> for Option<T> {
 ///
 /// The call fails with INTERNAL where the host has set none, and the reason is logged. Take an `Option<UserData<T>>` to
 /// handle that case in the tool, or implement [`FromRunContext`] for your own type to fail with AUTH.
+///
+/// ```
+/// use tool_core::{Mode, Runtime, ToolCall, ToolContext, UserData, tool};
+///
+/// struct User {
+///     name: String,
+/// }
+///
+/// /// Greet the user.
+/// #[tool]
+/// fn greet(#[context] user: UserData<User>) -> String {
+///     format!("Hello {}", user.name)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(greet).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).user_data(User { name: "Ada".into() }).await?;
+/// let response = session.call(ToolCall::new("call_1", "greet", "{}")).await;
+/// assert_eq!(response.data_json(), Some(r#""Hello Ada""#));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct UserData<T>(pub Arc<T>);
 
@@ -662,6 +701,29 @@ fn flat_or_null(value: Value) -> Value {
 }
 
 /// The session's state, read-only. Tools change it by returning intents.
+///
+/// ```
+/// use tool_core::call::SessionStateHandle;
+/// use tool_core::session::StateChange;
+/// use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+/// use serde_json::json;
+///
+/// /// Tell whether speech is suppressed, and the room.
+/// #[tool]
+/// fn room(#[context] state: SessionStateHandle) -> String {
+///     format!("{:?} {:?}", state.get("audioSuppressed"), state.get("values"))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(room).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Voice).await?;
+/// session.change(&[StateChange::Value("room".into(), json!(12))]).await?;
+/// let response = session.call(ToolCall::new("call_1", "room", "{}")).await;
+/// assert!(response.into_text().contains("12"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct SessionStateHandle(Arc<Value>);
 

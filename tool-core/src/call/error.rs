@@ -20,6 +20,19 @@ const MAX_MESSAGE_CHARS: usize = 10_000;
 macro_rules! error_kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
         /// The kind of an error, by the layer that reports it.
+        ///
+        /// ```
+        /// use tool_core::{ErrorKind, RunContext, ToolContext};
+        ///
+        /// # #[tokio::main(flavor = "current_thread")]
+        /// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+        /// let tools = ToolContext::builder().build()?;
+        /// let response = tools.call("serch", "{}", &RunContext::detached()).await;
+        /// assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::NotFound));
+        /// assert_eq!(ErrorKind::NotFound.as_str(), "NOT_FOUND");
+        /// # Ok(())
+        /// # }
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum ErrorKind {
@@ -84,6 +97,15 @@ impl fmt::Display for ErrorKind {
 }
 
 /// The `error` member of the envelope.
+///
+/// ```
+/// use tool_core::call::ErrorBody;
+///
+/// let json = r#"{"type": "RATE_LIMIT", "message": "wait 30 s", "retryable": true, "partialSideEffects": false}"#;
+/// let error: ErrorBody = serde_json::from_str(json)?;
+/// assert!(error.retryable);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {
@@ -311,6 +333,25 @@ pub(crate) fn print_unlogged(tool: &str, error: &str) {
 ///
 /// `ToolError`, `String` and `&str` implement it, and `#[derive(ToolError)]` implements it for your own type. A tool may
 /// return any other `std::error::Error` or `anyhow::Error` too: that becomes INTERNAL, and its text goes to the log only.
+///
+/// ```
+/// use tool_core::call::IntoToolError;
+/// use tool_core::{ToolError, tool};
+///
+/// struct SoldOut;
+///
+/// impl IntoToolError for SoldOut {
+///     fn into_tool_error(self) -> ToolError {
+///         ToolError::conflict("it is sold out; offer another one")
+///     }
+/// }
+///
+/// /// Buy a ticket.
+/// #[tool(category = "action")]
+/// fn buy() -> Result<(), SoldOut> {
+///     Err(SoldOut)
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be converted to a `ToolError`",
     note = "derive `ToolError` and implement `Display`, or return `ToolError`, `String` or any `std::error::Error`"

@@ -8,6 +8,32 @@ use serde_json::{Value, json};
 /// A request of a tool to the runtime. Tools never change a session directly.
 ///
 /// In JSON it is an object whose `type` is the name: `{"type":"SET_PENDING_MESSAGE","message":"..."}`.
+///
+/// ```
+/// use tool_core::{Intent, Mode, RunContext, Runtime, ToolCall, ToolContext, tool};
+/// use serde_json::json;
+///
+/// /// Say goodbye.
+/// #[tool]
+/// fn hang_up(ctx: &RunContext) -> &'static str {
+///     ctx.emit(Intent::EndVoiceSession);
+///     "goodbye"
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(hang_up).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Voice).await?;
+/// let response = session.call(ToolCall::new("call_1", "hang_up", "{}")).await;
+/// assert_eq!(response.intents(), [Intent::EndVoiceSession]);
+/// assert!(session.next_turn().await.ended);
+///
+/// // An intent of the host has a namespace.
+/// assert!(Intent::custom("acme.refresh_cart", json!({"cart": 7})).is_ok());
+/// assert!(Intent::custom("refresh_cart", json!({})).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Intent {

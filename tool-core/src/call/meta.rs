@@ -133,6 +133,29 @@ fn serialize_extra<S: Serializer>(extra: &Map<String, Value>, serializer: S) -> 
 }
 
 /// The details of a pending approval, for the host's user interface. They are never encoded for the model.
+///
+/// ```
+/// use tool_core::{ErrorKind, Mode, Runtime, ToolCall, ToolContext, tool};
+///
+/// /// Cancel the booking.
+/// #[tool(category = "action", confirm)]
+/// fn cancel(number: u32) -> String {
+///     format!("booking {number} is cancelled")
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(cancel).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).await?;
+/// let response = session.call(ToolCall::new("call_1", "cancel", r#"{"number": 12}"#)).await;
+/// let confirmation = response.meta().confirmation().expect("it waits");
+/// assert_eq!(confirmation.summary, "cancel(number: 12)"); // show it to a person
+///
+/// let response = session.deny(&confirmation.token).await;
+/// assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Denied));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmation {
@@ -147,6 +170,26 @@ pub struct Confirmation {
 }
 
 /// The metadata of a response.
+///
+/// ```
+/// use tool_core::{RunContext, ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(add).build()?;
+/// let response = tools.call("add", r#"{"a": 1, "b": "2"}"#, &RunContext::detached()).await;
+/// let meta = response.meta();
+/// assert_eq!((meta.tool(), meta.size_chars(), meta.token_estimate()), ("add", 1, 1));
+/// assert_eq!(meta.coerced(), ["/b: text to integer"]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseMeta<'a> {
     pub(crate) meta: &'a BaseMeta,

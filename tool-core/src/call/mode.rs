@@ -4,6 +4,25 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The mode of a conversation.
+///
+/// ```
+/// use tool_core::{ErrorKind, Mode, Runtime, ToolCall, ToolContext, tool};
+///
+/// /// Show a table.
+/// #[tool(modes("text"))]
+/// fn show_table() -> &'static str {
+///     "| a | b |"
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(show_table).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Voice).await?;
+/// let response = session.call(ToolCall::new("call_1", "show_table", "{}")).await;
+/// assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::ModeRestricted));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -43,6 +62,14 @@ impl CurrentMode {
 }
 
 /// A set of modes: those in which a tool may be called.
+///
+/// ```
+/// use tool_core::Mode;
+/// use tool_core::call::Modes;
+///
+/// assert!(Modes::TEXT.contains(Mode::Text) && !Modes::TEXT.contains(Mode::Voice));
+/// assert_eq!(Modes::BOTH.iter().collect::<Vec<_>>(), [Mode::Voice, Mode::Text]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Modes(u8);
 

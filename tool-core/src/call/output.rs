@@ -129,6 +129,35 @@ impl ToolOutput {
 }
 
 /// A result that is not plain data. Types that implement `serde::Serialize` do not need it.
+///
+/// ```
+/// use tool_core::call::IntoToolOutput;
+/// use tool_core::{RunContext, ToolContext, ToolOutput, tool};
+///
+/// struct Found(Vec<String>);
+///
+/// impl IntoToolOutput for Found {
+///     fn into_tool_output(self) -> ToolOutput {
+///         let count = self.0.len();
+///         ToolOutput::new(self.0).meta("count", count)
+///     }
+/// }
+///
+/// /// Search.
+/// #[tool]
+/// fn search() -> Found {
+///     Found(vec!["a".into(), "b".into()])
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(search).build()?;
+/// let response = tools.call("search", "", &RunContext::detached()).await;
+/// assert_eq!(response.data_json(), Some(r#"["a","b"]"#));
+/// assert_eq!(response.meta().extra("count"), Some(&2.into()));
+/// # Ok(())
+/// # }
+/// ```
 pub trait IntoToolOutput {
     /// Converts to the tool's output.
     fn into_tool_output(self) -> ToolOutput;

@@ -18,6 +18,28 @@ pub struct ProgressUpdate {
 
 /// The receiver of a call's progress updates. It keeps them until [`take`](Self::take), and shows each one to its
 /// listener, where it has one.
+///
+/// ```
+/// use tool_core::{Progress, RunContext, ToolContext, tool};
+///
+/// /// Import the rows.
+/// #[tool]
+/// async fn import(rows: u32, #[context] progress: Progress) -> u32 {
+///     progress.fraction(0.5, "half of it");
+///     progress.message("almost done");
+///     rows
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(import).build()?;
+/// let progress = Progress::listened(|update| println!("{}", update.message));
+/// let ctx = RunContext::builder().progress(progress.clone()).build();
+/// tools.call("import", r#"{"rows": 7}"#, &ctx).await;
+/// assert_eq!(progress.take()[0].fraction, Some(0.5));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Default)]
 pub struct Progress {
     pending: Arc<Mutex<VecDeque<ProgressUpdate>>>,

@@ -17,6 +17,35 @@ use std::sync::Arc;
 /// Its JSON, the envelope, is `{"ok":true,"data":..,"intents":[..],"meta":{..}}` or
 /// `{"ok":false,"error":{"type","message","retryable","partialSideEffects"},"meta":{..}}`. Two responses are equal where
 /// their data (as text), kind, error and metadata are equal.
+///
+/// ```
+/// use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse, tool};
+///
+/// /// Divide two numbers.
+/// #[tool]
+/// fn divide(a: f64, b: f64) -> Result<f64, String> {
+///     if b == 0.0 { Err("b is 0".into()) } else { Ok(a / b) }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tools = ToolContext::builder().with(divide).build()?;
+/// let ctx = RunContext::detached();
+/// let response = tools.call("divide", r#"{"a": 1, "b": 4}"#, &ctx).await;
+/// assert!(response.is_ok());
+/// assert_eq!(response.data_json(), Some("0.25"));
+///
+/// let response = tools.call("divide", r#"{"a": 1, "b": 0}"#, &ctx).await;
+/// let error = response.error().expect("a failure");
+/// assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Permanent, "b is 0"));
+///
+/// // The envelope.
+/// let json = serde_json::to_string(&response)?;
+/// assert!(json.starts_with(r#"{"ok":false,"error":{"type":"PERMANENT","message":"b is 0""#));
+/// assert_eq!(serde_json::from_str::<ToolResponse>(&json)?.error(), response.error());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolResponse {
     /// The data as compact JSON, or the error.
@@ -181,6 +210,25 @@ impl ToolResponse {
 }
 
 /// The form in which results are sent to the model.
+///
+/// ```
+/// use tool_core::call::ResultForm;
+/// use tool_core::{RunContext, ToolContext, tool};
+///
+/// # /// Add two numbers.
+/// # #[tool]
+/// # fn add(a: i64, b: i64) -> i64 {
+/// #     a + b
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// # let tools = ToolContext::builder().with(add).build()?;
+/// let response = tools.call("add", r#"{"a": 1, "b": 2}"#, &RunContext::detached()).await;
+/// assert_eq!(response.for_model(ResultForm::Plain).text, "3");
+/// assert!(response.for_model(ResultForm::Envelope).text.starts_with(r#"{"ok":true,"data":3"#));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]

@@ -190,6 +190,27 @@ impl fmt::Debug for ToolCall {
 }
 
 /// The arguments of a call: JSON text, in any form that the caller has.
+///
+/// ```
+/// use tool_core::{RunContext, ToolContext, tool};
+/// use serde_json::json;
+///
+/// # /// Add two numbers.
+/// # #[tool]
+/// # fn add(a: i64, b: i64) -> i64 {
+/// #     a + b
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// # let tools = ToolContext::builder().with(add).build()?;
+/// let ctx = RunContext::detached();
+/// // Text, bytes and a value.
+/// assert!(tools.call("add", r#"{"a": 1, "b": 2}"#, &ctx).await.is_ok());
+/// assert!(tools.call("add", br#"{"a": 1, "b": 2}"#.as_slice(), &ctx).await.is_ok());
+/// assert!(tools.call("add", json!({"a": 1, "b": 2}), &ctx).await.is_ok());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Arguments<'a>(ArgumentsText<'a>);
 

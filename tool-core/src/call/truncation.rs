@@ -3,6 +3,25 @@
 use serde::{Deserialize, Serialize};
 
 /// A description of how a result was cut.
+///
+/// ```
+/// use tool_core::{RunContext, ToolContext, tool};
+///
+/// /// List the numbers.
+/// #[tool(max_output = 20)]
+/// fn numbers() -> Vec<u32> {
+///     (0..1_000).collect()
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(numbers).build()?;
+/// let response = tools.call("numbers", "", &RunContext::detached()).await;
+/// let truncated = response.meta().truncated().expect("it is too long");
+/// assert_eq!((truncated.limit, truncated.total), (20, Some(3_891)));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Truncated {

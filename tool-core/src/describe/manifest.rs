@@ -40,6 +40,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// All function tools of a context, as data. Its JSON is `tool_registry.json`.
+///
+/// ```
+/// use tool_core::describe::Manifest;
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let manifest = Manifest::build(&ToolContext::builder().with(add).build()?)?;
+/// assert!(manifest.version.starts_with("1.0."));
+/// assert_eq!(manifest.tools[0].tool_id, "add");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

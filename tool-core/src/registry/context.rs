@@ -19,6 +19,27 @@ use std::sync::{Arc, OnceLock, Weak};
 /// Tools are in the order of insertion, and a toolset's tools take the toolset's place;
 /// [`discover`](Self::discover) sorts by name. The order is the same in every run, so that a provider's prompt cache
 /// remains valid.
+///
+/// ```
+/// use tool_core::{RunContext, ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tools = ToolContext::builder().with(add).build()?;
+/// assert!(tools.has_tool("add"));
+/// assert_eq!(tools.definitions().map(|tool| tool.name()).collect::<Vec<_>>(), ["add"]);
+///
+/// let response = tools.call("add", r#"{"a": 1, "b": 2}"#, &RunContext::detached()).await;
+/// assert_eq!(response.data_json(), Some("3"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ToolContext(Arc<ContextInner>);
 
@@ -30,6 +51,34 @@ struct ContextInner {
 }
 
 /// A toolset whose `setup` or `close` failed.
+///
+/// ```
+/// use tool_core::{ToolContext, ToolError, toolset};
+///
+/// struct Database;
+///
+/// #[toolset]
+/// impl Database {
+///     #[setup]
+///     async fn open(&self) -> Result<(), ToolError> {
+///         Err(ToolError::transient("the database is down"))
+///     }
+///
+///     /// Count the rows.
+///     #[tool]
+///     fn count(&self) -> u64 {
+///         0
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let (tools, failures) = ToolContext::builder().with(Database).build()?.setup().await;
+/// assert_eq!(failures[0].error.message(), "the database is down");
+/// assert!(!tools.has_tool("count"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[error("toolset `{toolset}` failed to open or close: {error}")]
@@ -307,6 +356,37 @@ impl fmt::Debug for ToolContext {
 }
 
 /// Builds a [`ToolContext`]. [`build`](Self::build) checks all tools and reports every problem.
+///
+/// ```
+/// use tool_core::{FunctionTool, RawTool, ToolContext, ToolsetExt, tool, toolset};
+/// use serde_json::json;
+///
+/// struct Shop;
+///
+/// #[toolset]
+/// impl Shop {
+///     /// List the goods.
+///     #[tool]
+///     fn list(&self) -> Vec<String> {
+///         vec![]
+///     }
+/// }
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// let parameters = json!({"type": "object"});
+/// let raw = RawTool { name: "echo".into(), description: "Echo the arguments.".into(), parameters };
+/// let echo = FunctionTool::raw(raw, async |arguments, _ctx| Ok(arguments));
+///
+/// // A toolset by value, a function by its name, and a tool.
+/// let tools = ToolContext::builder().with(Shop.prefixed("shop")).with(add).with(echo).max_output_bytes(10_000).build()?;
+/// assert_eq!(tools.definitions().map(|tool| tool.name()).collect::<Vec<_>>(), ["shop_list", "add", "echo"]);
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Default)]
 #[must_use]
 pub struct ToolContextBuilder {

@@ -7,6 +7,21 @@ use crate::tool::{SourceLocation, Tool, ToolsetFactory, ToolsetMetadata};
 use std::any::TypeId;
 
 /// All tools and toolsets that `#[tool]` and `#[toolset]` registered in the linked crates, sorted by name.
+///
+/// ```standalone_crate
+/// use tool_core::{Registry, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// let registry = Registry::discover()?;
+/// assert!(registry.context().has_tool("add"));
+/// assert!(registry.toolsets().is_empty());
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 pub struct Registry {
     context: ToolContext,
     toolsets: Vec<ToolsetMetadata>,

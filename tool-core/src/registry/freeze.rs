@@ -11,6 +11,21 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A problem with a set of tools.
+///
+/// ```
+/// use tool_core::{FunctionTool, RawTool, ToolContext};
+/// use serde_json::json;
+///
+/// let tool = |name: &str| {
+///     let raw = RawTool { name: name.into(), description: "Echo.".into(), parameters: json!({"type": "object"}) };
+///     FunctionTool::raw(raw, async |arguments, _ctx| Ok(arguments))
+/// };
+/// let errors = ToolContext::builder().with(tool("echo")).with(tool("Echo")).with(tool("two words")).build().unwrap_err();
+/// assert_eq!(errors.len(), 2); // the names that collide, and the invalid name
+/// for error in errors {
+///     println!("{}", error.message);
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[error("{message}{}", in_parentheses(locations))]

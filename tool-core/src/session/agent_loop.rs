@@ -17,6 +17,37 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The outcome of asking a model.
+///
+/// ```
+/// use tool_core::session::{History, Model, ModelRequest, ModelStep};
+/// use tool_core::{Mode, Runtime, ToolCall, ToolContext, ToolError, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// /// Calls a tool, and then answers.
+/// struct Calculator;
+///
+/// impl Model for Calculator {
+///     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+///         let call = ToolCall::new("call_1", "add", r#"{"a": 1, "b": 2}"#);
+///         Ok(if request.history.len() == 1 { ModelStep::calls([call]) } else { ModelStep::says("It is 3.") })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).await?;
+/// let reply = session.reply(&mut Calculator, &mut History::new(), "1 + 2?").await;
+/// assert_eq!((reply.text.as_deref(), reply.steps), (Some("It is 3."), 1));
+/// assert_eq!(reply.responses[0].data_json(), Some("3"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 #[must_use]

@@ -12,6 +12,29 @@ use std::time::Duration;
 
 /// A call that waits for approval, as a session store keeps it. It holds everything that another process needs to run the
 /// call.
+///
+/// ```
+/// use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+///
+/// /// Send a message.
+/// #[tool(category = "action", confirm)]
+/// fn send(text: String) -> usize {
+///     text.len()
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(send).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).principal("user:7").await?;
+/// let response = session.call(ToolCall::new("call_1", "send", r#"{"text": "hi"}"#)).await;
+/// let confirmation = response.meta().confirmation().expect("it waits");
+///
+/// let pending = session.pending_call(&confirmation.token).await.map_err(|error| error.to_string())?;
+/// assert_eq!(pending.payload(), r#"send({"text":"hi"})"#);
+/// assert_eq!(pending.digest(), confirmation.digest);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingCall {

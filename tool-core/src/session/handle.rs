@@ -29,6 +29,34 @@ use tower::Service;
 /// A conversation with its turns, budgets and state. Every call is answered, and none panics.
 ///
 /// Cheap to clone; clones share the session.
+///
+/// ```
+/// use tool_core::{ErrorKind, Mode, Runtime, ToolCall, ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).principal("user:7").await?;
+///
+/// let add = |id: &str| ToolCall::new(id, "add", r#"{"a": 1, "b": 2}"#);
+/// let responses = session.call_all([add("c1"), add("c2")]).await;
+/// assert!(responses.iter().all(|response| response.is_ok()));
+///
+/// // The third equal call of a turn is refused.
+/// let response = session.call(add("c3")).await;
+/// assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::LoopDetected));
+/// session.next_turn().await;
+/// assert!(session.call(add("c4")).await.is_ok());
+/// session.end().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Session(pub(crate) Arc<SessionInner>);
 
@@ -441,6 +469,28 @@ impl fmt::Debug for Session {
 }
 
 /// The calls of a turn.
+///
+/// ```
+/// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+/// # /// Add two numbers.
+/// # #[tool]
+/// # fn add(a: i64, b: i64) -> i64 {
+/// #     a + b
+/// # }
+/// #
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
+/// # let session = runtime.session("s-1", Mode::Text).await?;
+/// session.call(ToolCall::new("call_1", "add", r#"{"a": 1, "b": 2}"#)).await;
+/// for turn in session.history().await? {
+///     for call in &turn.calls {
+///         println!("{}: {}({})", turn.turn, call.tool, call.arguments); // 0: add({"a":1,"b":2})
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TurnHistory {

@@ -30,6 +30,18 @@ impl RawTurn {
 }
 
 /// One message of a conversation.
+///
+/// ```
+/// use tool_core::session::{History, Message};
+///
+/// // A stored conversation continues.
+/// let mut history = History::new();
+/// history.extend([
+///     Message::User("Good morning".into()),
+///     Message::Assistant { text: Some("Good morning!".into()), calls: Vec::new(), native: None },
+/// ]);
+/// assert!(matches!(&history.messages()[0], Message::User(text) if text == "Good morning"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Message {
@@ -150,6 +162,19 @@ pub struct ModelRequest<'a> {
 }
 
 /// A model's answer: text, calls, or both.
+///
+/// ```
+/// use tool_core::ToolCall;
+/// use tool_core::session::ModelStep;
+/// use tool_core::trace::TokenUsage;
+///
+/// let usage = TokenUsage { input: 120, output: 8, ..TokenUsage::default() };
+/// let step = ModelStep { usage, ..ModelStep::says("Good morning") };
+/// assert_eq!(step.text.as_deref(), Some("Good morning"));
+///
+/// let step = ModelStep::calls([ToolCall::new("call_1", "add", r#"{"a": 1, "b": 2}"#)]);
+/// assert_eq!(step.calls[0].name(), "add");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelStep {
     /// The text.

@@ -30,6 +30,21 @@ use tower::util::{BoxService, MapErr};
 use tower::{BoxError, Layer, Service, service_fn};
 
 /// Builds a [`Runtime`].
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_core::session::MemoryStore;
+/// use tool_core::{Mode, Policy, Runtime, ToolContext};
+///
+/// let tools = ToolContext::builder().build()?;
+/// let runtime = Runtime::builder(tools)
+///     .policy_for(Mode::Voice, Policy::voice().deadline(Duration::from_secs(5)))
+///     .store(MemoryStore::new()) // the default
+///     .signing_key([7; 32]) // in production random bytes, the same in all processes
+///     .build()?;
+/// # let _ = runtime;
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[must_use]
 pub struct RuntimeBuilder {
     tools: ToolContext,

@@ -9,6 +9,13 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The id of a session, such as the host's id of a conversation. It is neither a secret nor a proof of identity.
+///
+/// ```
+/// use tool_core::SessionId;
+///
+/// let id = SessionId::from("conversation-7");
+/// assert_eq!(id.as_str(), "conversation-7");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(Arc<str>);
 
@@ -43,6 +50,24 @@ impl fmt::Display for SessionId {
 /// The state of a session. Tools read it; only the intents of tools and the host change it.
 ///
 /// In voice the state lives as long as the session, in text as long as the turn.
+///
+/// ```
+/// use tool_core::session::StateChange;
+/// use tool_core::{Mode, Runtime, ToolContext};
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Voice).await?;
+/// session.change(&[StateChange::AudioSuppressed(true), StateChange::Value("room".into(), json!(12))]).await?;
+///
+/// let state = session.state();
+/// assert!(state.audio_suppressed && !state.ended);
+/// assert_eq!(state.values["room"], 12);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -63,6 +88,14 @@ pub struct SessionState {
 }
 
 /// One change of a session's state.
+///
+/// ```
+/// use tool_core::session::{SessionState, StateChange};
+///
+/// let mut state = SessionState::default();
+/// state.apply(&StateChange::PendingMessage(Some("Your taxi is here.".into())));
+/// assert_eq!(state.pending_message.as_deref(), Some("Your taxi is here."));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "change", content = "to")]
 #[non_exhaustive]
@@ -143,6 +176,28 @@ impl SessionState {
 }
 
 /// A turn that has begun, or the end of the session in its place.
+///
+/// ```
+/// use tool_core::{Intent, Mode, RunContext, Runtime, ToolCall, ToolContext, tool};
+///
+/// /// Say something in the next turn.
+/// #[tool]
+/// fn say_next(ctx: &RunContext, text: String) {
+///     ctx.emit(Intent::SetPendingMessage(text));
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(say_next).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Voice).await?;
+/// session.call(ToolCall::new("call_1", "say_next", r#"{"text": "By the way."}"#)).await;
+///
+/// let turn = session.next_turn().await;
+/// assert_eq!((turn.number, turn.ended), (1, false));
+/// assert_eq!(turn.pending_message.as_deref(), Some("By the way."));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The number of the turn, counted from 0.
@@ -154,6 +209,28 @@ pub struct Turn {
 }
 
 /// An intent that the runtime has carried out.
+///
+/// ```
+/// use tool_core::{Intent, Mode, Runtime, ToolCall, ToolContext, ToolOutput, tool};
+///
+/// /// Be quiet.
+/// #[tool]
+/// fn be_quiet() -> ToolOutput {
+///     ToolOutput::stop().intent(Intent::SuppressAudio)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(be_quiet).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Voice).await?;
+/// session.call(ToolCall::new("call_1", "be_quiet", "{}")).await;
+///
+/// let audit = session.audit();
+/// assert_eq!((audit[0].tool.as_str(), &audit[0].intent), ("be_quiet", &Intent::SuppressAudio));
+/// println!("{}: {}", audit[0].at, audit[0].effect);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -52,6 +52,28 @@ pub struct Client {
 }
 
 /// A call that a client made.
+///
+/// ```
+/// use serde_json::json;
+/// use tool_core::testing::Client;
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let client = Client::new(ToolContext::builder().with(add).build()?);
+/// client.call("add", r#"{"a": 1, "b": 2}"#).await;
+/// let calls = client.calls();
+/// assert_eq!((calls[0].name(), calls[0].arguments()), ("add", json!({"a": 1, "b": 2})));
+/// assert_eq!(calls[0].response().data_json(), Some("3"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct RecordedCall {
     name: String,

@@ -34,6 +34,31 @@ pub struct ScriptedModel {
 }
 
 /// A request that a scripted model got.
+///
+/// ```
+/// use tool_core::session::{History, Message};
+/// use tool_core::testing::ScriptedModel;
+/// use tool_core::{Mode, Runtime, ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).await?;
+/// let mut model = ScriptedModel::new().says("Hello");
+/// let _reply = session.reply(&mut model, &mut History::new(), "Hi").await;
+///
+/// let request = &model.requests()[0];
+/// assert_eq!(request.tools, ["add"]);
+/// assert_eq!(request.history, [Message::User("Hi".into())]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecordedRequest {

@@ -22,6 +22,29 @@ use std::time::Duration;
 /// The definition of a tool, as the model and the runtime see it.
 ///
 /// Cloning is cheap. A derived toolset gives a tool another name and shares everything else.
+///
+/// ```
+/// use tool_core::{Category, ToolContext, tool};
+///
+/// /// Find articles about a subject.
+/// #[tool(category = "retrieval")]
+/// fn search(
+///     /// The subject
+///     query: String,
+///     #[arg(default = 10, range(1..=50))] limit: u32,
+/// ) -> Vec<String> {
+///     vec![query; limit as usize]
+/// }
+///
+/// let tools = ToolContext::builder().with(search).build()?;
+/// let definition = tools.definitions().next().expect("a tool");
+/// assert_eq!(definition.name(), "search");
+/// assert_eq!(definition.description(), "Find articles about a subject.");
+/// assert_eq!(definition.category(), Category::Retrieval);
+/// assert_eq!(definition.parameters()["properties"]["limit"]["maximum"], 50);
+/// assert_eq!(definition.parameters()["required"][0], "query");
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone)]
 pub struct ToolDefinition {
     pub(crate) name: Name,

@@ -15,6 +15,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// A tool that runs in this process. Cloning is cheap, and a clone is the same instance.
+///
+/// ```
+/// use tool_core::{Category, ToolContext, tool};
+///
+/// /// Find articles.
+/// #[tool(category = "retrieval", max_calls = 3)]
+/// fn search(query: String) -> Vec<String> {
+///     vec![query]
+/// }
+///
+/// let tools = ToolContext::builder().with(search).build()?;
+/// let tool = tools.function_tool("search").expect("it was added");
+/// assert_eq!((tool.name(), tool.definition().category()), ("search", Category::Retrieval));
+/// assert_eq!(tool.definition().max_calls(), Some(3));
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone)]
 #[must_use]
 pub struct FunctionTool(pub(crate) Arc<FunctionInner>);

@@ -5,6 +5,15 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The purpose of a tool. The runtime's limits and the providers' annotations depend on it.
+///
+/// ```
+/// use tool_core::{Category, Policy};
+///
+/// // At most one call of an action in a turn.
+/// let policy = Policy::text().category_budget(Category::Action, Some(1));
+/// assert_eq!(policy.limits().category(Category::Action), Some(1));
+/// assert_eq!(Category::Retrieval.as_str(), "retrieval");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
@@ -67,6 +76,19 @@ pub enum Confirm {
 }
 
 /// The yes-or-no options of a tool.
+///
+/// ```
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Delete all notes.
+/// #[tool(category = "action", destructive, idempotent)]
+/// fn delete_notes() {}
+///
+/// let tools = ToolContext::builder().with(delete_notes).build()?;
+/// let flags = tools.definitions().next().expect("a tool").flags();
+/// assert!(flags.destructive && flags.idempotent && !flags.open_world);
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each is a separate option of the attribute
 pub struct ToolAnnotations {

@@ -21,6 +21,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The declaration of a raw tool.
+///
+/// ```
+/// use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError};
+/// use serde_json::{Value, json};
+///
+/// async fn echo(arguments: Value, _ctx: &RunContext) -> Result<Value, ToolError> {
+///     Ok(arguments["text"].clone())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let parameters = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+/// let raw = RawTool { name: "echo".into(), description: "Echo a text.".into(), parameters };
+/// let tools = ToolContext::builder().with(FunctionTool::raw(raw, echo).validate(true)).build()?;
+///
+/// let ctx = RunContext::detached();
+/// assert_eq!(tools.call("echo", r#"{"text": "hi"}"#, &ctx).await.data_json(), Some(r#""hi""#));
+/// assert!(!tools.call("echo", r#"{"text": 7}"#, &ctx).await.is_ok());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawTool {
     /// The name: 1-128 of `A-Z a-z 0-9 _ . : / -`.

@@ -16,6 +16,39 @@ use tokio_util::task::AbortOnDropHandle;
 ///
 /// `#[toolset]` implements it. Implement it by hand for tools that are only known at run time. `tools` is called for each
 /// context that is built, and has to return the same instances each time.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tool_core::{FunctionTool, RawTool, Tool, ToolContext, Toolset};
+/// use serde_json::json;
+///
+/// /// A tool for each name that the program reads at run time.
+/// struct Greetings(Vec<FunctionTool>);
+///
+/// impl Greetings {
+///     fn new(names: &[&str]) -> Self {
+///         Self(names.iter().map(|name| {
+///             let description = format!("Greet {name}.");
+///             let raw = RawTool { name: format!("greet_{name}"), description, parameters: json!({"type": "object"}) };
+///             FunctionTool::raw(raw, async |_arguments, _ctx| Ok(json!("hello")))
+///         }).collect())
+///     }
+/// }
+///
+/// impl Toolset for Greetings {
+///     fn id(&self) -> &str {
+///         "greetings"
+///     }
+///
+///     fn tools(self: Arc<Self>) -> Vec<Tool> {
+///         self.0.iter().cloned().map(Tool::Function).collect()
+///     }
+/// }
+///
+/// let tools = ToolContext::builder().with(Greetings::new(&["ada", "bob"])).build()?;
+/// assert!(tools.has_tool("greet_ada") && tools.has_tool("greet_bob"));
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 pub trait Toolset: Send + Sync + 'static {
     /// Returns the id.
     fn id(&self) -> &str;
@@ -67,6 +100,26 @@ pub(crate) fn no_lifecycle<'a>() -> LifecycleFuture<'a> {
 }
 
 /// A function tool, a provider tool or a toolset. Two are equal where they are the same instance.
+///
+/// ```
+/// use tool_core::tool::ToolKind;
+/// use tool_core::{Tool, ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// let tools = ToolContext::builder().with(add).build()?;
+/// let all = tools.flatten().collect::<Vec<Tool>>();
+/// assert_eq!((all[0].id(), all[0].kind()), ("add", ToolKind::Function));
+///
+/// // A context of some of them.
+/// let some = ToolContext::builder().with_all(all.into_iter().filter(|tool| tool.id() == "add")).build()?;
+/// assert_eq!(some, tools);
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone)]
 pub enum Tool {
     /// A tool that runs in this process.

@@ -15,6 +15,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A receiver of every span that ends, such as an exporter.
 ///
 /// It is called on the thread that ends the span and must not block. A panic is logged and affects nothing else.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use tool_core::trace::{self, Collector, SpanRecord, SpanSink};
+///
+/// #[derive(Clone, Default)]
+/// struct Labels(Arc<Mutex<Vec<String>>>);
+///
+/// impl SpanSink for Labels {
+///     fn ended(&self, span: &SpanRecord) {
+///         self.0.lock().unwrap().push(span.label());
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let labels = Labels::default();
+/// let collector = Collector::builder().sink(labels.clone()).build();
+/// collector.run(trace::agent("planner", trace::section("look up", async {}))).await;
+/// assert_eq!(*labels.0.lock().unwrap(), ["section:look up", "agent:planner"]);
+/// # }
+/// ```
 pub trait SpanSink: Send + Sync {
     /// Receives a span that has ended.
     fn ended(&self, span: &SpanRecord);
@@ -45,6 +67,20 @@ impl ParentSpan<'_> {
 /// The cost of all spans that a collector received, by name.
 ///
 /// Each list has at most 1,000 names. Further names are summed up as `(others)`.
+///
+/// ```
+/// use tool_core::trace::{self, Collector, Cost};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let collector = Collector::new();
+/// collector.run(trace::agent("planner", async { trace::record_cost("geocoder", Cost::micros(500)) })).await;
+/// let report = collector.report();
+/// let totals = report.totals();
+/// assert_eq!(totals.agents["planner"].cost, Cost::micros(500));
+/// assert_eq!(totals.models["geocoder"].uses, 1);
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Totals {
@@ -147,6 +183,26 @@ impl SpanBuffer {
 }
 
 /// A builder for a [`Collector`].
+///
+/// ```
+/// use tool_core::trace::{self, Collector, Cost, ModelUsage, Pricing, TokenUsage};
+///
+/// struct Flat;
+///
+/// impl Pricing for Flat {
+///     fn price(&self, used: &ModelUsage) -> Option<Cost> {
+///         Some(Cost::micros(used.usage.output))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let collector = Collector::builder().keep(1_000).pricing(Flat).content(false).build();
+/// let usage = TokenUsage { output: 7, ..TokenUsage::default() };
+/// collector.run(trace::agent("planner", async { trace::record(ModelUsage::new("m-1", usage)) })).await;
+/// assert_eq!(collector.report().totals().total.cost, Cost::micros(7));
+/// # }
+/// ```
 #[must_use]
 pub struct CollectorBuilder(CollectorInner);
 

@@ -143,6 +143,24 @@ impl CostMeter for MetersAround {
 }
 
 /// A price table for models.
+///
+/// ```
+/// use tool_core::trace::{Cost, ModelUsage, Pricing, TokenUsage};
+///
+/// /// 2 dollars for a million tokens of any model of ours.
+/// struct House;
+///
+/// impl Pricing for House {
+///     fn price(&self, used: &ModelUsage) -> Option<Cost> {
+///         let tokens = used.usage.input + used.usage.output;
+///         used.model.starts_with("house-").then(|| Cost::per_million(2_000_000_000_000, tokens))
+///     }
+/// }
+///
+/// let usage = TokenUsage { input: 900_000, output: 100_000, ..TokenUsage::default() };
+/// assert_eq!(House.price(&ModelUsage::new("house-1", usage)), Some(Cost::micros(2_000_000)));
+/// assert_eq!(House.price(&ModelUsage::new("other", usage)), None);
+/// ```
 pub trait Pricing: Send + Sync {
     /// Returns the cost of a response, or `None` for a model without a known price.
     fn price(&self, used: &ModelUsage) -> Option<Cost>;

@@ -212,6 +212,20 @@ pub(crate) fn epoch() -> SystemTime {
 }
 
 /// A span that has ended, or a snapshot of one that is still running.
+///
+/// ```
+/// use tool_core::trace::{self, Collector, SpanKind, SpanStatus};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let collector = Collector::new();
+/// collector.run(trace::agent("planner", trace::section("look up", async {}))).await;
+/// let report = collector.report();
+/// let (section, agent) = (&report.spans()[0], &report.spans()[1]);
+/// assert_eq!((section.kind(), section.name(), section.status()), (SpanKind::Section, "look up", SpanStatus::Ok));
+/// assert_eq!(section.parent(), Some(agent.span_id()));
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct SpanRecord {
     pub(crate) trace: TraceId,

@@ -25,6 +25,24 @@ use tokio::time::Instant;
 /// Keeps sessions in memory. They end with the process.
 ///
 /// A session that is not used for the policy's `idle_timeout` has expired, and is removed when room is needed.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tool_core::session::MemoryStore;
+/// use tool_core::{Mode, Runtime, ToolContext};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // Two runtimes of one process share their sessions.
+/// let store = Arc::new(MemoryStore::new());
+/// let tools = ToolContext::builder().build()?;
+/// let first = Runtime::builder(tools.clone()).store(Arc::clone(&store)).build()?;
+/// let second = Runtime::builder(tools).store(store).build()?;
+/// let _session = first.session("s-1", Mode::Text).await?;
+/// assert_eq!(second.sessions().await?, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Default)]
 pub struct MemoryStore {
     sessions: Arc<Mutex<OpenSessions>>,

@@ -27,6 +27,24 @@ debug_as_secret!(BasicAuth, Secret, AccessToken);
 
 /// The authentication of a toolset: `#[toolset(auth = ..)]`. [`Configure`](crate::Configure) lists the secrets that go
 /// with each.
+///
+/// ```
+/// use tool_core::{Auth, toolset};
+///
+/// #[derive(Default)]
+/// struct Calendar;
+///
+/// #[toolset(auth = Auth::oauth2("google", ["calendar.readonly"], "https://a.example/auth", "https://a.example/token"))]
+/// impl Calendar {
+///     /// List the events.
+///     #[tool]
+///     fn events(&self) -> Vec<String> {
+///         vec![]
+///     }
+/// }
+///
+/// assert_eq!(serde_json::to_value(Auth::ApiKey).unwrap()["type"], "api_key");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]

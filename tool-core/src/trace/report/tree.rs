@@ -216,6 +216,19 @@ fn link_parents<'a>(nodes: &mut Vec<TreeNode>, records: impl Iterator<Item = &'a
 }
 
 /// A node of a report's tree: a span, or the id of one that the report does not have.
+///
+/// ```
+/// use tool_core::trace::{self, Collector};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let collector = Collector::new();
+/// collector.run(trace::agent("planner", trace::section("look up", async {}))).await;
+/// let report = collector.report();
+/// let lines = report.nodes().map(|node| format!("{}{}", "  ".repeat(node.depth()), node.label())).collect::<Vec<_>>();
+/// assert_eq!(lines, ["agent:planner", "  section:look up"]);
+/// # }
+/// ```
 #[derive(Clone, Copy)]
 pub struct SpanNode<'r> {
     report: &'r Report,
