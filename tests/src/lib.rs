@@ -1,2 +1,23 @@
-//! Tests of the workspace. The library contains only the README, so that its examples are doc tests.
+//! Tests of the workspace. The library contains only the README and the book, so that their examples are doc tests.
 #![doc = include_str!("../../README.md")]
+
+#[doc = include_str!("../../docs/book/from_rmcp.md")]
+pub mod from_rmcp {}
+
+#[doc = include_str!("../../docs/book/from_rig.md")]
+pub mod from_rig {}
+
+#[doc = include_str!("../../docs/book/from_langchain.md")]
+pub mod from_langchain {}
+
+#[doc = include_str!("../../docs/book/from_livekit.md")]
+pub mod from_livekit {}
+
+#[doc = include_str!("../../docs/book/from_pydantic_ai.md")]
+pub mod from_pydantic_ai {}
+
+#[doc = include_str!("../../docs/book/faq.md")]
+pub mod faq {}
+
+#[doc = include_str!("../../docs/book/glossary.md")]
+pub mod glossary {}

@@ -703,10 +703,10 @@ fn flat_or_null(value: Value) -> Value {
 /// The session's state, read-only. Tools change it by returning intents.
 ///
 /// ```
+/// use serde_json::json;
 /// use tool_core::call::SessionStateHandle;
 /// use tool_core::session::StateChange;
 /// use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
-/// use serde_json::json;
 ///
 /// /// Tell whether speech is suppressed, and the room.
 /// #[tool]

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 /// In JSON it is an object whose `type` is the name: `{"type":"SET_PENDING_MESSAGE","message":"..."}`.
 ///
 /// ```
-/// use tool_core::{Intent, Mode, RunContext, Runtime, ToolCall, ToolContext, tool};
 /// use serde_json::json;
+/// use tool_core::{Intent, Mode, RunContext, Runtime, ToolCall, ToolContext, tool};
 ///
 /// /// Say goodbye.
 /// #[tool]

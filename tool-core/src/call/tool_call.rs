@@ -192,8 +192,8 @@ impl fmt::Debug for ToolCall {
 /// The arguments of a call: JSON text, in any form that the caller has.
 ///
 /// ```
-/// use tool_core::{RunContext, ToolContext, tool};
 /// use serde_json::json;
+/// use tool_core::{RunContext, ToolContext, tool};
 ///
 /// # /// Add two numbers.
 /// # #[tool]

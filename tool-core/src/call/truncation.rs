@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A description of how a result was cut.
 ///
 /// ```
+/// use tool_core::call::SizeUnit;
 /// use tool_core::{RunContext, ToolContext, tool};
 ///
 /// /// List the numbers.
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// let tools = ToolContext::builder().with(numbers).build()?;
 /// let response = tools.call("numbers", "", &RunContext::detached()).await;
 /// let truncated = response.meta().truncated().expect("it is too long");
-/// assert_eq!((truncated.limit, truncated.total), (20, Some(3_891)));
+/// assert_eq!((truncated.limit, truncated.unit), (20, SizeUnit::Characters));
 /// # Ok(())
 /// # }
 /// ```

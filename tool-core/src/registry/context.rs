@@ -358,8 +358,8 @@ impl fmt::Debug for ToolContext {
 /// Builds a [`ToolContext`]. [`build`](Self::build) checks all tools and reports every problem.
 ///
 /// ```
-/// use tool_core::{FunctionTool, RawTool, ToolContext, ToolsetExt, tool, toolset};
-/// use serde_json::json;
+/// use serde_json::{Value, json};
+/// use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolsetExt, tool, toolset};
 ///
 /// struct Shop;
 ///
@@ -380,7 +380,7 @@ impl fmt::Debug for ToolContext {
 ///
 /// let parameters = json!({"type": "object"});
 /// let raw = RawTool { name: "echo".into(), description: "Echo the arguments.".into(), parameters };
-/// let echo = FunctionTool::raw(raw, async |arguments, _ctx| Ok(arguments));
+/// let echo = FunctionTool::raw(raw, async |arguments: Value, _ctx: &RunContext| Ok(arguments));
 ///
 /// // A toolset by value, a function by its name, and a tool.
 /// let tools = ToolContext::builder().with(Shop.prefixed("shop")).with(add).with(echo).max_output_bytes(10_000).build()?;

@@ -13,12 +13,12 @@ use std::sync::Arc;
 /// A problem with a set of tools.
 ///
 /// ```
-/// use tool_core::{FunctionTool, RawTool, ToolContext};
-/// use serde_json::json;
+/// use serde_json::{Value, json};
+/// use tool_core::{FunctionTool, RawTool, RunContext, ToolContext};
 ///
 /// let tool = |name: &str| {
 ///     let raw = RawTool { name: name.into(), description: "Echo.".into(), parameters: json!({"type": "object"}) };
-///     FunctionTool::raw(raw, async |arguments, _ctx| Ok(arguments))
+///     FunctionTool::raw(raw, async |arguments: Value, _ctx: &RunContext| Ok(arguments))
 /// };
 /// let errors = ToolContext::builder().with(tool("echo")).with(tool("Echo")).with(tool("two words")).build().unwrap_err();
 /// assert_eq!(errors.len(), 2); // the names that collide, and the invalid name

@@ -52,9 +52,9 @@ impl fmt::Display for SessionId {
 /// In voice the state lives as long as the session, in text as long as the turn.
 ///
 /// ```
+/// use serde_json::json;
 /// use tool_core::session::StateChange;
 /// use tool_core::{Mode, Runtime, ToolContext};
-/// use serde_json::json;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -23,8 +23,8 @@ use std::time::Duration;
 /// The declaration of a raw tool.
 ///
 /// ```
-/// use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError};
 /// use serde_json::{Value, json};
+/// use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError};
 ///
 /// async fn echo(arguments: Value, _ctx: &RunContext) -> Result<Value, ToolError> {
 ///     Ok(arguments["text"].clone())

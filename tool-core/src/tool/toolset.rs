@@ -18,9 +18,9 @@ use tokio_util::task::AbortOnDropHandle;
 /// context that is built, and has to return the same instances each time.
 ///
 /// ```
+/// use serde_json::{Value, json};
 /// use std::sync::Arc;
-/// use tool_core::{FunctionTool, RawTool, Tool, ToolContext, Toolset};
-/// use serde_json::json;
+/// use tool_core::{FunctionTool, RawTool, RunContext, Tool, ToolContext, Toolset};
 ///
 /// /// A tool for each name that the program reads at run time.
 /// struct Greetings(Vec<FunctionTool>);
@@ -30,7 +30,7 @@ use tokio_util::task::AbortOnDropHandle;
 ///         Self(names.iter().map(|name| {
 ///             let description = format!("Greet {name}.");
 ///             let raw = RawTool { name: format!("greet_{name}"), description, parameters: json!({"type": "object"}) };
-///             FunctionTool::raw(raw, async |_arguments, _ctx| Ok(json!("hello")))
+///             FunctionTool::raw(raw, async |_arguments: Value, _ctx: &RunContext| Ok(json!("hello")))
 ///         }).collect())
 ///     }
 /// }

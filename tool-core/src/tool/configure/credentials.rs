@@ -29,21 +29,12 @@ debug_as_secret!(BasicAuth, Secret, AccessToken);
 /// with each.
 ///
 /// ```
-/// use tool_core::{Auth, toolset};
+/// use tool_core::Auth;
 ///
-/// #[derive(Default)]
-/// struct Calendar;
-///
-/// #[toolset(auth = Auth::oauth2("google", ["calendar.readonly"], "https://a.example/auth", "https://a.example/token"))]
-/// impl Calendar {
-///     /// List the events.
-///     #[tool]
-///     fn events(&self) -> Vec<String> {
-///         vec![]
-///     }
-/// }
-///
-/// assert_eq!(serde_json::to_value(Auth::ApiKey).unwrap()["type"], "api_key");
+/// let auth = Auth::oauth2("google", ["calendar.readonly"], "https://a.example/auth", "https://a.example/token");
+/// let json = serde_json::to_value(&auth)?;
+/// assert_eq!((&json["type"], &json["provider"]), (&"oauth2".into(), &"google".into()));
+/// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
