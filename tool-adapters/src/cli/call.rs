@@ -88,12 +88,17 @@ fn read_arguments(tools: &ToolContext, options: &CallOptions, io: &mut CommandIo
 fn print_response(response: &ToolResponse, io: &mut CommandIo<'_>) -> Result<(), CommandError> {
     let meta = response.meta();
     if let Some(error) = response.error() {
-        io.write_error_lines(&format!("{}: {}", error.kind, error.message));
+        let (first, rest) = error.message.split_once('\n').unwrap_or((&error.message, ""));
+        io.note(&format!("error: {}: {first}", error.kind));
+        let lines = io.error_layout.lines(rest, 2);
+        io.write_error(&lines);
     } else {
         io.print(&data_text(response))?;
         let seconds = meta.duration().as_secs_f64();
         let ok = io.error_layout.paint(SUCCESS, "ok");
-        io.write_error(&format!("{ok}: {seconds:.3} s, {} tokens\n", meta.token_estimate()));
+        let tokens = meta.token_estimate();
+        let unit = if tokens == 1 { "token" } else { "tokens" };
+        io.write_error(&format!("{ok}: {seconds:.3} s, {tokens} {unit}\n"));
     }
     for warning in meta.warnings() {
         io.note(&format!("warning: {warning}"));

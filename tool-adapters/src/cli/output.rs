@@ -142,16 +142,11 @@ impl CommandIo<'_> {
         self.write_error(&text);
     }
 
-    /// Writes each line of an error to the error stream.
-    pub(crate) fn write_error_lines(&mut self, error: &str) {
-        for line in error.lines() {
-            self.note(&format!("error: {line}"));
-        }
-    }
-
     /// Writes a text to the error stream as it is.
     pub(crate) fn write_error(&mut self, text: &str) {
         self.progress.erase(self.errors);
+        // Results come before what is said about them. An error is reported when the command ends.
+        let _ = self.output.flush();
         let _ = self.errors.write_all(text.as_bytes()).and_then(|()| self.errors.flush());
     }
 
@@ -182,7 +177,9 @@ impl CommandIo<'_> {
             CommandError::Usage(_) => CommandStatus::Usage,
             CommandError::Failure(_) | CommandError::Output(_) => CommandStatus::Failure,
         };
-        self.write_error_lines(&error.to_string());
+        for line in error.to_string().lines() {
+            self.note(&format!("error: {line}"));
+        }
         status
     }
 
