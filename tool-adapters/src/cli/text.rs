@@ -1,6 +1,7 @@
 //! Text for people: colours, lines and tables, as wide as the terminal.
 
 use clap::builder::styling::{AnsiColor, Style};
+use std::fmt::Write;
 use tool_core::text::escape_invisible;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -63,7 +64,7 @@ impl TextLayout {
         let mut text = String::new();
         for (at, part) in wrap(message, self.columns().saturating_sub(GAP)).into_iter().enumerate() {
             let indent = if at == 0 { 0 } else { GAP };
-            text.push_str(&format!("{:indent$}{part}\n", ""));
+            _ = writeln!(text, "{:indent$}{part}", "");
         }
         let severities = [("error", ERROR), ("warning", WARNING), ("note", ASIDE)];
         for (severity, style) in severities {
@@ -160,10 +161,10 @@ impl TextLayout {
                 } else if !cell.is_empty() {
                     let heading = self.paint(HEADING, column.heading);
                     let blanks = " ".repeat(begin - GAP - column.heading.width());
-                    text.push_str(&format!("{:GAP$}{heading}{blanks}", ""));
+                    _ = write!(text, "{:GAP$}{heading}{blanks}", "");
                     for (line, part) in wrap(cell, self.columns().saturating_sub(begin)).iter().enumerate() {
                         let indent = if line == 0 { 0 } else { begin };
-                        text.push_str(&format!("{:indent$}{}\n", "", self.paint(column.style, part)));
+                        _ = writeln!(text, "{:indent$}{}", "", self.paint(column.style, part));
                     }
                 }
             }
