@@ -106,7 +106,7 @@ impl MetricsRouter {
     /// [`allow_anonymous`](Self::allow_anonymous), are not set.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
         let (access, shutdown) = (self.access.clone(), CancellationToken::new());
-        access.bind(address, self.into(), "/metrics", shutdown, HttpLimits::default(), false).await
+        access.bind(address, self.into(), "/metrics", shutdown, HttpLimits::default(), None).await
     }
 
     /// Binds an address and serves until the future is dropped.

@@ -37,7 +37,7 @@ impl AccessRules {
     }
 
     /// Binds an address for a router. An address that other machines can reach needs `hosts`, and a check of the clients: a
-    /// token or, with `finds_principal`, that of the router.
+    /// token or, with `finds_principal`, that of the router. It is `None` for a router that knows no principals.
     pub(crate) async fn bind(
         &self,
         address: SocketAddr,
@@ -45,7 +45,7 @@ impl AccessRules {
         path: &str,
         shutdown: CancellationToken,
         limits: HttpLimits,
-        finds_principal: bool,
+        finds_principal: Option<bool>,
     ) -> io::Result<BoundServer> {
         let problems = self.problems(address, finds_principal);
         if !problems.is_empty() {
@@ -56,7 +56,7 @@ impl AccessRules {
     }
 
     /// Returns all reasons not to serve on an address.
-    fn problems(&self, address: SocketAddr, finds_principal: bool) -> Vec<String> {
+    fn problems(&self, address: SocketAddr, finds_principal: Option<bool>) -> Vec<String> {
         let mut problems = self.token.as_ref().and_then(BearerToken::problem).into_iter().collect::<Vec<_>>();
         if address.ip().is_loopback() {
             return problems;
@@ -64,10 +64,11 @@ impl AccessRules {
         if self.hosts.is_none() {
             problems.push(format!("other machines can reach {address}; set `allow_hosts` to the names of the server"));
         }
-        if self.token.is_none() && !finds_principal && !self.allow_anonymous {
+        if self.token.is_none() && finds_principal != Some(true) && !self.allow_anonymous {
+            let checks = if finds_principal.is_some() { "`bearer_token` or `principal`" } else { "`bearer_token`" };
             problems.push(format!(
-                "every client that reaches {address} could use the server; set `bearer_token`, or \
-                 `allow_anonymous(true)` if that is intended"
+                "every client that reaches {address} could use the server; set {checks}, or `allow_anonymous(true)` if that \
+                 is intended"
             ));
         }
         problems

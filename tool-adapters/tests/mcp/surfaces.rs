@@ -161,6 +161,15 @@ async fn a_public_address_needs_a_token_or_an_explicit_setting() {
 }
 
 #[tokio::test]
+async fn a_refused_address_names_the_checks_that_the_server_has() {
+    let everywhere = || ([0, 0, 0, 0], 0).into();
+    let mcp = server().bind(everywhere()).await.expect_err("refused").to_string();
+    assert!(mcp.contains("set `bearer_token` or `principal`, or `allow_anonymous(true)`"), "{mcp}");
+    let metrics = prometheus::router(&runtime()).bind(everywhere()).await.expect_err("refused").to_string();
+    assert!(metrics.contains("set `bearer_token`, or `allow_anonymous(true)`"), "{metrics}");
+}
+
+#[tokio::test]
 async fn the_command_line_says_what_a_public_address_needs() {
     let address = ["--address", "0.0.0.0:0"];
     for (more, expected) in [

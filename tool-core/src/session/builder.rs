@@ -72,12 +72,14 @@ impl SessionBuilder {
         self
     }
 
-    /// Adds a value that tools find by its type. A second value of a type replaces the first.
+    /// Adds a value that tools find by its type. A second value of a type replaces the first. If the session is already open
+    /// in this process, its first values stay, and this value is dropped.
     pub fn user_data<T: Send + Sync + 'static>(self, value: T) -> Self {
         self.user_data_shared(Arc::new(value))
     }
 
-    /// Adds a value that several sessions share, such as a connection pool.
+    /// Adds a value that several sessions share, such as a connection pool. If the session is already open in this process,
+    /// its first values stay.
     pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
         self.context.user_data.insert(TypeId::of::<T>(), value);
         self
@@ -128,7 +130,8 @@ impl SessionBuilder {
     }
 
     /// Sets the function by which the transport shows the updates of running tools. A tool's first update then answers its
-    /// call. Later updates go to `show` with the id `<id>_update_N`, and the result with the id `<id>_final`.
+    /// call. Later updates go to `show` with the id `<id>_update_N`, and the result with the id `<id>_final`. If the session is
+    /// already open in this process, the function replaces the earlier one.
     pub fn on_update(mut self, show: impl Fn(ToolResponse) + Send + Sync + 'static) -> Self {
         self.update_sink = Some(Arc::new(show));
         self

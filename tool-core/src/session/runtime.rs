@@ -365,6 +365,9 @@ impl Runtime {
 
     /// Ends every session that has a handle in this process: running calls are cancelled and answered. Then closes the
     /// runtime's toolsets, except those that are in use elsewhere.
+    ///
+    /// The sessions end in their store, too. With a store that processes share, no other process can go on with them: to
+    /// hand conversations over to another process, let running calls end and drop the runtime instead.
     pub async fn shutdown(&self) {
         let sessions = self.0.sessions.lock().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
         join_all(sessions.iter().map(SessionInner::end)).await;

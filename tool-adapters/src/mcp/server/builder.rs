@@ -215,7 +215,8 @@ impl Server {
         self.with(|settings| settings.configure_session = Some(Arc::new(configure)))
     }
 
-    /// Ends the sessions of all connections and stops serving.
+    /// Ends the sessions of all connections, also in a store that processes share, and stops serving. See
+    /// [`Runtime::shutdown`].
     pub async fn shutdown(&self) {
         self.state.settings.shutdown.cancel();
         self.state.runtime.shutdown().await;
@@ -246,7 +247,7 @@ impl Server {
     pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
         let settings = &self.state.settings;
         let (shutdown, limits) = (settings.shutdown.clone(), settings.limits.clone());
-        let finds_principal = settings.find_principal.is_some();
+        let finds_principal = Some(settings.find_principal.is_some());
         settings.access.bind(address, self.router(), &settings.path, shutdown, limits, finds_principal).await
     }
 

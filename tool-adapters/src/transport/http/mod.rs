@@ -24,9 +24,9 @@
 //! | `Anthropic` | `https://api.anthropic.com`, `ANTHROPIC_BASE_URL` | `/v1/messages` | `x-api-key`, `ANTHROPIC_API_KEY` |
 //! | `Gemini`, `GeminiJsonSchema` | `https://generativelanguage.googleapis.com`, `GOOGLE_GEMINI_BASE_URL` | `/v1beta/models/MODEL:streamGenerateContent` | `x-goog-api-key`, `GOOGLE_API_KEY`, `GEMINI_API_KEY` |
 //! | `Mistral` | `https://api.mistral.ai`, `MISTRAL_BASE_URL` | `/v1/chat/completions` | bearer, `MISTRAL_API_KEY` |
-//! | `Cohere` | `https://api.cohere.com`, `CO_API_URL` | `/v2/chat` | bearer, `CO_API_KEY` |
+//! | `Cohere` | `https://api.cohere.com`, `CO_API_URL` | `/v2/chat` | bearer, `CO_API_KEY`, `COHERE_API_KEY` |
 //! | `Ollama` | `http://127.0.0.1:11434`, `OLLAMA_HOST` | `/api/chat` | none, or bearer, `OLLAMA_API_KEY` |
-//! | `Bedrock` | `https://bedrock-runtime.REGION.amazonaws.com` by `AWS_REGION`, `AWS_ENDPOINT_URL_BEDROCK_RUNTIME` | `/model/MODEL/converse` | bearer, `AWS_BEARER_TOKEN_BEDROCK` |
+//! | `Bedrock` | `https://bedrock-runtime.REGION.amazonaws.com` by `AWS_REGION`, `AWS_DEFAULT_REGION`; `AWS_ENDPOINT_URL_BEDROCK_RUNTIME` | `/model/MODEL/converse` | bearer, `AWS_BEARER_TOKEN_BEDROCK` |
 //!
 //! A base URL or a key that the program sets takes precedence over the environment. A key of the environment is not sent to
 //! a base URL that the program sets. For a server with OpenAI's protocol, use `OpenAiChat` with a base URL.
