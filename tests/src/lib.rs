@@ -2,23 +2,16 @@
 #![allow(clippy::doc_markdown, reason = "the pages name products, such as LangChain")]
 #![doc = include_str!("../../README.md")]
 
-#[doc = include_str!("../../docs/book/from_rmcp.md")]
-pub mod from_rmcp {}
+macro_rules! chapters {
+    ($($name:ident)*) => {
+        $(
+            #[doc = include_str!(concat!("../../docs/book/", stringify!($name), ".md"))]
+            pub mod $name {}
+        )*
+    };
+}
 
-#[doc = include_str!("../../docs/book/from_rig.md")]
-pub mod from_rig {}
-
-#[doc = include_str!("../../docs/book/from_langchain.md")]
-pub mod from_langchain {}
-
-#[doc = include_str!("../../docs/book/from_livekit.md")]
-pub mod from_livekit {}
-
-#[doc = include_str!("../../docs/book/from_pydantic_ai.md")]
-pub mod from_pydantic_ai {}
-
-#[doc = include_str!("../../docs/book/faq.md")]
-pub mod faq {}
-
-#[doc = include_str!("../../docs/book/glossary.md")]
-pub mod glossary {}
+chapters! {
+    agents approvals cli deployment egress faq from_langchain from_livekit from_pydantic_ai from_rig from_rmcp glossary live
+    mcp providers security sessions tracing
+}

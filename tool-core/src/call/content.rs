@@ -340,8 +340,9 @@ mod tests {
 
     fn mime_type(content: &Content) -> &str {
         match content {
-            Content::Image { mime_type, .. } | Content::Audio { mime_type, .. } => mime_type,
-            Content::Resource { mime_type: Some(mime_type), .. } => mime_type,
+            Content::Image { mime_type, .. }
+            | Content::Audio { mime_type, .. }
+            | Content::Resource { mime_type: Some(mime_type), .. } => mime_type,
             _ => TEXT,
         }
     }
