@@ -1,0 +1,63 @@
+impl Desk {
+    /// Find a guest.
+    async fn find(&self, UserData(db): UserData<Db>, name: &str) -> Option<Guest> {
+        ::tool_core::__private::tool_span!("find", "::Desk::find", Option < Guest >)
+            .run_async(
+                ::core::pin::pin!(
+                    async move { ::tool_core::__private::returns!(Option < Guest >); db
+                    .find(name). await }
+                ),
+            )
+            .await
+    }
+}
+#[allow(clippy::all, clippy::nursery, clippy::pedantic)]
+const _: () = {
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    const _: () = {
+        struct tool;
+        use tool as _;
+    };
+    fn __tool_find<'__a>(
+        __this: &'__a Desk,
+        __call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
+        let mut __f0 = __None::<__tool::Text<'__a>>;
+        __call.decode(&mut [&mut __f0])?;
+        let __f0 = __tool::filled(__f0);
+        let __ctx0 = __tool::context::<UserData<Db>>(__call)?;
+        __Ok(
+            __tool::start(
+                __call,
+                async move { Desk::find(__this, __ctx0, &*__f0).await },
+                |__value, __call| __tool::respond!(__call, __value),
+            ),
+        )
+    }
+    impl __tool::MainToolsetBlock for Desk {
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
+                "desk",
+                "",
+                &[
+                    __tool::ToolSpec::new(
+                            "find",
+                            "Find a guest.",
+                            __tool_find,
+                            &[__Row::new::<__String>("name", "")],
+                        )
+                        .at(::core::file!(), 0, __tool::path!("::Desk::find"))
+                        .uses_context()
+                        .output(__tool::output!(Option < Guest >)),
+                ],
+            )
+            .at(::core::file!(), 0, __tool::path!("::Desk"));
+    }
+    __tool::inventory::submit! {
+        __tool::Registration::toolset:: < Desk > (|| __tool::discovery!(Desk))
+    }
+};
