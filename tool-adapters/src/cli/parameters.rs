@@ -283,7 +283,7 @@ mod tests {
     use serde_json::json;
 
     /// Returns type and limits of a parameter with this schema.
-    fn words(schema: Value) -> String {
+    fn words(schema: &Value) -> String {
         let root = json!({"type": "object", "properties": {"p": schema}, "$defs": {
             "node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "name": {"type": "string"}}},
         }});
@@ -312,7 +312,7 @@ mod tests {
             (json!({"type": "string", "not": {"const": "x"}}), "string | `not`"),
             (json!(true), "any | "),
         ] {
-            assert_eq!(words(schema), expected);
+            assert_eq!(words(&schema), expected);
         }
     }
 
