@@ -11,7 +11,7 @@ use crate::session::model::{History, Model, ToolChoice};
 use crate::session::pipeline::{call, confirm};
 use crate::session::policy::Policy;
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
-use crate::session::store::StoreError;
+use crate::session::store::{StoreError, TurnReport};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 use crate::session::updates::CallUpdate;
 use crate::time::CallInstant;
@@ -216,6 +216,12 @@ impl Session {
     /// Returns the number of the turn, counted from 0.
     pub fn turn(&self) -> u64 {
         self.0.record.turn()
+    }
+
+    /// Returns the calls of the turn as its budgets and its loop detection count them. Returns `None` if the session store
+    /// is not in memory, as other stores count for themselves.
+    pub fn turn_report(&self) -> Option<TurnReport> {
+        self.0.record.turn_report()
     }
 
     /// Returns the policy.

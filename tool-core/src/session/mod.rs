@@ -47,7 +47,7 @@ pub use crate::session::runtime::{Runtime, RuntimeBuilder};
 pub use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
     Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal, SessionRecord,
-    SessionStore, Settlement, StoreError, Verdict,
+    SessionStore, Settlement, StoreError, ToolTurnReport, TurnReport, Verdict,
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::CallUpdate;

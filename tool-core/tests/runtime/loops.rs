@@ -251,3 +251,25 @@ async fn sessions_count_attempts_separately() {
         assert_eq!(kinds(session, "integer", &[r#"{"n":1}"#; 3]).await, [None, None, LOOP]);
     }
 }
+
+#[tokio::test]
+async fn report_of_a_turn_counts_calls_and_equal_attempts() {
+    let session = text(tools![Kb(Counter::default()), limited], policy()).await;
+    kinds(&session, "limited", &[r#"{"n":1}"#, r#"{"n": 1}"#, r#"{"n":2}"#]).await;
+    kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":2}"#]).await;
+    let report = session.turn_report().expect("the store is in memory");
+    assert_eq!((report.turn, report.calls, report.categories["utility"]), (0, 3, 3));
+    let of = |tool: &str| (report.tools[tool].calls, report.tools[tool].most_equal_attempts);
+    assert_eq!((of("limited"), of("integer")), ((1, 2), (2, 1)));
+    session.next_turn().await;
+    let next = session.turn_report().expect("the store is in memory");
+    assert_eq!((next.turn, next.calls, next.tools.len()), (1, 0, 0));
+}
+
+#[tokio::test]
+async fn report_of_a_turn_counts_attempts_that_do_not_decode() {
+    let (session, _) = session().await;
+    kinds(&session, "integer", &["{", "{", "{\"n\":1}"]).await;
+    let report = session.turn_report().expect("the store is in memory");
+    assert_eq!(report.tools["integer"].most_equal_attempts, 2);
+}

@@ -10,6 +10,7 @@ use crate::session::store::memory::MemoryRecord;
 use crate::session::store::session_store::{
     Admission, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
+use crate::session::store::turn_report::TurnReport;
 use futures_util::future::BoxFuture;
 use std::any::Any;
 use std::future::poll_fn;
@@ -165,6 +166,11 @@ impl RecordHandle {
     /// [`settle`](Self::settle).
     pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) -> Option<()> {
         self.memory.as_ref().map(|record| record.settle_now(settlement))
+    }
+
+    /// Returns what the turn has used, if the session is in memory.
+    pub(crate) fn turn_report(&self) -> Option<TurnReport> {
+        self.memory.as_ref().map(|record| record.turn_report())
     }
 
     /// Returns the number that distinguishes this session from all others.

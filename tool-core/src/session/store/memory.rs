@@ -9,6 +9,7 @@ use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Tu
 use crate::session::store::session_store::{
     Admission, Charge, OpenError, OpenRequest, Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
+use crate::session::store::turn_report::TurnReport;
 use crate::session::store::turn_usage::TurnUsage;
 #[cfg(all(test, loom))]
 use crate::session::tests::loom::sync::{Mutex, MutexGuard};
@@ -262,6 +263,11 @@ impl MemoryRecord {
             return Err(OpenError::OtherMode { id: id(), open: self.mode() });
         }
         Ok(())
+    }
+
+    /// Returns what the turn has used so far.
+    pub(crate) fn turn_report(&self) -> TurnReport {
+        self.state.lock().usage.report()
     }
 
     /// Locks the session, or returns `None` if it is over.

@@ -3,6 +3,7 @@
 pub(crate) mod handle;
 pub(crate) mod memory;
 pub(crate) mod session_store;
+pub(crate) mod turn_report;
 pub(crate) mod turn_usage;
 
 pub use crate::session::store::memory::{MemoryRecord, MemoryStore};
@@ -10,3 +11,4 @@ pub use crate::session::store::session_store::{
     Admission, BudgetLimit, Charge, OpenError, OpenRequest, Refusal, SessionRecord, SessionStore, Settlement,
     StoreError, Verdict,
 };
+pub use crate::session::store::turn_report::{ToolTurnReport, TurnReport};

@@ -2,7 +2,9 @@
 
 use crate::arguments::fingerprint::Fingerprint;
 use crate::session::store::session_store::{Admission, BudgetLimit, Charge, Refusal, Settlement};
+use crate::session::store::turn_report::{ToolTurnReport, TurnReport};
 use crate::text::Name;
+use crate::tool::Category;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 
@@ -98,6 +100,19 @@ impl TurnUsage {
     pub(crate) fn turn(&self) -> u64 {
         self.turn
     }
+
+    /// Returns what the turn has used, for people. Tools that it has not tried are left out.
+    pub(crate) fn report(&self) -> TurnReport {
+        let categories = [Category::Retrieval, Category::Action, Category::Utility];
+        let tools = self.tools.first.iter().chain(self.tools.rest.iter().flat_map(|rest| &rest.tools));
+        let reports = tools.map(|tool| (tool.name.to_string(), tool.report(&self.texts)));
+        TurnReport {
+            turn: self.turn,
+            calls: self.total,
+            categories: categories.map(|category| (category.as_str(), self.categories[category as usize])).into(),
+            tools: reports.filter(|(_, report)| *report != ToolTurnReport::default()).collect(),
+        }
+    }
 }
 
 impl UsageByTool {
@@ -150,6 +165,11 @@ impl ToolUsage {
 
     fn clear(&mut self) {
         (self.calls, self.empty, self.attempts) = (0, 0, Attempts::default());
+    }
+
+    fn report(&self, texts: &KeptTexts) -> ToolTurnReport {
+        let most_equal_attempts = self.attempts.most_equal(texts);
+        ToolTurnReport { calls: self.calls, empty_results: self.empty, most_equal_attempts }
     }
 
     #[inline]
@@ -248,6 +268,14 @@ impl Attempts {
             }
         }
         self.compare_hashes(arguments, accepted.is_some(), texts)
+    }
+
+    /// Returns the most attempts with equal arguments.
+    fn most_equal(&self, texts: &KeptTexts) -> u32 {
+        let is_own = |kept: &&KeptText| Some(kept.place >> 32) == self.first.map(u64::from);
+        let kept = texts.kept.iter().filter(is_own).map(|kept| kept.count);
+        let hashed = self.hashes.iter().flat_map(|hashes| hashes.young.values().chain(hashes.old.values()).copied());
+        kept.chain(hashed).max().unwrap_or(0)
     }
 
     #[cold]
