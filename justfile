@@ -83,6 +83,14 @@ conformance *args:
     target/conformance/bin/python tests/conformance/metrics.py
     target/conformance/bin/python tests/conformance/report.py
 
+# Uses the page of the inspector in Chromium, with axe-core (needs npm).
+inspector:
+    python3 -m venv target/conformance
+    target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
+    npm install --prefix target/conformance/axe --silent --no-audit --no-fund --no-package-lock axe-core@4.14.1
+    cargo build --package examples --example conformance_inspector
+    target/conformance/bin/python tests/conformance/inspector.py
+
 # Updates the prices from the `genai-prices` release in `tests/conformance/requirements.txt`. Read the diff.
 prices:
     python3 -m venv target/conformance

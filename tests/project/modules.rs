@@ -20,8 +20,19 @@ const CORE: &[&str] = &[
     "agents",
     "testing",
 ];
-const ADAPTERS: &[&str] =
-    &["providers", "transport", "telemetry", "agent", "stores", "interop", "egress", "mcp", "oauth2", "cli"];
+const ADAPTERS: &[&str] = &[
+    "providers",
+    "transport",
+    "telemetry",
+    "agent",
+    "stores",
+    "interop",
+    "egress",
+    "mcp",
+    "oauth2",
+    "inspector",
+    "cli",
+];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {

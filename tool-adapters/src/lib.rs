@@ -46,6 +46,8 @@ pub mod agent;
 pub mod cli;
 #[cfg(feature = "egress")]
 pub mod egress;
+#[cfg(feature = "inspector")]
+pub mod inspector;
 pub mod interop;
 #[cfg(feature = "mcp")]
 pub mod mcp;

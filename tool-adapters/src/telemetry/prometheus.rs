@@ -197,7 +197,7 @@ fn costs_text(totals: &Totals) -> String {
 }
 
 /// Returns the costs of a collector's spans as JSON, in dollars.
-fn costs_json(totals: &Totals) -> Value {
+pub(crate) fn costs_json(totals: &Totals) -> Value {
     let sum = |sum: &CostSummary| json!({"dollars": sum.cost.dollars(), "usage": sum.usage, "uses": sum.uses, "unpriced": sum.unpriced});
     let by_name = |sums: &BTreeMap<String, CostSummary>| {
         sums.iter().map(|(name, of)| (name.clone(), sum(of))).collect::<serde_json::Map<_, _>>()

@@ -61,7 +61,6 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r
     too many connections of this address or of all are open; close some, or try again later";
 
 /// A server that is bound to an address, but does not serve yet.
-#[derive(Debug)]
 pub struct BoundServer {
     pub(crate) listener: TcpListener,
     pub(crate) router: Router,
@@ -69,6 +68,9 @@ pub struct BoundServer {
     pub(crate) shutdown: CancellationToken,
     pub(crate) limits: HttpLimits,
 }
+
+// The path may have a token.
+debug_only!(BoundServer, |this| listener: this.listener, limits: this.limits);
 
 impl BoundServer {
     /// Returns the address, with the port that the system chose if port 0 was requested.

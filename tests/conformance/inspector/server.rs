@@ -1,0 +1,151 @@
+//! Serves an inspector with many tools and spans, for a browser to use: `conformance_inspector` prints its address.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::error::Error;
+use tool_adapters::inspector::Inspector;
+use tool_core::session::{Model, ModelRequest, ModelStep};
+use tool_core::trace::{self, Collector, Cost, SpanKind, in_scope};
+use tool_core::{
+    FunctionTool, Intent, Policy, RawTool, RunContext, Runtime, Timestamp, ToolContext, ToolError, ToolOutput, tool,
+    tool_type,
+};
+
+/// The raw tools beside the others.
+const TOOLS: usize = 1_000;
+/// The traces, and the spans of each.
+const TRACES: usize = 100;
+const SPANS: usize = 100;
+
+#[tool_type]
+struct Guest {
+    /// The address for the invitation
+    email: String,
+    #[serde(default)]
+    required: bool,
+}
+
+#[tool_type]
+enum Place {
+    /// A room of the office
+    Room(String),
+    /// Places on a map
+    At {
+        latitude: f64,
+        longitude: f64,
+    },
+    Video,
+}
+
+#[tool_type]
+enum Colour {
+    Red,
+    Green,
+}
+
+#[tool_type]
+struct Details {
+    /// The colour in the calendar
+    colour: Option<Colour>,
+    notes: Option<String>,
+}
+
+/// Create an event, and invite its guests.
+#[tool(category = "action", confirm)]
+async fn create_event(
+    /// Title of the event
+    title: String,
+    start_time: Timestamp,
+    /// Length in minutes
+    #[arg(default = 30, range(5..=480))]
+    duration_minutes: u32,
+    place: Place,
+    #[arg(default)] guests: Vec<Guest>,
+    details: Option<Details>,
+    labels: Option<BTreeMap<String, u64>>,
+    is_private: Option<bool>,
+) -> Value {
+    trace::record_cost("invitations", Cost::micros(250));
+    let guests = guests.iter().map(|guest| json!({"email": guest.email, "required": guest.required}));
+    let place = match place {
+        Place::Room(name) => name,
+        Place::At { latitude, longitude } => format!("{latitude}, {longitude}"),
+        Place::Video => "video".to_owned(),
+    };
+    let colour = details.as_ref().and_then(|details| details.colour.as_ref()).map(|colour| match colour {
+        Colour::Red => "red",
+        Colour::Green => "green",
+    });
+    json!({
+        "title": title, "start": start_time.to_string(), "minutes": duration_minutes, "place": place,
+        "guests": guests.collect::<Vec<_>>(), "colour": colour, "notes": details.and_then(|details| details.notes),
+        "labels": labels, "private": is_private,
+    })
+}
+
+/// Search the notes. `<b>` and `<script>` are texts.
+#[tool(category = "retrieval")]
+fn search_notes(query: &str) -> Vec<String> {
+    vec![format!("<img src=x onerror=alert(1)>{query}")]
+}
+
+/// Speak no reply.
+#[tool]
+fn stay_silent() -> ToolOutput {
+    ToolOutput::new("silent").intent(Intent::SuppressAudio).warning("nothing is spoken")
+}
+
+/// Sign in.
+#[tool]
+fn sign_in(user: &str, password: &str) -> Result<String, ToolError> {
+    if password.len() < 8 {
+        Err(ToolError::auth(format!("`{user}` has a longer password")))
+    } else {
+        Ok(user.to_owned())
+    }
+}
+
+async fn answer(_: Value, _: &RunContext) -> Result<Value, ToolError> {
+    Ok(json!("done"))
+}
+
+/// A model that repeats the last message.
+struct Echo;
+
+impl Model for Echo {
+    async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        Ok(ModelStep::says(format!("{} messages", request.history.len())))
+    }
+}
+
+fn raw_tool(number: usize) -> FunctionTool {
+    let parameters =
+        json!({"type": "object", "properties": {"text": {"type": "string"}, "count": {"type": "integer"}}});
+    let description = format!("Does the work number {number}.");
+    FunctionTool::raw(RawTool { name: format!("work_{number:04}"), description, parameters }, answer)
+}
+
+fn record_spans(collector: &Collector) {
+    for number in 0..TRACES {
+        collector.run_sync(|| {
+            in_scope(SpanKind::Agent, format!("agent {number}"), || {
+                for part in 1..SPANS {
+                    in_scope(SpanKind::Section, format!("part {part} of {number}"), || std::hint::black_box(part));
+                }
+            });
+        });
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let own = ToolContext::builder().with(create_event).with(search_notes).with(stay_silent).with(sign_in);
+    let tools = own.with_all((0..TOOLS).map(raw_tool)).build()?;
+    let runtime = Runtime::builder(tools).policy(Policy::text().max_calls(Some(8))).build()?;
+    let inspector = Inspector::new(&runtime).model(Echo);
+    record_spans(&Collector::builder().keep(0).sink(inspector.span_log()).build());
+    let bound = inspector.bind(([127, 0, 0, 1], 0).into()).await?;
+    println!("{}", bound.url()?);
+    bound.serve().await?;
+    Ok(())
+}

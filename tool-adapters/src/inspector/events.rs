@@ -1,0 +1,101 @@
+//! The stream of events that keeps the page up to date: spans, metrics and approvals.
+
+use crate::inspector::spans::span_json;
+use crate::inspector::state::InspectorState;
+use crate::telemetry::prometheus::costs_json;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::unfold;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// The time between two events with metrics.
+const METRICS_INTERVAL: Duration = Duration::from_secs(1);
+/// The time for which spans are collected, so that many spans are few events.
+const BATCH_TIME: Duration = Duration::from_millis(100);
+
+/// One page that reads events.
+struct EventReader {
+    state: Arc<InspectorState>,
+    /// The place among the streams, until the page is gone.
+    _permit: OwnedSemaphorePermit,
+    /// The number of the last span that was sent.
+    last: u64,
+    spans: watch::Receiver<u64>,
+    approvals: watch::Receiver<u64>,
+    next_metrics: Instant,
+    /// The metrics that were sent last.
+    metrics: Value,
+}
+
+/// Returns the stream of events from the span after `last` on.
+pub(crate) fn stream(state: Arc<InspectorState>, permit: OwnedSemaphorePermit, last: u64) -> Response {
+    let (spans, mut approvals) = (state.spans.changes(), state.approvals.changes());
+    // The first event has the approvals.
+    approvals.mark_changed();
+    let next_metrics = Instant::now();
+    let reader = EventReader { state, _permit: permit, last, spans, approvals, next_metrics, metrics: Value::Null };
+    let events = unfold(reader, async |mut reader| {
+        let event = reader.next().await?;
+        Some((Ok::<_, Infallible>(event), reader))
+    });
+    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+}
+
+impl EventReader {
+    /// Waits for the next event. Returns `None` at the shutdown.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if self.approvals.has_changed().unwrap_or(false) {
+                self.approvals.mark_unchanged();
+                let approvals = self.state.approvals.list_json().await;
+                let document = json!({"approvals": approvals, "sessions": self.state.sessions.list_json()});
+                return Some(event("sessions", &document));
+            }
+            if let Some(event) = self.next_spans() {
+                return Some(event);
+            }
+            if Instant::now() >= self.next_metrics {
+                self.next_metrics = Instant::now() + METRICS_INTERVAL;
+                let metrics = metrics_json(&self.state);
+                if metrics != self.metrics {
+                    self.metrics.clone_from(&metrics);
+                    return Some(event("metrics", &metrics));
+                }
+            }
+            tokio::select! {
+                _ = self.spans.changed() => sleep(BATCH_TIME).await,
+                _ = self.approvals.changed() => self.approvals.mark_changed(),
+                () = sleep_until(self.next_metrics) => {}
+                () = self.state.shutdown.cancelled() => return None,
+            }
+        }
+    }
+
+    fn next_spans(&mut self) -> Option<Event> {
+        let batch = self.state.spans.after(self.last);
+        self.last = batch.last;
+        if batch.spans.is_empty() {
+            return None;
+        }
+        let spans = batch.spans.iter().map(span_json).collect::<Vec<_>>();
+        Some(event("spans", &json!({"lost": batch.lost, "spans": spans})).id(batch.last.to_string()))
+    }
+}
+
+fn event(name: &str, data: &Value) -> Event {
+    Event::default().event(name).data(data.to_string())
+}
+
+/// Returns the metrics of the runtime and the costs of the page's calls.
+pub(crate) fn metrics_json(state: &InspectorState) -> Value {
+    let mut document = serde_json::to_value(state.runtime.metrics()).unwrap_or_default();
+    if let Value::Object(members) = &mut document {
+        members.insert("cost".to_owned(), costs_json(&state.collector.totals()));
+    }
+    document
+}

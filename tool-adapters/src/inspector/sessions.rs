@@ -1,0 +1,131 @@
+//! The sessions that the page has opened.
+
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Mutex as AsyncMutex;
+use tool_core::session::{History, TurnReport};
+use tool_core::{Category, Session};
+
+/// The sessions that the page may have open.
+pub(crate) const MAX_SESSIONS: usize = 32;
+/// The newest calls and audit entries of a session that the page shows.
+const MAX_ENTRIES: usize = 100;
+
+/// A session that the page has opened or joined.
+pub(crate) struct PageSession {
+    pub(crate) session: Session,
+    pub(crate) principal: String,
+    /// The conversation. The lock makes replies wait for each other.
+    pub(crate) history: AsyncMutex<History>,
+}
+
+#[derive(Default)]
+pub(crate) struct OpenSessions(Mutex<Vec<Arc<PageSession>>>);
+
+impl OpenSessions {
+    /// Returns true if no further session may be opened.
+    pub(crate) fn is_full(&self) -> bool {
+        let mut sessions = self.lock();
+        sessions.retain(|open| !open.session.state().ended);
+        sessions.len() >= MAX_SESSIONS
+    }
+
+    /// Adds a session, or returns the one that is known under its id. Returns `None` if there are too many.
+    pub(crate) fn add(&self, session: Session, principal: String) -> Option<Arc<PageSession>> {
+        let mut sessions = self.lock();
+        let is_same = |open: &Arc<PageSession>| open.session.id() == session.id() && !open.session.state().ended;
+        if let Some(open) = sessions.iter().find(|open| is_same(open)) {
+            return Some(Arc::clone(open));
+        }
+        sessions.retain(|open| open.session.id() != session.id());
+        if sessions.len() >= MAX_SESSIONS {
+            return None;
+        }
+        let open = Arc::new(PageSession { session, principal, history: AsyncMutex::default() });
+        sessions.push(Arc::clone(&open));
+        Some(open)
+    }
+
+    /// Returns the session with this id.
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<PageSession>> {
+        self.lock().iter().find(|open| open.session.id().as_str() == id).cloned()
+    }
+
+    /// Removes the session with this id.
+    pub(crate) fn remove(&self, id: &str) {
+        self.lock().retain(|open| open.session.id().as_str() != id);
+    }
+
+    /// Returns the sessions, the oldest first.
+    pub(crate) fn list_json(&self) -> Value {
+        let listed = self.lock().iter().map(|open| open.summary_json()).collect::<Vec<_>>();
+        listed.into()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<PageSession>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PageSession {
+    fn summary_json(&self) -> Value {
+        let session = &self.session;
+        json!({
+            "id": session.id().as_str(),
+            "mode": session.mode(),
+            "principal": self.principal,
+            "turn": session.turn(),
+            "ended": session.state().ended,
+        })
+    }
+
+    /// Returns the session with its budgets, its loop detection, its state and its logs.
+    pub(crate) fn snapshot_json(&self) -> Value {
+        let (session, metrics) = (&self.session, self.session.metrics());
+        let mut audit = session.audit();
+        audit.drain(..audit.len().saturating_sub(MAX_ENTRIES));
+        let calls = &metrics.calls[metrics.calls.len().saturating_sub(MAX_ENTRIES)..];
+        let report = session.turn_report();
+        let mut snapshot = self.summary_json();
+        if let Value::Object(members) = &mut snapshot {
+            members.insert("state".to_owned(), json!(&*session.state()));
+            members.insert("audit".to_owned(), json!(audit));
+            members.insert("calls".to_owned(), json!(calls));
+            members.insert("totalCalls".to_owned(), json!(metrics.total_calls));
+            members.insert("totalErrors".to_owned(), json!(metrics.total_errors));
+            members.insert("context".to_owned(), json!(metrics.context));
+            members.insert("visibleTools".to_owned(), json!(session.definitions().len()));
+            members.insert("budgets".to_owned(), self.budgets_json(report.as_ref()));
+            members.insert("loops".to_owned(), self.loops_json(report.as_ref()));
+        }
+        snapshot
+    }
+
+    /// Returns the limit of each budget, and the calls that were charged to it where the store can say.
+    fn budgets_json(&self, report: Option<&TurnReport>) -> Value {
+        let limits = self.session.policy().limits();
+        let mut budgets = vec![budget_json("all calls", limits.max_calls, report.map(|report| report.calls))];
+        for category in [Category::Retrieval, Category::Action, Category::Utility] {
+            let used = report.and_then(|report| report.categories.get(category.as_str()).copied());
+            budgets.push(budget_json(category.as_str(), limits.category(category), used));
+        }
+        let with_limit = self.session.tools().definitions().filter_map(|tool| Some((tool.name(), tool.max_calls()?)));
+        budgets.extend(with_limit.take(MAX_ENTRIES).map(|(name, limit)| {
+            let used = report.map(|report| report.tools.get(name).map_or(0, |tool| tool.calls));
+            budget_json(name, Some(limit), used)
+        }));
+        budgets.into()
+    }
+
+    /// Returns the tools that the turn has tried, and the attempts and empty results at which they are refused.
+    fn loops_json(&self, report: Option<&TurnReport>) -> Value {
+        let limits = self.session.policy().limits();
+        let tools = report.map(|report| report.tools.iter().take(MAX_ENTRIES).collect::<Vec<_>>());
+        json!({"refusedAttempt": limits.repeated, "maxEmptyResults": limits.empty, "tools": tools})
+    }
+}
+
+fn budget_json(name: &str, limit: Option<u32>, used: Option<u32>) -> Value {
+    let left = limit.zip(used).map(|(limit, used)| limit.saturating_sub(used));
+    json!({"name": name, "limit": limit, "used": used, "left": left})
+}
