@@ -1,0 +1,63 @@
+//! Calls that wait for approval.
+
+use crate::support::{Served, served};
+use serde_json::{Value, json};
+use tool_core::Mode;
+
+/// Requests a call that has to be approved, and returns what the page lists of it.
+async fn waiting(served: &Served) -> Value {
+    served.open("s", Mode::Text).await;
+    let answer = served.call_in("s", "delete", json!({"id": 7})).await;
+    assert_eq!(answer["response"]["envelope"]["error"]["type"], "CONFIRMATION_REQUIRED");
+    let waiting = served.get("/api/approvals").await;
+    assert_eq!(waiting.as_array().map(Vec::len), Some(1), "{waiting}");
+    waiting[0].clone()
+}
+
+fn path(approval: &Value, decision: &str) -> String {
+    format!("/api/approvals/{}/{decision}", approval["id"].as_str().expect("an id"))
+}
+
+#[tokio::test]
+async fn a_waiting_call_is_listed_in_full() {
+    let served = served().await;
+    let approval = waiting(&served).await;
+    assert_eq!((&approval["tool"], &approval["session"]), (&json!("delete"), &json!("s")));
+    assert_eq!(approval["payload"], r#"delete({"id":7})"#);
+    assert!(approval["digest"].as_str().expect("a digest").starts_with("sha256:"));
+}
+
+#[tokio::test]
+async fn an_approved_call_runs_once() {
+    let served = served().await;
+    let approve = path(&waiting(&served).await, "approve");
+    let answer = served.post(&approve, Value::Null).await;
+    assert_eq!(answer["response"]["envelope"]["data"], 7);
+    assert_eq!(served.get("/api/approvals").await, json!([]));
+    assert!(served.send("POST", &approve, "").await.error(404).contains("decided or has expired"));
+}
+
+#[tokio::test]
+async fn a_denied_call_does_not_run() {
+    let served = served().await;
+    let approval = waiting(&served).await;
+    let answer = served.post(&path(&approval, "deny"), Value::Null).await;
+    assert_eq!(answer["response"]["envelope"]["error"]["type"], "DENIED");
+    assert!(served.send("POST", &path(&approval, "approve"), "").await.error(404).contains("decided"));
+}
+
+#[tokio::test]
+async fn another_decision_is_refused() {
+    let served = served().await;
+    let approval = waiting(&served).await;
+    assert!(served.send("POST", &path(&approval, "maybe"), "").await.error(404).contains("`approve` or `deny`"));
+    assert_eq!(served.get("/api/approvals").await.as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn the_calls_of_an_ended_session_are_not_listed() {
+    let served = served().await;
+    waiting(&served).await;
+    served.send("DELETE", "/api/sessions/s", "").await.json();
+    assert_eq!(served.get("/api/approvals").await, json!([]));
+}

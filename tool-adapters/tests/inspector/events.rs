@@ -1,0 +1,110 @@
+//! The stream of events, with spans and metrics.
+
+use crate::support::{served, served_with};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tool_core::trace::Collector;
+use tool_core::{CancellationToken, Mode, RunContext, ToolCall};
+
+fn spans(events: &str) -> Vec<Value> {
+    let data = events.lines().filter_map(|line| line.strip_prefix("data: "));
+    let documents = data.filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    documents.filter_map(|document| document["spans"].as_array().cloned()).flatten().collect()
+}
+
+#[tokio::test]
+async fn a_call_of_the_page_is_streamed_as_a_span() {
+    let served = served().await;
+    served.open("s", Mode::Text).await;
+    let arguments = json!({"user": "ann", "password": "hunter2"});
+    served.call_in("s", "sign_in", arguments).await;
+    let events = served.events_until(0, "event: spans").await;
+    let span = spans(&events)[0].clone();
+    assert_eq!((&span["kind"], &span["name"], &span["status"]), (&json!("tool"), &json!("sign_in"), &json!("ok")));
+    assert_eq!(span["attributes"]["gen_ai.tool.call.arguments"], r#"{"user":"ann","password":"[redacted]"}"#);
+    assert_eq!(span["attributes"]["gen_ai.tool.call.result"], r#""welcome, ann""#);
+}
+
+#[tokio::test]
+async fn a_failed_span_has_its_error() {
+    let served = served().await;
+    let call = json!({"tool": "sign_in", "arguments": r#"{"user": "ann", "password": "x"}"#});
+    served.post("/api/call", call).await;
+    let span = spans(&served.events_until(0, "event: spans").await)[0].clone();
+    assert_eq!((&span["status"], &span["error"]["kind"]), (&json!("error"), &json!("AUTH")));
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_after_the_last_span() {
+    let served = served().await;
+    for query in ["a", "b"] {
+        let arguments = json!({"query": query}).to_string();
+        served.post("/api/call", json!({"tool": "search", "arguments": arguments})).await;
+    }
+    let events = served.events_until(1, "event: spans").await;
+    assert_eq!(spans(&events).len(), 1);
+    assert!(events.contains("id: 2"), "{events}");
+}
+
+#[tokio::test]
+async fn the_spans_of_a_collector_reach_the_page() {
+    let mut log = None;
+    let served = served_with(|inspector| {
+        log = Some(inspector.span_log());
+        inspector
+    });
+    let served = served.await;
+    let collector = Collector::builder().sink(log.expect("a log")).build();
+    let tools = served.runtime.tools();
+    collector.run(tools.call("hang_up", "{}", &RunContext::detached())).await;
+    let events = served.events_until(0, "event: spans").await;
+    assert_eq!(spans(&events)[0]["name"], "hang_up");
+}
+
+#[tokio::test]
+async fn metrics_follow_the_calls() {
+    let served = served().await;
+    served.events_until(0, "event: metrics").await;
+    let session = served.runtime.session("other", Mode::Text).await.expect("opens");
+    session.call(ToolCall::new("1", "search", json!({"query": "x"}))).await;
+    served.events_until(0, r#""calls":{"search":1}"#).await;
+    assert_eq!(served.get("/api/metrics").await["calls"], json!({"search": 1}));
+}
+
+#[tokio::test]
+async fn approvals_are_in_the_stream() {
+    let served = served().await;
+    served.open("s", Mode::Text).await;
+    served.call_in("s", "delete", json!({"id": 7})).await;
+    let events = served.events_until(0, "event: sessions").await;
+    assert!(events.contains(r#""tool":"delete""#), "{events}");
+}
+
+#[tokio::test]
+async fn the_number_of_streams_is_bounded() {
+    let served = served().await;
+    let mut streams = Vec::new();
+    for _ in 0..8 {
+        let mut stream = served.event_stream(0).await;
+        assert!(stream.read(&mut [0; 64]).await.expect("an answer") > 0);
+        streams.push(stream);
+    }
+    let answer = served.send("GET", "/api/events/0", "").await;
+    assert!(answer.error(503).contains("8 pages are open"), "{}", answer.body);
+    drop(streams.pop());
+    // The server notes at its next event that the page is gone.
+    while served.event_stream_status().await != 200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_ends_the_streams() {
+    let shutdown = CancellationToken::new();
+    let served = served_with(|inspector| inspector.shutdown(shutdown.clone())).await;
+    let mut stream = served.event_stream(0).await;
+    assert!(stream.read(&mut [0; 64]).await.expect("an answer") > 0);
+    shutdown.cancel();
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).await.expect("the stream ends");
+}
