@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Lint(LintOptions),
     /// Serve the tools to other programs.
     Serve(ServeOptions),
+    /// Serve a page that tries the tools in a browser.
+    Inspect(InspectOptions),
     /// Print a script that completes commands, options and the names of tools in a shell.
     Completions(CompletionOptions),
 }
@@ -133,6 +135,13 @@ pub(crate) struct ServeOptions {
     /// Serve other machines without a token, for http.
     #[arg(long)]
     pub(crate) allow_anonymous: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct InspectOptions {
+    /// The loopback address to listen on. Port 0 chooses a free one.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7411")]
+    pub(crate) address: SocketAddr,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -3,7 +3,7 @@
 use crate::cli::arguments::{Cli, Command};
 use crate::cli::output::{CommandIo, CommandResult, CommandStatus};
 use crate::cli::tools::{ToolSource, open_tools};
-use crate::cli::{call, inspect, serve, show};
+use crate::cli::{call, declare, inspector, serve, show};
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
@@ -128,10 +128,11 @@ async fn run_command(cli: Cli, program: &str, source: ToolSource<'_>, io: &mut C
     match cli.command {
         Command::List => show::list(&open_tools(source, file)?, file, io),
         Command::Show(options) => show::show(&open_tools(source, file)?, &options.name, file, io).await,
-        Command::Schema(options) => inspect::schema(&open_tools(source, file)?, &options, file.is_some(), io),
+        Command::Schema(options) => declare::schema(&open_tools(source, file)?, &options, file.is_some(), io),
         Command::Call(options) => call::call(source, file, &options, io).await,
-        Command::Manifest(options) => inspect::manifest(&open_tools(source, file)?, &options, io),
-        Command::Lint(options) => inspect::lint(&open_tools(source, file)?, &options, io),
+        Command::Manifest(options) => declare::manifest(&open_tools(source, file)?, &options, io),
+        Command::Lint(options) => declare::lint(&open_tools(source, file)?, &options, io),
+        Command::Inspect(options) => inspector::inspect_tools(open_tools(source, file)?, &options, io).await,
         Command::Serve(options) => serve::serve(open_tools(source, file)?, &options, io).await,
         Command::Completions(options) => print_completions(options.shell, program, &open_tools(source, file)?, io),
     }

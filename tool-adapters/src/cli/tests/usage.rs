@@ -40,6 +40,7 @@ async fn prints_help_to_standard_output_and_succeeds() {
         "manifest",
         "lint",
         "serve",
+        "inspect",
         "--tools <FILE>",
         "--json",
     ] {
