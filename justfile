@@ -88,7 +88,7 @@ inspector:
     python3 -m venv target/conformance
     target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
     npm install --prefix target/conformance/axe --silent --no-audit --no-fund --no-package-lock axe-core@4.14.1
-    cargo build --package examples --example conformance_inspector
+    cargo build --package examples --example conformance_inspector --example inspector
     target/conformance/bin/python tests/conformance/inspector.py
 
 # Updates the prices from the `genai-prices` release in `tests/conformance/requirements.txt`. Read the diff.

@@ -1,6 +1,6 @@
 """Uses the page of the inspector in a real browser: every control, by mouse and by keyboard, in light and dark, on a phone.
 
-    cargo build --example conformance_inspector
+    cargo build --example conformance_inspector --example inspector
     npm install --prefix target/conformance/axe axe-core@4.14.1
     python tests/conformance/inspector.py
 
@@ -512,6 +512,38 @@ def use(page: Inspector, found: Findings, axe: str):
     check_pause(page, found)
 
 
+def check_example(page: Inspector, found: Findings):
+    """The example, as docs/book/inspector.png shows it."""
+    page.tab.size(1280, 860)
+    page.tab.scheme("light")
+    page.open()
+    page.until("document.querySelectorAll('#tool-list [role=option]').length === 3")
+    page.view("sessions")
+    page.type("document.querySelector('#session-id')", "demo")
+    page.button("Open or join")
+    page.until("document.querySelector('#session-detail h2')?.innerText === 'Session demo'")
+    page.open_tool("create_event")
+    page.type("document.querySelector('#tool-search')", "")
+    page.choose("document.querySelector('#tool-detail select.target')", "s:demo")
+    for label, text in (("title", "Tea with Ann"), ("start_time", "tomorrow at nine"), ("duration_minutes", "3")):
+        page.type(page.control(label), text)
+    page.call()
+    found.hold("RFC 3339" in page.problem("start_time") and "at least 5" in page.problem("duration_minutes"), "the example shows problems")
+    page.look("scrollTo(0, 0); document.activeElement.blur()")
+    page.tab.picture(FOLDER / "example.png", whole=False)
+    found.same("complaints of the browser about the example", complaints(page), [])
+
+
+def served(program: str, browser, use_page, found: Findings):
+    """Starts a program that serves an inspector on a free port, and uses its page."""
+    server = subprocess.Popen([TARGET / "debug" / "examples" / program, "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    try:
+        use_page(Inspector(browser.page(), server.stdout.readline().strip()), found)
+    finally:
+        server.terminate()
+        server.wait()
+
+
 def main() -> int:
     from browser import Browser, chromium
 
@@ -520,14 +552,10 @@ def main() -> int:
         print(f"skipped: {missing} is not there", file=sys.stderr)
         return int(os.environ.get("CI") == "true")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    server = subprocess.Popen([TARGET / "debug" / "examples" / "conformance_inspector"], stdout=subprocess.PIPE, text=True)
-    found = Findings()
-    try:
-        with Browser(program) as browser:
-            use(Inspector(browser.page(), server.stdout.readline().strip()), found, AXE.read_text())
-    finally:
-        server.terminate()
-        server.wait()
+    found, axe = Findings(), AXE.read_text()
+    with Browser(program) as browser:
+        served("conformance_inspector", browser, lambda page, found: use(page, found, axe), found)
+        served("inspector", browser, check_example, found)
     print(f"{'FAILED' if found.wrong else 'ok':6} inspector: {found.looked} checks")
     print("\n".join(found.wrong))
     return 1 if found.wrong else 0
