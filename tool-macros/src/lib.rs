@@ -45,7 +45,7 @@ pub fn toolset(args: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// Options: `name`, `title`, `description`, `category`, `modes`, `confirm`, `timeout`, `idempotent`, `destructive`,
 /// `open_world`, `ignore_on_enter`, `cancellable`, `on_duplicate`, `duplicate_scope`, `sequential`, `blocking`,
-/// `max_output`, `max_calls`, `guide`, `dynamic`, `errors`, `args`.
+/// `max_output`, `max_calls`, `guide`, `dynamic`, `errors`, `args`, and `crate` on a free function.
 #[proc_macro_attribute]
 pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
     driver::tool(args.into(), &item.into()).into()

@@ -55,7 +55,7 @@ impl ToolsetOptions {
                 flag(meta)?;
                 self.prefix = Some(PrefixOption::Name);
             }
-            "auth" => self.auth = Some(value(meta, "Auth::api_key()")?),
+            "auth" => self.auth = Some(value(meta, "Auth::ApiKey")?),
             "crate" => self.krate = Some(crate_path(meta)?),
             "discover" => self.discover = Some(value(meta, "false")?),
             "part" if has_value(meta) => self.part = Some(PartOption::Named(value(meta, "name")?)),
