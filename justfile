@@ -34,6 +34,10 @@ targets:
     cargo check --package tool-core --all-features --target x86_64-pc-windows-gnu --target aarch64-apple-darwin
     cargo check --package tool-adapters --features async-openai,cli,journal,metrics --target x86_64-pc-windows-gnu --target aarch64-apple-darwin
 
+# Builds the book into target/book (needs mdbook).
+book:
+    mdbook build docs
+
 # Shows the expansion of the calendar example (needs cargo-expand).
 expand:
     cargo expand -p example-calendar --example calendar toolset

@@ -1,29 +1,40 @@
-//! A new crate with the README's example and only `tool-core` and tokio as dependencies.
+//! New crates with the programs of the README and the book, and only `tool-core` and tokio as dependencies.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Creates a crate outside the workspace and runs it.
+/// Creates a crate outside the workspace and runs its program.
 fn run(name: &str, dependency: &str, main: &str) -> Output {
     run_in_edition("2024", name, dependency, main)
 }
 
 fn run_in_edition(edition: &str, name: &str, dependency: &str, main: &str) -> Output {
+    let folder = create(edition, name, dependency, &[("src/main.rs", main)]);
+    cargo(&["run"], &folder)
+}
+
+/// Creates a crate outside the workspace, and returns its folder.
+fn create(edition: &str, name: &str, dependency: &str, sources: &[(&str, &str)]) -> PathBuf {
     let root = super::root();
     let folder = root.join("target/fresh").join(name);
-    fs::create_dir_all(folder.join("src")).expect("a folder");
     let path = root.join("tool-core");
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"{edition}\"\n\n[workspace]\n\n[dependencies]\n\
          {dependency} path = '{}' }}\ntokio = {{ version = \"1\", features = [\"macros\", \"rt-multi-thread\"] }}\n",
         path.display()
     );
+    // Programs of an earlier run may be there.
+    let _ = fs::remove_dir_all(folder.join("src"));
+    for (file, text) in sources {
+        let file = folder.join(file);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, text).expect("written");
+    }
     fs::write(folder.join("Cargo.toml"), manifest).expect("written");
-    fs::write(folder.join("src/main.rs"), main).expect("written");
     // The same versions as in the workspace, so that nothing is downloaded.
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).expect("copied");
-    cargo(&folder, &root.join("target"))
+    folder
 }
 
 /// Two libraries with a tool of one name, and a program that links both.
@@ -56,10 +67,11 @@ fn collision_of_two_crates_gives_both_places() {
     assert!(text.contains("fresh-one/src/lib.rs:3") && text.contains("fresh-two/src/lib.rs:4"), "{text}");
 }
 
-fn cargo(folder: &Path, target: &Path) -> Output {
+fn cargo(command: &[&str], folder: &Path) -> Output {
     Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--offline"])
-        .env("CARGO_TARGET_DIR", target)
+        .args(command)
+        .args(["--quiet", "--offline"])
+        .env("CARGO_TARGET_DIR", super::root().join("target"))
         .env_remove("RUSTFLAGS")
         .current_dir(folder)
         .output()
@@ -72,20 +84,53 @@ fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Returns each program of a page that is followed by its output. A program that needs other crates or features is a doc
+/// test only.
+fn programs(page: &str) -> Vec<(String, &str)> {
+    let blocks = page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+    let blocks = blocks.collect::<Vec<_>>();
+    let with_output = blocks.windows(2).filter(|pair| pair[0].0.starts_with("rust") && pair[1].0 == "text");
+    // Lines that a page hides begin with `# `.
+    let whole =
+        |text: &str| text.lines().map(|line| line.strip_prefix("# ").unwrap_or(line)).collect::<Vec<_>>().join("\n");
+    let found = with_output.map(|pair| (whole(pair[0].1), pair[1].1));
+    found.filter(|(program, _)| program.contains("\nasync fn main()") && needs_no_more(program)).collect()
+}
+
+/// Returns true for a program that needs the standard library, `tool-core` with its default features, `serde_json` and tokio.
+fn needs_no_more(program: &str) -> bool {
+    let is_there = |path: &str| ["std::", "tool_core::", "serde_json::"].iter().any(|root| path.starts_with(root));
+    let uses = program.lines().filter_map(|line| line.strip_prefix("use "));
+    uses.clone().all(is_there)
+        && !["testing::", "agents::", "tool_adapters::"].iter().any(|path| program.contains(path))
+}
+
 #[test]
-fn readme_example_runs_in_a_fresh_crate() {
-    let readme = fs::read_to_string(super::root().join("README.md")).expect("the README");
-    // The words after `rust` are for rustdoc.
-    let example = readme.split("```rust").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
-    let (_, example) = example.split_once('\n').expect("a line");
-    let text = printed(&run("fresh-readme", "tool-core = {", example));
-    let envelopes = text.lines().filter(|line| line.starts_with("{\"ok\":")).collect::<Vec<_>>();
-    let ok = envelopes.iter().map(|line| line.starts_with("{\"ok\":true")).collect::<Vec<_>>();
-    assert_eq!(ok, [true, true, false], "{text}");
-    // The message that the README shows for the last call.
-    let promised = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a message");
-    let envelope: serde_json::Value = serde_json::from_str(envelopes[2]).expect("JSON");
-    assert_eq!(envelope["error"]["message"].as_str(), Some(promised.trim_end()));
+fn programs_of_the_pages_print_what_the_pages_show() {
+    let book = fs::read_dir(super::root().join("docs/book")).expect("the book");
+    let mut pages = book.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>();
+    pages.push(super::root().join("README.md"));
+    let texts = pages.iter().map(|page| fs::read_to_string(page).expect("a page")).collect::<Vec<_>>();
+    let (mut sources, mut promised) = (Vec::new(), Vec::new());
+    for (page, text) in pages.iter().zip(&texts) {
+        for (number, (program, output)) in programs(text).into_iter().enumerate() {
+            let page = page.file_stem().expect("a name").to_string_lossy().to_lowercase();
+            let name = format!("page-{page}-{number}");
+            sources.push((format!("src/bin/{name}.rs"), program));
+            promised.push((name, output));
+        }
+    }
+    assert!(promised.iter().any(|(name, _)| name == "page-readme-0") && promised.len() > 6, "{promised:?}");
+    let sources = sources.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect::<Vec<_>>();
+    let folder = create("2024", "fresh-pages", "serde_json = \"1\"\ntool-core = {", &sources);
+    printed(&cargo(&["build", "--bins"], &folder));
+    let different = promised.iter().filter_map(|(name, output)| {
+        let program = super::root().join("target/debug").join(name);
+        let text = printed(&Command::new(program).output().expect("the program runs"));
+        // A fence ends the output on the page.
+        (text.trim_end() != *output).then(|| format!("{name} prints\n{text}"))
+    });
+    assert_eq!(different.collect::<Vec<_>>().join("\n"), "");
 }
 
 const RENAMED: &str = r##"

@@ -5,6 +5,7 @@
 mod dependencies;
 mod fresh_crate;
 mod modules;
+mod options;
 mod packages;
 mod rules;
 mod security;

@@ -12,6 +12,7 @@ macro_rules! chapters {
 }
 
 chapters! {
-    agents approvals cli deployment egress faq from_langchain from_livekit from_pydantic_ai from_rig from_rmcp glossary live
-    mcp providers security sessions tracing
+    agents approvals cli deployment dynamic egress errors faq first_tool from_langchain from_livekit from_pydantic_ai from_rig
+    from_rmcp glossary inspector introduction live mcp options parameters providers results security sessions state testing
+    tracing
 }

@@ -1,0 +1,59 @@
+//! The tables of options name what the macros accept.
+
+use std::fs;
+
+/// An attribute as users write it, with its options.
+struct Attribute {
+    shown: String,
+    options: Vec<String>,
+}
+
+/// Reads the attributes and their options from the grammar of the macros.
+fn attributes() -> Vec<Attribute> {
+    let grammar = super::root().join("tool-macros/src/attr/grammar.rs");
+    let text = fs::read_to_string(grammar).expect("the grammar");
+    let quoted = |text: &str| text.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let read = |rest: &str| {
+        let (shown, rest) = rest.split_once("known: &[")?;
+        Some(Attribute { shown: quoted(shown).pop()?, options: quoted(rest.split_once(']')?.0) })
+    };
+    let found = text.split("AttributeGrammar {").filter_map(read);
+    found.filter(|attribute| attribute.shown.starts_with("#[")).collect()
+}
+
+/// Returns the section about an attribute. Its heading names the attribute, or what derives it.
+fn section<'a>(page: &'a str, shown: &str) -> &'a str {
+    let heading = match shown {
+        "#[tool_error]" => "\n## Deriving `ToolError`\n".to_owned(),
+        "#[setting]" => "\n## `#[tool_type]`\n".to_owned(),
+        _ => format!("\n## `{shown}`\n"),
+    };
+    let (_, rest) = page.split_once(&heading).unwrap_or_else(|| panic!("no section about `{shown}`"));
+    rest.split("\n## ").next().unwrap_or_default()
+}
+
+#[test]
+fn option_tables_name_every_option_of_the_macros() {
+    let page = fs::read_to_string(super::root().join("docs/book/options.md")).expect("the chapter");
+    let attributes = attributes();
+    assert_eq!(attributes.len(), 7, "the grammar was not read");
+    for Attribute { shown, options } in attributes {
+        let section = section(&page, &shown);
+        for option in options {
+            let in_a_table = section.contains(&format!("| `{option}` |"));
+            let named = in_a_table || section.contains(&format!("{}({option})]", shown.trim_end_matches(']')));
+            assert!(named, "`{option}` of `{shown}` is missing in docs/book/options.md");
+        }
+    }
+}
+
+#[test]
+fn docs_of_the_macros_name_every_option() {
+    for (shown, file) in [("#[tool]", "tool.md"), ("#[toolset]", "toolset.md")] {
+        let page = fs::read_to_string(super::root().join("tool-core/src/docs").join(file)).expect("the docs");
+        let attribute = attributes().into_iter().find(|attribute| attribute.shown == shown).expect("there");
+        let named = |option: &str| page.contains(&format!("`{option}")) || page.contains(&format!("| `{option}"));
+        let missing = attribute.options.iter().filter(|option| !named(option)).collect::<Vec<_>>();
+        assert_eq!(missing, Vec::<&String>::new(), "{file}");
+    }
+}
