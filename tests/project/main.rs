@@ -4,6 +4,7 @@
 
 mod dependencies;
 mod fresh_crate;
+mod links;
 mod modules;
 mod options;
 mod packages;
