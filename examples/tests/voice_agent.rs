@@ -40,9 +40,9 @@ fn conversation_crosses_to_voice_and_back() {
         "calls: 7, of which 1 waited or failed; turns: 8",
         "largest context: 600 tokens",
     ];
-    let at =
-        // How much of the interrupted speech was spoken depends on the machine.
-        lines.map(|line| text.lines().position(|printed| printed.ends_with(line)).unwrap_or_else(|| panic!("{line}\n{text}")));
+    // How much of the interrupted speech was spoken depends on the machine.
+    let place = |line: &str| text.lines().position(|printed| printed.ends_with(line));
+    let at = lines.map(|line| place(line).unwrap_or_else(|| panic!("{line}\n{text}")));
     assert!(at.is_sorted(), "{text}");
 }
 
