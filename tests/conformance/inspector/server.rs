@@ -1,4 +1,5 @@
 //! Serves an inspector with many tools and spans, for a browser to use: `conformance_inspector` prints its address.
+#![allow(clippy::too_many_arguments, reason = "the form of one tool has a field of each kind")]
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
