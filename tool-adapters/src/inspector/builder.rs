@@ -133,7 +133,7 @@ impl Inspector {
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
         let (access, shutdown) = (self.access(), self.shutdown.clone());
         let path = format!("/#token={}", self.token.trim());
-        access.bind(address, self.into_router(), &path, shutdown, HttpLimits::default(), false).await
+        access.bind(address, self.into_router(), &path, shutdown, HttpLimits::default(), None).await
     }
 
     fn access(&self) -> AccessRules {
