@@ -109,6 +109,7 @@ fn needs_no_more(program: &str) -> bool {
 fn programs_of_the_pages_print_what_the_pages_show() {
     let book = fs::read_dir(super::root().join("docs/book")).expect("the book");
     let mut pages = book.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>();
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
     pages.push(super::root().join("README.md"));
     let texts = pages.iter().map(|page| fs::read_to_string(page).expect("a page")).collect::<Vec<_>>();
     let (mut sources, mut promised) = (Vec::new(), Vec::new());

@@ -21,6 +21,11 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect()
 }
 
+/// Returns the markdown files of a folder.
+fn pages_of(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    entries(folder).into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+}
+
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -112,7 +117,7 @@ fn every_chapter_is_in_the_summary() {
     let distinct = listed.iter().cloned().collect::<BTreeSet<_>>();
     assert_eq!(listed.len(), distinct.len(), "a chapter is listed twice");
     let name = |path: PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
-    let mut chapters = entries(&book).into_iter().map(name).collect::<BTreeSet<_>>();
+    let mut chapters = pages_of(&book).map(name).collect::<BTreeSet<_>>();
     chapters.remove("SUMMARY.md");
     assert_eq!(distinct, chapters);
 }
@@ -121,7 +126,7 @@ fn every_chapter_is_in_the_summary() {
 fn every_chapter_has_its_doc_tests() {
     let library = read(&super::root().join("tests/src/lib.rs"));
     let chapters = library.split("chapters! {").nth(1).expect("a list").split_whitespace().collect::<Vec<_>>();
-    let missing = entries(&super::root().join("docs/book")).into_iter().filter(|path| {
+    let missing = pages_of(&super::root().join("docs/book")).filter(|path| {
         let name = path.file_stem().expect("a name").to_string_lossy();
         read(path).contains("```rust") && !chapters.contains(&&*name)
     });

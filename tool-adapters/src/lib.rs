@@ -8,8 +8,9 @@
 //!
 //! | feature | what it adds | Rust |
 //! |---|---|---|
-//! | `http` | [`transport::http`], [`agent`]; has `metrics` | 1.89 |
-//! | `websocket` | [`transport::websocket`], [`agent`] | 1.89 |
+//! | `agent` | [`agent`]: the agent loop with any model | 1.89 |
+//! | `http` | [`transport::http`]; has `agent` | 1.89 |
+//! | `websocket` | [`transport::websocket`]; has `agent` | 1.89 |
 //! | `mcp` | [`mcp`]: a server and a client of the Model Context Protocol | 1.89 |
 //! | `cli` | [`cli`]: the command line | 1.89 |
 //! | `egress` | [`egress`]: guarded HTTP requests of tools; has `reqwest-middleware` | 1.89 |
@@ -18,6 +19,7 @@
 //! | `genai` | [`interop::genai`] | 1.89 |
 //! | `rig` | [`interop::rig`] | 1.95 |
 //! | `metrics` | [`telemetry::prometheus`] | 1.89 |
+//! | `inspector` | [`inspector`]: a page that tries and watches tools; has `metrics` | 1.89 |
 //! | `otel` | [`telemetry::otel`]: spans and metrics over OTLP | 1.89 |
 //! | `redis` | [`stores::RedisStore`]: sessions in Redis | 1.89 |
 //! | `journal` | [`stores::FileJournal`]: a journal of calls in a file | 1.90 |
