@@ -22,7 +22,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the markdown files of a folder.
-fn pages_of(folder: &Path) -> impl Iterator<Item = PathBuf> {
+fn pages_of(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     entries(folder).into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "md"))
 }
 

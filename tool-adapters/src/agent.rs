@@ -1,6 +1,6 @@
 //! The agent loop: a conversation with a model that calls tools.
 //!
-//! ```
+//! ```rust,standalone_crate
 //! use serde_json::json;
 //! use tool_adapters::agent::AgentLoop;
 //! use tool_core::testing::ScriptedModel;
@@ -140,7 +140,7 @@ impl<M: Model> AgentLoop<M> {
     /// The session has no principal, no user data and a store in memory. It is released with the
     /// conversation.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use tool_adapters::agent::AgentLoop;
     /// use tool_core::ToolContext;
     /// use tool_core::testing::ScriptedModel;
@@ -196,7 +196,7 @@ impl<M: Model> AgentLoop<M> {
     /// The model gets the schema of `T`. A wrong answer goes back to the model with every problem, at most
     /// [`retries`](TypedPrompt::retries) times. See [`TypedAnswer`].
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// use tool_adapters::agent::AgentLoop;
     /// use tool_core::testing::ScriptedModel;
     /// use tool_core::{ToolCall, ToolContext, tool_type};
