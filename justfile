@@ -23,6 +23,10 @@ bless:
     UPDATE=1 UPDATE_EXPECT=1 cargo test -p tool-core -p tool-core-macros --lib
     TRYBUILD=overwrite cargo test -p tests --test ui
 
+# Checks every feature of tool-adapters alone.
+features:
+    .ci/features
+
 # Packs the published packages, builds them from the packed files, and runs a program that uses them.
 package:
     .ci/packages

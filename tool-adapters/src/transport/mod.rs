@@ -22,7 +22,7 @@ pub(crate) mod quota;
 pub(crate) mod request_span;
 #[cfg(any(feature = "http", feature = "oauth2"))]
 pub(crate) mod retry_after;
-#[cfg(any(feature = "cli", feature = "http", feature = "otel", feature = "websocket"))]
+#[cfg(any(feature = "http", feature = "otel", feature = "websocket"))]
 pub(crate) mod sanitize;
 #[cfg(any(feature = "mcp", feature = "metrics"))]
 pub(crate) mod serve;
