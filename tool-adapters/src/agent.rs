@@ -29,7 +29,7 @@
 //! ```
 //!
 //! [`with_tools`](AgentLoop::with_tools) opens a session of its own. A program that sets limits, stores, hooks or user data
-//! opens the session itself, with [`Runtime`](tool_core::Runtime), and gives it to [`new`](AgentLoop::new).
+//! opens the session itself, with [`Runtime`], and gives it to [`new`](AgentLoop::new).
 //!
 //! # Turns
 //!
