@@ -32,11 +32,16 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `patterns` | yes | regular expressions in schemas; without it a tool with a `pattern` is refused, and a program is 1.5 MB smaller |
+//! | `session` | yes | [`session`]: the governed runtime; [`describe::Manifest`]; without it calls are bare ones |
 //! | `trace` | yes | spans, token usage and cost; without it the same code compiles and opens no span |
 //! | `agents` | no | [`agents`]: toolsets, settings and sealed secrets from a database |
+//! | `tower` | no | [`RuntimeBuilder::layer`](session::RuntimeBuilder::layer); [`Runtime`] and [`Session`] are services of tower |
 //! | `testing` | no | [`testing`]: a client, a scripted model, assertions, conformance suites for stores; for `[dev-dependencies]` |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Sessions use most of the rest.
+#![cfg_attr(not(feature = "session"), allow(dead_code, unused_imports))]
 
 #[doc(hidden)]
 pub mod __private;
@@ -52,6 +57,7 @@ pub mod describe;
 pub mod json;
 pub mod registry;
 pub mod schema;
+#[cfg(feature = "session")]
 pub mod session;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -68,6 +74,7 @@ pub use call::{
 };
 pub use registry::{Registry, RegistryErrors, ToolContext};
 pub use schema::timestamp::Timestamp;
+#[cfg(feature = "session")]
 pub use session::{Policy, Runtime, Session, SessionId};
 pub use tool::{
     Auth, Category, Configure, FunctionTool, ProviderTool, RawTool, Secret, Tool, ToolDefinition, Toolset, ToolsetExt,

@@ -8,6 +8,7 @@ pub(crate) mod coerce;
 pub(crate) mod defaults;
 pub(crate) mod equality;
 pub(crate) mod fields;
+#[cfg(feature = "session")]
 pub(crate) mod fingerprint;
 pub(crate) mod flatten;
 pub(crate) mod limits;
@@ -20,5 +21,6 @@ pub(crate) mod view;
 mod tests;
 
 pub use coerce::Coercions;
+#[cfg(feature = "session")]
 pub use fingerprint::Fingerprint;
 pub use problem::Problem;

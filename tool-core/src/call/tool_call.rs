@@ -167,6 +167,7 @@ impl ToolCall {
         self.options.as_ref().map_or(0, |options| options.depth)
     }
 
+    #[cfg(feature = "tower")]
     pub(crate) fn shared_session(&self) -> Option<&Arc<str>> {
         self.options.as_ref()?.session.as_ref()
     }

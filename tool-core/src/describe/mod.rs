@@ -1,12 +1,14 @@
 //! The tools described as data.
 
 pub(crate) mod actions;
+#[cfg(feature = "session")]
 pub(crate) mod manifest;
 
 #[cfg(test)]
 mod tests;
 
 pub use crate::describe::actions::ToolsetActions;
+#[cfg(feature = "session")]
 pub use crate::describe::manifest::{
     Manifest, ManifestConfirm, ManifestError, ManifestErrors, ManifestTool, assert_manifest_version, check_manifest,
 };

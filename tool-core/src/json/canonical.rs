@@ -7,7 +7,6 @@ use crate::json::number::exact;
 use crate::json::string::push_string;
 use crate::json::value::RoundedNumbers;
 use serde_json::{Number, Value};
-use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
 /// Returns the canonical text of a value.
@@ -26,7 +25,10 @@ pub(crate) fn ordered_exact(value: &Value, rounded: &RoundedNumbers) -> String {
 }
 
 /// Returns the first eight hexadecimal digits of the SHA-256 of the canonical text.
+#[cfg(feature = "session")]
 pub(crate) fn short_hash(value: &Value) -> String {
+    use sha2::{Digest, Sha256};
+
     let digest = Sha256::digest(canonical(value));
     let head = digest.iter().take(4).fold(0_u32, |head, byte| head << 8 | u32::from(*byte));
     format!("{head:08x}")

@@ -3,8 +3,8 @@
 use crate::json::number::{exact, whole};
 use crate::schema::compiled::CompiledSchema;
 use crate::schema::evaluation::is_valid;
+use crate::schema::pattern;
 use crate::schema::walk;
-use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind};
 use serde_json::{Map, Number, Value};
 
 /// The depth at which a type that contains itself is given up.
@@ -170,8 +170,9 @@ fn text(map: &Map<String, Value>) -> String {
     if let Some(known) = map.get("format").and_then(Value::as_str).and_then(of_format) {
         return known.to_owned();
     }
-    let pattern = map.get("pattern").and_then(Value::as_str).and_then(|pattern| regex_syntax::parse(pattern).ok());
-    if let Some(sample) = pattern.as_ref().and_then(sample) {
+    if let Some(sample) =
+        map.get("pattern").and_then(Value::as_str).and_then(|pattern| pattern::sample(pattern, LENGTH))
+    {
         return sample;
     }
     let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
@@ -215,27 +216,4 @@ fn number(map: &Map<String, Value>) -> Value {
     let edges = [low, high].map(|bound| bound.cloned().map(Value::Number));
     let inside = [next(low.or(above), 1), next(high.or(below), -1), middle.map(Value::from)];
     std::iter::once(first).chain(edges.into_iter().chain(inside).flatten()).find(fits).unwrap_or_else(|| 1.into())
-}
-
-/// Returns a string that the pattern matches, with the fewest repetitions, but one rather than none. It is best effort:
-/// assertions other than `^` and `$` may refuse it. Returns `None` for a pattern that the `regex` crate does not know.
-fn sample(pattern: &Hir) -> Option<String> {
-    Some(match pattern.kind() {
-        HirKind::Empty | HirKind::Look(_) => String::new(),
-        HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).ok()?,
-        HirKind::Class(Class::Unicode(class)) => {
-            let has = |letter: &char| class.iter().any(|range| (range.start()..=range.end()).contains(letter));
-            let plain = ['a', '1', 'A', ' '].into_iter().find(has);
-            plain.or_else(|| class.iter().next().map(ClassUnicodeRange::start))?.to_string()
-        }
-        HirKind::Class(Class::Bytes(_)) => return None,
-        HirKind::Repetition(repetition) => {
-            let count = if repetition.max == Some(0) { 0 } else { repetition.min.max(1) as usize };
-            let once = sample(&repetition.sub)?;
-            (once.len().saturating_mul(count) <= LENGTH).then(|| once.repeat(count))?
-        }
-        HirKind::Capture(capture) => sample(&capture.sub)?,
-        HirKind::Concat(parts) => parts.iter().map(sample).collect::<Option<_>>()?,
-        HirKind::Alternation(branches) => sample(branches.first()?)?,
-    })
 }

@@ -2,19 +2,11 @@
 
 use crate::json::number::is_multiple;
 use crate::schema::format::{self, Format};
-use regex_syntax::ParserBuilder;
-use regex_syntax::hir::{Class, Hir, HirKind};
+use crate::schema::pattern::Pattern;
 use serde_json::{Number, Value};
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The backtracks of one match of a pattern with look-around, and the steps that it counts as.
-const BACKTRACKS: usize = 10_000;
-/// The size of one compiled pattern in bytes.
-const PATTERN_BYTES: usize = 1 << 20;
-/// The cache that matching one pattern may fill, in bytes.
-const CACHE_BYTES: usize = 64 << 10;
 /// The states of all patterns of a schema together.
 const MAX_STATES: usize = 500_000;
 
@@ -22,25 +14,19 @@ const MAX_STATES: usize = 500_000;
 pub(crate) enum LeafCheck {
     Format(Format),
     MultipleOf(Number),
-    /// A pattern that runs in linear time. Each of its states may look at each byte.
-    Linear(Box<regex::Regex>, usize),
-    /// A pattern with look-around or a back-reference. Its backtracks are limited.
-    Backtracking(Box<fancy_regex::Regex>),
+    Pattern(Pattern),
 }
 
 impl LeafCheck {
     /// Compiles a keyword with a value.
     pub(crate) fn new(keyword: &str, value: &Value) -> Result<Self, String> {
         let check = match (keyword, value) {
-            ("pattern", Value::String(pattern)) => pattern_check(pattern),
+            ("pattern", Value::String(pattern)) => return Pattern::new(pattern).map(Self::Pattern),
             ("format", Value::String(name)) => format::asserted(name).map(Self::Format),
             ("multipleOf", Value::Number(divisor)) => Some(Self::MultipleOf(divisor.clone())),
             _ => None,
         };
-        check.ok_or_else(|| match keyword {
-            "pattern" => format!("the pattern {value} is not a regular expression of ECMA-262, or is too large"),
-            _ => format!("{value} is not a value of `{keyword}`"),
-        })
+        check.ok_or_else(|| format!("{value} is not a value of `{keyword}`"))
     }
 
     /// Returns true if the value satisfies the assertion.
@@ -58,11 +44,7 @@ impl LeafCheck {
         match self {
             Self::Format(accepts) => accepts(text),
             Self::MultipleOf(_) => true,
-            // An engine that panics over a pattern has no verdict, and the text is refused.
-            Self::Linear(pattern, _) => catch_unwind(AssertUnwindSafe(|| pattern.is_match(text))).unwrap_or(false),
-            Self::Backtracking(pattern) => {
-                catch_unwind(AssertUnwindSafe(|| pattern.is_match(text).unwrap_or(false))).unwrap_or(false)
-            }
+            Self::Pattern(pattern) => pattern.is_match(text),
         }
     }
 
@@ -70,13 +52,12 @@ impl LeafCheck {
     pub(crate) fn cost(&self, bytes: usize) -> usize {
         match self {
             Self::Format(_) | Self::MultipleOf(_) => 20 + bytes / 8,
-            Self::Linear(_, states) => 10 + bytes.saturating_mul(*states) / 8,
-            Self::Backtracking(_) => 2 * BACKTRACKS + bytes / 8,
+            Self::Pattern(pattern) => pattern.cost(bytes),
         }
     }
 
     fn states(&self) -> usize {
-        if let Self::Linear(_, states) = self { *states } else { 1 }
+        if let Self::Pattern(pattern) = self { pattern.states() } else { 1 }
     }
 }
 
@@ -104,37 +85,5 @@ impl LeafChecks {
         (self.states > MAX_STATES).then(|| {
             format!("its patterns have {} states, expected at most {MAX_STATES}; use fewer repetitions", self.states)
         })
-    }
-}
-
-/// Compiles a pattern that runs in linear time, or else one with look-around, whose backtracks are limited.
-fn pattern_check(pattern: &str) -> Option<LeafCheck> {
-    let written = jsonschema_regex::to_rust_regex(pattern).ok()?;
-    let linear = regex::RegexBuilder::new(&written).size_limit(PATTERN_BYTES).dfa_size_limit(CACHE_BYTES).build();
-    if let Ok(compiled) = linear {
-        return Some(LeafCheck::Linear(Box::new(compiled), states_of(pattern)));
-    }
-    let mut builder = fancy_regex::RegexBuilder::new(&written);
-    builder.backtrack_limit(BACKTRACKS).delegate_size_limit(PATTERN_BYTES).delegate_dfa_size_limit(CACHE_BYTES);
-    builder.build().ok().map(|compiled| LeafCheck::Backtracking(Box::new(compiled)))
-}
-/// Estimates the states of a pattern: its characters, with repetitions written out.
-fn states_of(pattern: &str) -> usize {
-    let parse = |unicode| ParserBuilder::new().unicode(unicode).utf8(false).build().parse(pattern).ok();
-    parse(false).or_else(|| parse(true)).map_or(1_000, |parsed| states(&parsed))
-}
-
-fn states(pattern: &Hir) -> usize {
-    match pattern.kind() {
-        HirKind::Empty | HirKind::Look(_) => 1,
-        HirKind::Literal(literal) => literal.0.len(),
-        HirKind::Class(Class::Unicode(class)) => class.ranges().len(),
-        HirKind::Class(Class::Bytes(class)) => class.ranges().len(),
-        HirKind::Repetition(repetition) => {
-            let times = repetition.max.unwrap_or(repetition.min.saturating_add(1));
-            states(&repetition.sub).saturating_mul(times.max(1) as usize)
-        }
-        HirKind::Capture(capture) => states(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().map(states).fold(1, usize::saturating_add),
     }
 }

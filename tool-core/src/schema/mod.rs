@@ -17,6 +17,7 @@ pub(crate) mod node;
 pub(crate) mod normalize;
 pub(crate) mod nullable;
 pub(crate) mod parameter;
+pub(crate) mod pattern;
 pub(crate) mod probe;
 pub(crate) mod references;
 pub(crate) mod timestamp;

@@ -16,15 +16,12 @@ use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 use crate::session::updates::CallUpdate;
 use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use tokio::time::Instant;
-use tower::Service;
 
 /// A conversation with its turns, budgets and state. Every call is answered, and none panics.
 ///
@@ -504,19 +501,4 @@ pub struct TurnHistory {
     pub turn: u64,
     /// Its calls, in the order of their answers.
     pub calls: Vec<SessionCall>,
-}
-
-impl Service<ToolCall> for Session {
-    type Response = ToolResponse;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<ToolResponse, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: ToolCall) -> Self::Future {
-        let session = self.clone();
-        Box::pin(async move { Ok(Session::call(&session, call).await) })
-    }
 }

@@ -1,14 +1,9 @@
-//! The host's own code around the calls of all sessions: hooks and tower layers.
+//! The host's own code around the calls of all sessions.
 
-use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::{Mode, ToolError, ToolResponse};
 use crate::tool::ToolDefinition;
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use tokio::sync::Mutex;
-use tower::util::BoxService;
-use tower::{BoxError, Service, ServiceExt};
 
 /// The future that a hook returns.
 pub type HookFuture<'a, T> = BoxFuture<'a, T>;
@@ -191,56 +186,4 @@ impl<'a> Next<'a> {
             None => (self.tool)(),
         }
     }
-}
-
-/// A service that makes calls.
-pub(crate) type CallService = BoxService<ToolCall, ToolResponse, BoxError>;
-
-/// Wraps a service in one layer.
-pub(crate) type WrapService = Box<dyn FnOnce(CallService) -> CallService + Send>;
-
-/// The layers, with the service inside them.
-///
-/// The service is behind a lock, because a rate limit cannot be cloned: calls queue for readiness in order, and then run
-/// concurrently.
-pub(crate) struct LayerStack(Mutex<LayeredService>);
-
-struct LayeredService {
-    /// The layers, outermost first, until they are built at the first call: some can only be built inside a tokio runtime.
-    unbuilt: Vec<WrapService>,
-    /// `None` once a layer has panicked while it was built. Without its layers, the runtime makes no call.
-    service: Option<CallService>,
-}
-
-impl LayerStack {
-    pub(crate) fn new(layers: Vec<WrapService>, innermost: CallService) -> Self {
-        Self(Mutex::new(LayeredService { unbuilt: layers, service: Some(innermost) }))
-    }
-
-    /// Makes a call through the layers.
-    pub(crate) async fn call(&self, call: ToolCall) -> Result<ToolResponse, BoxError> {
-        let calling = async {
-            let response = {
-                let LayeredService { unbuilt, service } = &mut *self.0.lock().await;
-                while let Some(wrap) = unbuilt.pop() {
-                    *service = service.take().map(wrap);
-                }
-                service.as_mut().ok_or("a layer panicked while it was built")?.ready().await?.call(call)
-            };
-            response.await
-        };
-        AssertUnwindSafe(calling).catch_unwind().await.unwrap_or_else(|_| Err("a layer panicked".into()))
-    }
-}
-
-/// Converts the error of a layer. Unless the call was shed, it may have run, and only a `harmless` tool has had no effect.
-pub(crate) fn layer_error(error: &BoxError, harmless: bool) -> ToolError {
-    if error.is::<tower::load_shed::error::Overloaded>() {
-        return ToolError::rate_limit("too many concurrent calls; nothing was done. Try again shortly");
-    }
-    if error.is::<tower::timeout::error::Elapsed>() {
-        let timeout = ToolError::new(ErrorKind::Timeout, "the call took too long", harmless);
-        return timeout.partial_side_effects(!harmless);
-    }
-    ToolError::internal(format!("a layer refused the call: {error}")).partial_side_effects(!harmless)
 }

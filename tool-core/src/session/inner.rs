@@ -7,8 +7,10 @@ use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::account::{Accounts, Payers};
 use crate::session::approvals::Signer;
 use crate::session::calls_in_progress::CallsInProgress;
-use crate::session::hooks::{Hook, LayerStack};
+use crate::session::hooks::Hook;
 use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
+#[cfg(feature = "tower")]
+use crate::session::layers::LayerStack;
 use crate::session::metrics::call_log::{CallLog, SpareBytes};
 use crate::session::metrics::context::{ContextMetrics, ContextUsage, tokens_in};
 use crate::session::metrics::report::RuntimeMetrics;
@@ -41,6 +43,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) store: Arc<dyn DynStore>,
     pub(crate) journal: Option<Arc<dyn DynJournal>>,
     pub(crate) hooks: Vec<Arc<dyn Hook>>,
+    #[cfg(feature = "tower")]
     pub(crate) layers: Option<LayerStack>,
     pub(crate) signer: Signer,
     /// The sessions that have a handle in this process.
@@ -54,6 +57,14 @@ pub(crate) struct RuntimeInner {
 }
 
 impl RuntimeInner {
+    /// Returns true if the host has put layers of tower around calls.
+    pub(crate) fn has_layers(&self) -> bool {
+        #[cfg(feature = "tower")]
+        return self.layers.is_some();
+        #[cfg(not(feature = "tower"))]
+        return false;
+    }
+
     /// Returns the current tools.
     pub(crate) fn tools(&self) -> Arc<SessionTools> {
         Arc::clone(&self.tools.read())

@@ -11,12 +11,16 @@ pub(crate) mod handle;
 pub(crate) mod hooks;
 pub(crate) mod inner;
 pub(crate) mod journal;
+#[cfg(feature = "tower")]
+pub(crate) mod layers;
 pub(crate) mod metrics;
 pub(crate) mod model;
 pub(crate) mod pipeline;
 pub(crate) mod policy;
 pub(crate) mod running;
 pub(crate) mod runtime;
+#[cfg(feature = "tower")]
+mod service;
 pub(crate) mod state;
 pub(crate) mod store;
 pub(crate) mod tools;

@@ -1,17 +1,21 @@
 //! The runtime, which governs the calls of all sessions.
 
-use crate::call::{Mode, ToolCall, ToolResponse};
+use crate::call::Mode;
+#[cfg(feature = "tower")]
+use crate::call::{ToolCall, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::builder::SessionBuilder;
 use crate::session::hooks::{
-    AfterFn, AfterHook, AfterWith, AroundFn, AroundHook, AroundWith, BeforeFn, BeforeHook, BeforeWith, CallService,
-    Hook, LayerStack, Stateless, WrapService,
+    AfterFn, AfterHook, AfterWith, AroundFn, AroundHook, AroundWith, BeforeFn, BeforeHook, BeforeWith, Hook, Stateless,
 };
 use crate::session::inner::{RuntimeInner, SessionInner, ThreadPool};
 use crate::session::journal::{DynJournal, Journal};
+#[cfg(feature = "tower")]
+use crate::session::layers::{CallService, LayerStack, WrapService, wrap_in};
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::metrics::report::{LoopMetrics, Metrics, RuntimeMetrics};
+#[cfg(feature = "tower")]
 use crate::session::pipeline::call;
 use crate::session::policy::Policy;
 use crate::session::state::SessionId;
@@ -19,15 +23,11 @@ use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
 use crate::session::tools::{SessionTools, guide_modes};
 use crate::tool::instance::release;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::join_all;
 use parking_lot::{Mutex, RwLock};
-use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tower::util::{BoxService, MapErr};
-use tower::{BoxError, Layer, Service, service_fn};
 
 /// Builds a [`Runtime`].
 ///
@@ -53,6 +53,7 @@ pub struct RuntimeBuilder {
     store: Arc<dyn DynStore>,
     journal: Option<Arc<dyn DynJournal>>,
     hooks: Vec<Arc<dyn Hook>>,
+    #[cfg(feature = "tower")]
     layers: Vec<WrapService>,
     signer: Option<Signer>,
     size_limit: u32,
@@ -203,13 +204,15 @@ impl RuntimeBuilder {
     /// let runtime = Runtime::builder(tools).layer(LoadShedLayer::new()).layer(limit).build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
+    #[cfg(feature = "tower")]
     pub fn layer<L, S>(mut self, layer: L) -> Self
     where
-        L: Layer<BoxService<ToolCall, ToolResponse, BoxError>, Service = S> + Send + 'static,
-        S: Service<ToolCall, Response = ToolResponse, Error: Into<BoxError>, Future: Send> + Send + 'static,
+        L: tower::Layer<tower::util::BoxService<ToolCall, ToolResponse, tower::BoxError>, Service = S> + Send + 'static,
+        S: tower::Service<ToolCall, Response = ToolResponse, Error: Into<tower::BoxError>, Future: Send>
+            + Send
+            + 'static,
     {
-        self.layers
-            .push(Box::new(move |service| BoxService::new(MapErr::new(layer.layer(service), Into::<BoxError>::into))));
+        self.layers.push(wrap_in(layer));
         self
     }
 
@@ -238,27 +241,33 @@ impl RuntimeBuilder {
         let modes = guide_modes(&self.policies);
         let tools = Arc::new(SessionTools::new(self.tools, |tool| metrics.stats_of(tool, false), modes)?);
         let threads = self.policies.iter().map(|policy| policy.blocking_threads).max().unwrap_or(1);
-        let inner = Arc::new_cyclic(|inner: &Weak<RuntimeInner>| RuntimeInner {
-            tools: RwLock::new(tools),
-            policies: self.policies,
-            store: self.store,
-            journal: self.journal,
-            hooks: self.hooks,
-            layers: (!self.layers.is_empty()).then(|| LayerStack::new(self.layers, innermost_service(inner.clone()))),
-            signer: self.signer.unwrap_or_else(Signer::random),
-            sessions: Mutex::default(),
-            threads: ThreadPool::new(threads),
-            metrics,
-            accounts: Mutex::default(),
-            spare: Arc::default(),
+        let inner = Arc::new_cyclic(|runtime: &Weak<RuntimeInner>| {
+            #[cfg(not(feature = "tower"))]
+            let _ = runtime;
+            RuntimeInner {
+                tools: RwLock::new(tools),
+                policies: self.policies,
+                store: self.store,
+                journal: self.journal,
+                hooks: self.hooks,
+                #[cfg(feature = "tower")]
+                layers: LayerStack::new(self.layers, innermost_service(runtime.clone())),
+                signer: self.signer.unwrap_or_else(Signer::random),
+                sessions: Mutex::default(),
+                threads: ThreadPool::new(threads),
+                metrics,
+                accounts: Mutex::default(),
+                spare: Arc::default(),
+            }
         });
         Ok(Runtime(inner))
     }
 }
 
 /// Returns the service inside the layers.
+#[cfg(feature = "tower")]
 fn innermost_service(runtime: Weak<RuntimeInner>) -> CallService {
-    BoxService::new(service_fn(move |call: ToolCall| {
+    CallService::new(tower::service_fn(move |call: ToolCall| {
         let runtime = runtime.upgrade();
         async move { Ok(call::call_from_layers(runtime, call).await) }
     }))
@@ -289,7 +298,7 @@ fn innermost_service(runtime: Weak<RuntimeInner>) -> CallService {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Runtime(Arc<RuntimeInner>);
+pub struct Runtime(pub(crate) Arc<RuntimeInner>);
 
 impl Runtime {
     /// Returns a builder of a runtime with these tools.
@@ -300,6 +309,7 @@ impl Runtime {
             store: Arc::new(MemoryStore::new()),
             journal: None,
             hooks: Vec::new(),
+            #[cfg(feature = "tower")]
             layers: Vec::new(),
             signer: None,
             size_limit: 1_500,
@@ -379,27 +389,5 @@ impl Runtime {
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime").field("tools", &self.tools()).finish_non_exhaustive()
-    }
-}
-
-/// Serves the calls of all sessions that have a handle in this process. [`ToolCall::in_session`] names the session, and the
-/// call acts for the principal of that session. So the host sets the name itself, or checks who sent it.
-impl Service<ToolCall> for Runtime {
-    type Response = ToolResponse;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<ToolResponse, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: ToolCall) -> Self::Future {
-        let runtime = Arc::clone(&self.0);
-        Box::pin(async move {
-            Ok(match call.session().and_then(|id| runtime.session(id)) {
-                Some(session) => call::call(&session, call).await,
-                None => ToolResponse::outside_session(&call),
-            })
-        })
     }
 }

@@ -26,9 +26,11 @@ pub(crate) mod wrap_all;
 mod tests;
 
 pub use crate::tool::action::{Action, ActionParameter, ParameterType};
+#[cfg(feature = "session")]
+pub use crate::tool::configure::BoundSettings;
 pub use crate::tool::configure::{
-    AccessToken, Auth, BasicAuth, BoundSettings, Configure, ConfigureError, Configured, OAuth2, Secret, SecretDocument,
-    TokenSource, ToolsetFactory, ToolsetMetadata,
+    AccessToken, Auth, BasicAuth, Configure, ConfigureError, Configured, OAuth2, Secret, SecretDocument, TokenSource,
+    ToolsetFactory, ToolsetMetadata,
 };
 pub use crate::tool::definition::{SourceLocation, ToolDefinition};
 pub use crate::tool::derived_toolset::{MappedToolset, ToolsetExt, merge_toolsets};

@@ -8,8 +8,11 @@ use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::fresh_id;
 use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
-use crate::session::hooks::{LayerStack, layer_error};
-use crate::session::inner::{RuntimeInner, SessionInner};
+#[cfg(feature = "tower")]
+use crate::session::inner::RuntimeInner;
+use crate::session::inner::SessionInner;
+#[cfg(feature = "tower")]
+use crate::session::layers::LayerStack;
 use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
 use crate::session::pipeline::cx::{CallCx, canonical_sent_arguments, idempotency_key, session_over, time_limit};
 use crate::session::pipeline::meter::CallMeter;
@@ -35,17 +38,18 @@ use tokio::time::timeout_at;
 
 /// Makes a call, through the host's layers if there are some.
 pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    let is_plain = session.runtime.layers.is_none() && session.update_sink.get().is_none() && !is_observed(session);
+    let is_plain = !session.runtime.has_layers() && session.update_sink.get().is_none() && !is_observed(session);
     // Most calls need none of the futures between, each of which would move the call and its response.
     if is_plain { governed(session, call).await } else { call_outside(session, call).await }
 }
 
 /// Makes a call that has to pass layers, or whose updates are shown, or that is observed.
 fn call_outside(session: &Arc<SessionInner>, call: ToolCall) -> BoxFuture<'_, ToolResponse> {
-    match &session.runtime.layers {
-        None => Box::pin(call_inside_layers(session, call)),
-        Some(layers) => Box::pin(call_through_layers(session, layers, call)),
+    #[cfg(feature = "tower")]
+    if let Some(layers) = &session.runtime.layers {
+        return Box::pin(call_through_layers(session, layers, call));
     }
+    Box::pin(call_inside_layers(session, call))
 }
 
 /// Returns true if calls have spans and log lines.
@@ -54,20 +58,21 @@ fn is_observed(session: &SessionInner) -> bool {
     span::is_wanted() || session.policy().caps().is_some_and(SpendingCaps::have_cost)
 }
 
+#[cfg(feature = "tower")]
 async fn call_through_layers(session: &Arc<SessionInner>, layers: &LayerStack, call: ToolCall) -> ToolResponse {
     let tool = session.tools.find(call.name());
     // A control tool must not wait for the calls that it cancels.
     if tool.is_some_and(|(index, _)| session.tools.is_control_tool(index)) {
         return call_inside_layers(session, call).await;
     }
+    let harmless = tool.is_none_or(|(_, tool)| tool.definition().compiled.is_harmless());
     let (began, unanswered) = (CallInstant::now(), call.clone());
-    layers.call(call.in_session(session.id.shared())).await.unwrap_or_else(|error| {
-        let harmless = tool.is_none_or(|(_, tool)| tool.definition().compiled.is_harmless());
-        ToolResponse::refused(&unanswered, layer_error(&error, harmless), began)
-    })
+    let response = layers.call(call.in_session(session.id.shared()), harmless).await;
+    response.unwrap_or_else(|error| ToolResponse::refused(&unanswered, error, began))
 }
 
 /// Makes a call that has passed the layers, in the session that it came from.
+#[cfg(feature = "tower")]
 pub(crate) async fn call_from_layers(runtime: Option<Arc<RuntimeInner>>, call: ToolCall) -> ToolResponse {
     let session = runtime.and_then(|runtime| {
         let id = call.shared_session()?;

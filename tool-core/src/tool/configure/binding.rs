@@ -7,6 +7,7 @@ use crate::schema::walk::{branches, for_each_child_mut, join_pointer};
 use crate::text::hex;
 use rustc_hash::FxHashSet;
 use serde_json::Value;
+#[cfg(feature = "session")]
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -91,9 +92,11 @@ const BRANCH_DEPTH: usize = 8;
 /// assert_eq!(here.changed(&there), ["/base_url", "/region"]);
 /// assert_eq!(form.config_schema.unwrap()["properties"]["base_url"]["x-binds-secret"], true);
 /// ```
+#[cfg(feature = "session")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoundSettings(BTreeMap<String, String>);
 
+#[cfg(feature = "session")]
 impl BoundSettings {
     /// Returns no settings, for secrets that do not depend on any.
     pub fn none() -> Self {
@@ -399,6 +402,7 @@ fn is_host(place: &str) -> bool {
 }
 
 /// Returns the SHA-256 of a value, whose keys may have any order.
+#[cfg(feature = "session")]
 fn digest(value: &Value) -> String {
     let mut sorted = value.clone();
     sorted.sort_all_objects();

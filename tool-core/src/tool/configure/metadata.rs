@@ -4,7 +4,9 @@ use crate::arguments::problem::Problem;
 use crate::arguments::validate::ValidationSubject;
 use crate::call::error::ErrorList;
 use crate::schema::build::argument_generator;
-use crate::tool::configure::binding::{BoundSettings, mark_settings};
+#[cfg(feature = "session")]
+use crate::tool::configure::binding::BoundSettings;
+use crate::tool::configure::binding::mark_settings;
 use crate::tool::configure::credentials::{AccessToken, Auth};
 use crate::tool::configure::form::{
     CachedFormSchema, FormSchema, UnknownNames, check_problems, decode_secrets, decode_settings,
@@ -191,6 +193,7 @@ impl ToolsetMetadata {
     }
 
     /// Returns the settings that decide where the toolset's secrets go, with their values in `config`.
+    #[cfg(feature = "session")]
     pub fn bound_settings(&self, config: &Value) -> BoundSettings {
         BoundSettings::of(self.config_schema.as_ref().unwrap_or(&Value::Bool(true)), config)
     }

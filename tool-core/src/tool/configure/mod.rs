@@ -8,6 +8,7 @@ pub(crate) mod form;
 pub(crate) mod metadata;
 pub(crate) mod secret_document;
 
+#[cfg(feature = "session")]
 pub use crate::tool::configure::binding::BoundSettings;
 pub use crate::tool::configure::credentials::{AccessToken, Auth, BasicAuth, OAuth2, Secret, TokenSource};
 pub use crate::tool::configure::factory::{Configure, ConfigureError, Configured, ToolsetFactory};
