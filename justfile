@@ -16,7 +16,7 @@ check:
 
 # Runs all tests, with ui tests and doc tests.
 test *args:
-    cargo test {{args}}
+    cargo test --all-features {{args}}
 
 # Rewrites golden files, expansion snapshots and ui messages. Read the diff before you commit it.
 bless:
@@ -70,11 +70,11 @@ soak:
 
 # Plays 1,000 live conversations at once, a tenth of them with broken connections.
 soak-live conversations="1000":
-    LIVE_CONVERSATIONS={{conversations}} cargo test -p tool-adapters --test live -- --nocapture --test-threads 1
+    LIVE_CONVERSATIONS={{conversations}} cargo test -p tool-adapters --all-features --test live -- --nocapture --test-threads 1
 
 # Measures live conversations: the time from a call to the start of its tool, and memory.
 bench-live:
-    cargo bench -p tool-adapters --bench live
+    cargo bench -p tool-adapters --features websocket --bench live
 
 # Checks schemas, declarations, messages and the MCP server with the providers' own types, other validators and the
 # protocol's suites. `just conformance --provider gemini` checks one provider.
@@ -82,11 +82,11 @@ conformance *args:
     python3 -m venv target/conformance
     target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
     target/conformance/bin/python tests/conformance/meta_schema.py
-    cargo build --example conformance_driver --example mcp_conformance --example mcp_server
+    cargo build --all-features --example conformance_driver --example mcp_conformance --example mcp_server
     target/conformance/bin/python tests/conformance/run.py --driver target/debug/examples/conformance_driver {{args}}
     target/conformance/bin/python tests/conformance/prices.py --driver target/debug/examples/conformance_driver
     target/conformance/bin/python tests/conformance/mcp/run.py
-    cargo build --example otel --example metrics --example conformance_report
+    cargo build --all-features --example otel --example metrics --example conformance_report
     target/conformance/bin/python tests/conformance/otel/run.py
     target/conformance/bin/python tests/conformance/metrics.py
     target/conformance/bin/python tests/conformance/report.py
@@ -96,7 +96,7 @@ inspector:
     python3 -m venv target/conformance
     target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
     npm install --prefix target/conformance/axe --silent --no-audit --no-fund --no-package-lock axe-core@4.14.1
-    cargo build --package examples --example conformance_inspector --example inspector
+    cargo build --all-features --example conformance_inspector --example inspector
     target/conformance/bin/python tests/conformance/inspector.py
 
 # Updates the prices from the `genai-prices` release in `tests/conformance/requirements.txt`. Read the diff.
@@ -113,7 +113,7 @@ deny:
 otel-phoenix:
     python3 -m venv target/phoenix
     target/phoenix/bin/pip install --quiet arize-phoenix==20.26.1
-    cargo build --example otel
+    cargo build --all-features --example otel
     target/phoenix/bin/python tests/conformance/otel/phoenix.py
 
 # Measures a span with a collector, and calls without one (needs valgrind).
@@ -124,7 +124,7 @@ bench-trace:
 # Runs eight writers and eight readers on each store of agents, in one process and in eight, and kills writers.
 # PostgreSQL runs where POSTGRES_URL names a server: `.ci/postgres start FOLDER` starts one and prints its URL.
 soak-agents seconds="60":
-    SOAK_SECONDS={{seconds}} cargo test --release -p tool-adapters --test agents -- --nocapture --test-threads 1 soak:: killed::
+    SOAK_SECONDS={{seconds}} cargo test --release -p tool-adapters --all-features --test agents -- --nocapture --test-threads 1 soak:: killed::
 
 # Measures this project beside a floor and other frameworks, and prints one table. `just peers floor ours` measures these two.
 peers *args:

@@ -1,6 +1,6 @@
 //! Spans and metrics to OpenTelemetry: an agent that calls a model, two tools, and a second process in the same trace.
 //!
-//! `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 cargo run --example otel` sends them there, and prints the ids of
+//! `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 cargo run --example otel --features otel` sends them there, and prints the ids of
 //! each part. With `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true` the spans contain redacted arguments and
 //! results of calls.
 

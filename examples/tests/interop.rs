@@ -4,8 +4,8 @@ use std::process::Command;
 
 fn printed(example: &str) -> String {
     let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "examples", "--features", "interop", "--example", example])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["run", "--quiet", "--all-features", "--example", example])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .output()
         .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub(crate) const USAGE: &str = "\
-usage: cargo run --example worker [-- [--db FILE] [COMMAND]]
+usage: cargo run --example worker --features worker [-- [--db FILE] [COMMAND]]
 
 Agents whose tools are in a database, with settings and sealed secrets. Without a command it takes you round: what a
 settings form gets, what each agent has, a session during which a row changes, errors, drafts that come due.

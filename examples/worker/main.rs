@@ -1,6 +1,6 @@
 //! Agents from a database. Start with `worker.rs`, which sets everything up, and `tour.rs`, which shows it.
 //!
-//! `cargo run --example worker` needs no network, account or key: it starts local servers for the calendar and mail.
+//! `cargo run --example worker --features worker` needs no network, account or key: it starts local servers for the calendar and mail.
 
 #[path = "../calendar"]
 mod calendar {

@@ -5,6 +5,7 @@
 macro_rules! chapters {
     ($($name:ident)*) => {
         $(
+            #[cfg(feature = "book")]
             #[doc = include_str!(concat!("../../docs/book/", stringify!($name), ".md"))]
             pub mod $name {}
         )*

@@ -10,10 +10,18 @@ fn workspace() -> &'static Path {
     package.ancestors().find(|folder| folder.join("Cargo.lock").exists()).unwrap()
 }
 
+/// Returns the features with which this test was built, so that cargo builds nothing again.
+#[allow(unexpected_cfgs, reason = "the packages of the calendar and of the quickstart have no features")]
+fn features() -> &'static [&'static str] {
+    if cfg!(feature = "interop") { &["--all-features"] } else { &[] }
+}
+
 /// Runs `cargo run --example NAME -- ARGUMENTS` with `input` on standard input.
 pub(crate) fn run(example: &str, arguments: &[&str], settings: &[(&str, &str)], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--example", example, "--"])
+        .args(["run", "--quiet", "--example", example])
+        .args(features())
+        .arg("--")
         .args(arguments)
         .current_dir(workspace())
         .env_remove("GOOGLE_CALENDAR_BASE_URL")

@@ -12,8 +12,9 @@ use tempfile::TempDir;
 fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let build = ["build", "--quiet", "--package", "examples", "--example", "worker"];
-        let status = Command::new(env!("CARGO")).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).status();
+        let build = ["build", "--quiet", "--all-features", "--example", "worker"];
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let status = Command::new(env!("CARGO")).args(build).current_dir(root).status();
         assert!(status.unwrap().success());
         let test = std::env::current_exe().unwrap();
         test.ancestors().nth(2).unwrap().join("examples/worker")

@@ -1,7 +1,7 @@
 """Sends the example's spans to Arize Phoenix, and asks it what it has: ids, parents, kinds and tokens.
 
     pip install arize-phoenix
-    cargo build --example otel
+    cargo build --example otel --features otel
     python tests/conformance/otel/phoenix.py
 
 Phoenix is some 800 MB, so this is not part of the gate: `just otel-phoenix` does all three. It keeps what it gets in a

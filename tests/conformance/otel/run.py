@@ -1,6 +1,6 @@
 """Holds what we send over OTLP to OpenTelemetry's own protobufs: ids, parents, names, attributes, metrics.
 
-    cargo build --example otel
+    cargo build --example otel --features otel
     python tests/conformance/otel/run.py
 
 Needs `pip install opentelemetry-proto`. The example prints the ids that it exported to others; what arrives here has to

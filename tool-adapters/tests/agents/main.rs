@@ -1,4 +1,4 @@
-//! The stores of agents over SQLite, and over PostgreSQL: `POSTGRES_URL=postgres://.. cargo test -p tool-adapters`.
+//! The stores of agents over SQLite, and over PostgreSQL: `POSTGRES_URL=postgres://.. cargo test -p tool-adapters --all-features`.
 
 mod conformance;
 mod destinations;

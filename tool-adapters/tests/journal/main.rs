@@ -1,5 +1,4 @@
 //! The journal in a file: what it keeps, what a killed process leaves, and what it does with files that are none.
-#![cfg(feature = "journal")]
 
 mod calls;
 mod crash;

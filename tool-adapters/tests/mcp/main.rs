@@ -1,5 +1,4 @@
 //! The Model Context Protocol: a server over each transport, and a client with pins.
-#![cfg(feature = "mcp")]
 
 mod answers;
 mod confirmation;

@@ -1,4 +1,4 @@
-//! The Redis store against a server: `REDIS_URL=redis://127.0.0.1:6379 cargo test -p tool-adapters`.
+//! The Redis store against a server: `REDIS_URL=redis://127.0.0.1:6379 cargo test -p tool-adapters --features redis`.
 
 mod conformance;
 mod faults;
