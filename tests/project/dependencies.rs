@@ -1,5 +1,6 @@
 //! Dependencies between the crates and folders.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -30,6 +31,30 @@ fn each_crate_depends_only_on_the_one_below() {
     assert_eq!(ours("tool-core-macros"), Vec::<String>::new());
     assert_eq!(ours("tool-core"), ["tool-core-macros"]);
     assert_eq!(ours("tool-adapters"), ["tool-core"]);
+}
+
+/// Returns the number of crates that `tool-core` brings into a program.
+fn crates(features: &[&str]) -> usize {
+    let tree =
+        ["tree", "--package", "tool-core", "--edges", "normal,build", "--prefix", "none", "--no-dedupe", "--offline"];
+    let output =
+        Command::new(env!("CARGO")).args(tree).args(features).current_dir(super::root()).output().expect("cargo runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let crates = text.lines().filter(|line| !line.is_empty()).collect::<HashSet<_>>();
+    // `tool-core` itself is not counted.
+    crates.len().saturating_sub(1)
+}
+
+#[test]
+fn a_program_with_default_features_has_80_crates_at_most() {
+    let crates = crates(&[]);
+    assert!((20..=80).contains(&crates), "{crates}");
+}
+
+#[test]
+fn a_program_without_features_has_60_crates_at_most() {
+    let crates = crates(&["--no-default-features"]);
+    assert!((20..=60).contains(&crates), "{crates}");
 }
 
 /// Returns the text of a file, or of a folder's modules, without tests, which read and write golden files.
