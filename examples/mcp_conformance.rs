@@ -1,5 +1,5 @@
 //! The tools that the conformance suite of the Model Context Protocol expects of a server:
-//! `cargo run --example mcp_conformance -- 127.0.0.1:8932`. `tests/conformance/mcp/run.py` runs the suite.
+//! `cargo run --example mcp_conformance --features mcp -- 127.0.0.1:8932`. `tests/conformance/mcp/run.py` runs the suite.
 
 use serde_json::{Value, json};
 use std::error::Error;

@@ -1,8 +1,8 @@
-//! Tools served over the Model Context Protocol: `cargo run --example mcp_server` over standard input and output,
-//! `cargo run --example mcp_server -- --http 127.0.0.1:8931` over streamable HTTP.
+//! Tools served over the Model Context Protocol: `cargo run --example mcp_server --features mcp` over standard input and
+//! output, `cargo run --example mcp_server --features mcp -- --http 127.0.0.1:8931` over streamable HTTP.
 //!
 //! A client starts the first form itself, for example the inspector:
-//! `npx @modelcontextprotocol/inspector cargo run --example mcp_server`.
+//! `npx @modelcontextprotocol/inspector cargo run --example mcp_server --features mcp`.
 
 use std::collections::BTreeMap;
 use std::error::Error;

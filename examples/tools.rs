@@ -5,7 +5,7 @@
 //! - `cargo run --example tools -- call book title=Dentist start=2026-11-20T09:30:00+01:00`
 //! - `cargo run --example tools -- schema --provider anthropic --strict --json`
 //! - `cargo run --example tools -- lint`
-//! - `cargo run --example tools -- serve --mcp stdio`
+//! - `cargo run --example tools --features mcp -- serve --mcp stdio`
 //!
 //! `--tools FILE` uses the declarations in a file instead, such as those of an MCP server.
 

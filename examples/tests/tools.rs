@@ -134,6 +134,7 @@ fn declarations_from_a_file_replace_the_linked_tools() {
     std::fs::remove_file(&file).unwrap();
 }
 
+#[cfg(feature = "mcp")]
 #[test]
 fn tools_are_served_over_stdio() {
     let version = "2025-06-18";
@@ -151,6 +152,7 @@ fn tools_are_served_over_stdio() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
+#[cfg(feature = "mcp")]
 #[test]
 fn public_address_needs_an_explicit_flag() {
     let output = tools(&["serve", "--mcp", "http", "--address", "0.0.0.0:0"], "");

@@ -1,7 +1,7 @@
 """Holds the MCP server against what others check servers with: the protocol's conformance suite, its inspector, and the
 types of the Python SDK.
 
-    cargo build --example mcp_conformance --example mcp_server
+    cargo build --example mcp_conformance --example mcp_server --features mcp
     python tests/conformance/mcp/run.py
 
 Needs npm and, for the last part, `pip install mcp`. Node 22 and the suites are installed under target/conformance/mcp.
