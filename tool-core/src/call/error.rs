@@ -296,6 +296,25 @@ impl fmt::Debug for Boxed {
 }
 
 /// The errors of other crates, as the model's.
+///
+/// ```
+/// use tool_core::{ResultExt, RunContext, ToolContext, ToolError, tool};
+///
+/// /// Add up numbers, one a line.
+/// #[tool]
+/// fn sum(lines: &str) -> Result<i64, ToolError> {
+///     lines.lines().map(str::parse::<i64>).sum::<Result<_, _>>().show_error()
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(sum).build()?;
+/// let response = tools.call("sum", r#"{"lines": "1\n2b"}"#, &RunContext::detached()).await;
+/// // A plain `?` would give the model `An internal error occurred`.
+/// assert_eq!(response.into_text(), "invalid digit found in string");
+/// # Ok(())
+/// # }
+/// ```
 pub trait ResultExt<T> {
     /// Makes the text of an error with its causes the model's: a permanent error.
     ///

@@ -64,6 +64,31 @@ pub enum DuplicateScope {
 }
 
 /// The condition under which a person has to approve a call.
+///
+/// ```
+/// use tool_core::tool::Confirm;
+/// use tool_core::{ToolContext, tool};
+///
+/// fn is_large(args: &RefundArgs) -> bool {
+///     args.cents > 10_000
+/// }
+///
+/// /// Refund an order.
+/// #[tool(category = "action", confirm = is_large, args = RefundArgs)]
+/// fn refund(cents: u32) -> String {
+///     format!("refunded {cents} cents")
+/// }
+///
+/// let tools = ToolContext::builder().with(refund).build()?;
+/// let refund = tools.function_tool("refund").expect("a tool");
+/// let Confirm::When(asks) = refund.definition().confirm() else { panic!("expected a function") };
+/// assert!(asks(r#"{"cents": 90000}"#) && !asks(r#"{"cents": 900}"#));
+///
+/// // A tool of another crate or server asks each time.
+/// let strict = refund.confirm(Confirm::Always);
+/// assert!(matches!(strict.definition().confirm(), Confirm::Always));
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Confirm {
     /// No call needs approval.
