@@ -68,6 +68,25 @@ pub struct Change {
 }
 
 /// The kinds of changes.
+///
+/// ```
+/// use tool_adapters::providers::report::ChangeKind;
+/// use tool_adapters::{Provider, declare};
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Reserve a table.
+/// #[tool]
+/// fn reserve(#[arg(pattern = "^[A-Z]{3}$")] code: &str) -> String {
+///     code.to_owned()
+/// }
+///
+/// let tools = ToolContext::builder().with(reserve).build()?;
+/// let declared = declare(Provider::Ollama, &tools);
+/// let changes = &declared.report().tools[0].changes;
+/// let pattern = changes.iter().find(|change| change.keyword == "pattern").expect("a change");
+/// assert_eq!((pattern.kind, &*pattern.pointer), (ChangeKind::Described, "/properties/code"));
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
