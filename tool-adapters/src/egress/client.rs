@@ -142,6 +142,20 @@ impl EgressClient {
 debug_only!(EgressClient, |this| policy: this.0.policy);
 
 /// A request that is not sent yet.
+///
+/// ```no_run
+/// use tool_adapters::egress::{EgressError, RunContextExt};
+/// use tool_core::serde_json::{Value, json};
+/// use tool_core::{RunContext, tool};
+///
+/// /// Open an issue.
+/// #[tool(category = "action", open_world)]
+/// async fn open_issue(ctx: &RunContext, title: &str) -> Result<Value, EgressError> {
+///     let request = ctx.http()?.post("https://issues.example/api/issues");
+///     let request = request.query(&[("project", "garden")]).header("x-request-id", "r-1").json(&json!({"title": title}));
+///     request.send().await?.error_for_status()?.json().await
+/// }
+/// ```
 #[must_use = "a request does nothing before it is sent"]
 pub struct EgressRequest {
     client: EgressClient,

@@ -215,6 +215,20 @@ impl fmt::Debug for OAuth2Clients {
 debug_only!(Authorization, |this| expires_at: this.expires_at);
 
 /// The request that a provider's redirect makes the browser send: a query, or a code and a state.
+///
+/// ```
+/// use tool_adapters::oauth2::{Callback, OAuth2Clients, OAuth2Error};
+/// use tool_core::agents::Agents;
+///
+/// /// Handles `GET /oauth2/callback?code=..&state=..`. The agent comes from the program's own login.
+/// async fn callback(clients: &OAuth2Clients, agents: &Agents, agent: &str, query: &str) -> Result<(), OAuth2Error> {
+///     clients.complete(agents, agent, query).await.map(|_record| ())
+/// }
+///
+/// // Where a web framework has parsed the query.
+/// let parsed = Callback::new("code-1", "state-1");
+/// assert!(!format!("{parsed:?}").contains("code-1"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Callback(Result<CallbackParams, OAuth2Error>);
 

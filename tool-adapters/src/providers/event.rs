@@ -112,6 +112,17 @@ pub enum Finish {
 }
 
 /// An error in a provider's stream.
+///
+/// ```
+/// use tool_adapters::providers::{Event, ProtocolError};
+/// use tool_adapters::{Provider, protocol};
+///
+/// let mut mistral = protocol(Provider::Mistral);
+/// let mut events = mistral.push(b"data: {\"id\": \"c-1\", \"choices\": [{\"index\": 0, \"delta\": {\"content\": \"It is\"}}]}\n\n");
+/// events.extend(mistral.finish()); // the connection broke
+/// assert!(events.contains(&Event::Text("It is".into())));
+/// assert!(events.contains(&Event::Error(ProtocolError::Truncated { call_id: None })));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProtocolError {

@@ -34,7 +34,7 @@ use tool_core::json::is_nested_too_deep;
 ///     a + b
 /// }
 ///
-/// /// Runs the calls of an answer, and returns the messages to append to the conversation.
+/// /// Runs the calls of an answer, and returns their results in the form of the provider.
 /// async fn answer(protocol: &mut dyn Protocol, session: &Session, body: &[u8]) -> Value {
 ///     let mut events = protocol.push(body);
 ///     events.extend(protocol.finish());
@@ -51,8 +51,8 @@ use tool_core::json::is_nested_too_deep;
 /// let session = runtime.session("chat-42", Mode::Text).await?;
 /// let body = br#"{"type": "message", "role": "assistant", "stop_reason": "tool_use",
 ///     "content": [{"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 1, "b": 2}}]}"#;
-/// let messages = answer(&mut *protocol(Provider::Anthropic), &session, body).await;
-/// assert_eq!(messages[0]["content"][0]["tool_use_id"], "toolu_1");
+/// let results = answer(&mut *protocol(Provider::Anthropic), &session, body).await;
+/// assert_eq!(results["content"][0]["tool_use_id"], "toolu_1");
 /// # Ok(())
 /// # }
 /// ```

@@ -409,6 +409,28 @@ impl<E: IntoToolError> IntoToolError for Box<E> {
 ///
 /// It displays one error a line, each with its causes. `Debug` shows the same, so that a `main` which returns the list
 /// prints it readably.
+///
+/// ```
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Say hello.
+/// #[tool]
+/// fn hello() -> &'static str {
+///     "hello"
+/// }
+///
+/// /// Say hello to a person.
+/// #[tool(name = "Hello")]
+/// fn hello_to(name: &str) -> String {
+///     format!("hello {name}")
+/// }
+///
+/// let errors = ToolContext::builder().with(hello).with(hello_to).build().unwrap_err();
+/// assert_eq!(errors.len(), 1); // it has the methods of a slice
+/// for error in &*errors {
+///     println!("{error}");
+/// }
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ErrorList<E>(Vec<E>);
 

@@ -117,6 +117,20 @@ enum PinStore {
 }
 
 /// An error of reading or writing pins.
+///
+/// ```
+/// use tool_adapters::mcp::{PinError, Pins};
+///
+/// /// Opens the pins. A missing file is an error, as an empty one would trust every tool again.
+/// fn pins(path: &str) -> Result<Pins, PinError> {
+///     match Pins::file(path) {
+///         Err(PinError::Missing { path }) if std::env::var_os("FIRST_START").is_some() => Pins::create(path),
+///         opened => opened,
+///     }
+/// }
+///
+/// assert!(matches!(pins("no/such/mcp.pins.json"), Err(PinError::Missing { .. })));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PinError {
