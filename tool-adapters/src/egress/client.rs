@@ -26,6 +26,22 @@ const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VE
 /// Each request has an `http` span. The usage that a model reports in its answer counts for the span around it, if the
 /// request went over `https` to the default host of a provider, or to a host that [`EgressPolicy::allow_host`] names. Other
 /// servers cannot add to the cost.
+///
+/// ```
+/// use tool_adapters::egress::{EgressClient, EgressError, EgressPolicy};
+/// use tool_core::{Mode, Runtime, ToolContext};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+/// let egress = EgressClient::new(EgressPolicy::new().only_allowed().allow_host("api.example"))?;
+/// let session = runtime.session("chat-42", Mode::Text).user_data(egress.clone()).await?; // for `ctx.http()`
+///
+/// let other = egress.get("https://other.example/").send().await;
+/// assert!(matches!(other, Err(EgressError::NotAllowed { host }) if host == "other.example"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct EgressClient(Arc<ClientInner>);
 
@@ -126,6 +142,20 @@ impl EgressClient {
 debug_only!(EgressClient, |this| policy: this.0.policy);
 
 /// A request that is not sent yet.
+///
+/// ```no_run
+/// use tool_adapters::egress::{EgressError, RunContextExt};
+/// use tool_core::serde_json::{Value, json};
+/// use tool_core::{RunContext, tool};
+///
+/// /// Open an issue.
+/// #[tool(category = "action", open_world)]
+/// async fn open_issue(ctx: &RunContext, title: &str) -> Result<Value, EgressError> {
+///     let request = ctx.http()?.post("https://issues.example/api/issues");
+///     let request = request.query(&[("project", "garden")]).header("x-request-id", "r-1").json(&json!({"title": title}));
+///     request.send().await?.error_for_status()?.json().await
+/// }
+/// ```
 #[must_use = "a request does nothing before it is sent"]
 pub struct EgressRequest {
     client: EgressClient,
@@ -186,6 +216,25 @@ impl EgressRequest {
 }
 
 /// The guarded HTTP client of a run context.
+///
+/// ```
+/// use tool_adapters::egress::{EgressError, RunContextExt};
+/// use tool_core::{RunContext, ToolContext, tool};
+///
+/// /// Fetch a page of the web as text.
+/// #[tool(category = "retrieval", open_world)]
+/// async fn fetch(ctx: &RunContext, url: &str) -> Result<String, EgressError> {
+///     ctx.http()?.get(url).send().await?.error_for_status()?.text().await
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(fetch).build()?;
+/// let response = tools.call("fetch", r#"{"url": "http://127.0.0.1:6379/"}"#, &RunContext::detached()).await;
+/// assert!(response.into_text().starts_with("expected a public host, got `127.0.0.1`, which is a loopback address"));
+/// # Ok(())
+/// # }
+/// ```
 pub trait RunContextExt {
     /// Returns the [`EgressClient`] of the run's user data, or the client of the default policy if there is none.
     ///

@@ -9,6 +9,22 @@ use tool_core::call::IntoToolError;
 
 /// A guarded request was refused or failed. A tool may return it, and the model reads its text, which shows no path, query
 /// or address behind a name.
+///
+/// ```
+/// use tool_adapters::egress::{EgressClient, EgressError, EgressPolicy};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), EgressError> {
+/// let client = EgressClient::new(EgressPolicy::new())?;
+/// match client.post("http://169.254.169.254/latest/meta-data").json(&[1, 2]).send().await {
+///     Ok(response) => println!("{}", response.status()),
+///     // The order may have been placed: do not send it again without a look.
+///     Err(error) if error.was_sent() => eprintln!("{error}"),
+///     Err(error) => assert!(matches!(error, EgressError::NotPublic { kind: "a link-local address", .. }), "{error}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EgressError {

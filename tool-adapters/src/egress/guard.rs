@@ -21,6 +21,16 @@ const REFUSED_NAME: &str = "refused.invalid";
 /// # Errors
 ///
 /// Returns an error if the policy has invalid settings.
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_adapters::egress::{EgressPolicy, client_builder};
+///
+/// // For a crate that takes a client of `reqwest`.
+/// let client = client_builder(EgressPolicy::new().only_allowed().allow_host("api.example"))?;
+/// let client = client.connect_timeout(Duration::from_secs(2)).build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn client_builder(policy: EgressPolicy) -> Result<ClientBuilder, EgressError> {
     policy.check()?;
     let policy = Arc::new(policy);

@@ -7,6 +7,21 @@ use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// The answer to a guarded request. Its body is limited in size and time.
+///
+/// ```no_run
+/// use tool_adapters::egress::{EgressClient, EgressError};
+/// use tool_core::serde_json::Value;
+///
+/// /// Returns the temperature at a place, or `None` where the service does not know it.
+/// async fn temperature(client: &EgressClient, place: &str) -> Result<Option<f64>, EgressError> {
+///     let response = client.get("https://weather.example/now").query(&[("place", place)]).send().await?;
+///     if response.status() == 404 {
+///         return Ok(None);
+///     }
+///     let weather: Value = response.error_for_status()?.json().await?;
+///     Ok(weather["celsius"].as_f64())
+/// }
+/// ```
 pub struct EgressResponse {
     response: Response,
     max_body: usize,

@@ -32,6 +32,51 @@ const MAX_USED_STATES: usize = 100_000;
 
 /// The OAuth 2 clients of a program, by provider. Begins and completes grants, and refreshes their tokens. Cheap to clone:
 /// pass one clone to [`Agents::builder`], and another to the handler of the redirect URL.
+///
+/// ```standalone_crate
+/// use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients, OAuth2Error};
+/// use tool_core::agents::{Agents, Keyring, MemoryAgentToolStore};
+///
+/// # use tool_core::tool::AccessToken;
+/// # use tool_core::{Auth, Configure, ToolError, tool_type, toolset};
+/// # #[tool_type(input)]
+/// # struct Grant {
+/// #     #[serde(flatten)]
+/// #     token: AccessToken,
+/// # }
+/// # struct Mail(Grant);
+/// # impl Configure for Mail {
+/// #     type Config = ();
+/// #     type Secrets = Grant;
+/// #     async fn configure((): (), grant: Grant) -> Result<Self, ToolError> { Ok(Self(grant)) }
+/// # }
+/// # /// Sends mail.
+/// # #[toolset(name = "mail", auth = Auth::oauth2("mail.example", ["send"], "https://mail.example/auth", "https://mail.example/token"))]
+/// # impl Mail {
+/// #     /// Count the mails.
+/// #     #[tool(category = "retrieval")]
+/// #     async fn count(&self) -> Result<usize, ToolError> { Ok(self.0.token.get().await?.expose().len()) }
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mail = OAuth2Client::new("our-client-id", "https://app.example/oauth2/callback").secret("our-secret");
+/// let clients = OAuth2Clients::new().client("mail.example", mail);
+/// let agents = Agents::builder(MemoryAgentToolStore::new())
+///     .keys(Keyring::parse(&Keyring::generate("2026-11")?)?)
+///     .oauth2(clients.clone()) // refreshes the tokens
+///     .build()?;
+/// agents.add("alice", "mail").save().await?;
+///
+/// let begun = clients.begin(&agents, "alice", "mail").await?; // send the browser to `begun.url`
+/// assert!(begun.url.starts_with("https://mail.example/auth?"));
+///
+/// // The browser comes back. This callback was begun for Alice, and the browser is signed in for Bob.
+/// let query = format!("code=4%2Fabc&state={}", begun.state.expose());
+/// let refused = clients.complete(&agents, "bob", query).await;
+/// assert!(matches!(refused, Err(OAuth2Error::ForeignState)));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Default)]
 pub struct OAuth2Clients(Arc<ClientsInner>);
 
@@ -44,6 +89,21 @@ struct ClientsInner {
 }
 
 /// An authorisation that has begun: send the person's browser to its URL.
+///
+/// ```
+/// use tool_adapters::oauth2::{Authorization, OAuth2Clients, OAuth2Error};
+/// use tool_core::agents::Agents;
+///
+/// /// Returns the page with the "Connect" button, which leads to the provider.
+/// async fn connect_page(clients: &OAuth2Clients, agents: &Agents, agent: &str) -> Result<String, OAuth2Error> {
+///     let Authorization { url, changed_destination, .. } = clients.begin(agents, agent, "mail").await?;
+///     let warning = match &changed_destination[..] {
+///         [] => String::new(),
+///         changed => format!("These settings have changed since you last connected: {}", changed.join(", ")),
+///     };
+///     Ok(format!(r#"<p>{warning}</p><a href="{}">Connect</a>"#, url.replace('&', "&amp;")))
+/// }
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Authorization {
@@ -155,6 +215,20 @@ impl fmt::Debug for OAuth2Clients {
 debug_only!(Authorization, |this| expires_at: this.expires_at);
 
 /// The request that a provider's redirect makes the browser send: a query, or a code and a state.
+///
+/// ```
+/// use tool_adapters::oauth2::{Callback, OAuth2Clients, OAuth2Error};
+/// use tool_core::agents::Agents;
+///
+/// /// Handles `GET /oauth2/callback?code=..&state=..`. The agent comes from the program's own login.
+/// async fn callback(clients: &OAuth2Clients, agents: &Agents, agent: &str, query: &str) -> Result<(), OAuth2Error> {
+///     clients.complete(agents, agent, query).await.map(|_record| ())
+/// }
+///
+/// // Where a web framework has parsed the query.
+/// let parsed = Callback::new("code-1", "state-1");
+/// assert!(!format!("{parsed:?}").contains("code-1"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Callback(Result<CallbackParams, OAuth2Error>);
 

@@ -12,6 +12,24 @@ use std::sync::Arc;
 use tool_core::{ToolCall, ToolDefinition};
 
 /// The options of a declaration.
+///
+/// ```
+/// use tool_adapters::{DeclareOptions, Provider, declare_with};
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Find articles.
+/// #[tool]
+/// fn search(query: &str, limit: Option<u8>) -> String {
+///     format!("{limit:?} articles about {query}")
+/// }
+///
+/// let tools = ToolContext::builder().with(search).build()?;
+/// let strict = DeclareOptions { strict: true, ..DeclareOptions::default() };
+/// let declared = declare_with(Provider::OpenAiChat, &tools, strict);
+/// assert!(declared.report().tools[0].strict);
+/// assert!(declared.json().get().contains(r#""required":["query","limit"]"#)); // null stands for an absent limit
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools)] // The options are independent.
 pub struct DeclareOptions {
@@ -25,6 +43,32 @@ pub struct DeclareOptions {
 }
 
 /// Tools in a provider's form. Cheap to clone.
+///
+/// ```
+/// use tool_adapters::{Provider, declare};
+/// use tool_core::serde_json::{Value, json};
+/// use tool_core::{FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolError};
+///
+/// async fn query(arguments: Value, _ctx: &RunContext) -> Result<Value, ToolError> {
+///     Ok(arguments)
+/// }
+///
+/// let declared = RawTool {
+///     name: "reports.query".into(),
+///     description: "Query the reports.".into(),
+///     parameters: json!({"type": "object"}),
+/// };
+/// let tools = ToolContext::builder().with(FunctionTool::raw(declared, query)).build()?;
+///
+/// let declared = declare(Provider::OpenAiChat, &tools);
+/// let body = json!({"model": "gpt-5", "messages": [], "tools": declared.json()}); // the body of a request
+/// assert_eq!(body["tools"][0]["function"]["name"], "reports_query"); // OpenAI takes no dot
+///
+/// // The model calls the tool by that name.
+/// let call = declared.restore(ToolCall::new("call_1", "reports_query", "{}"));
+/// assert_eq!(call.name(), "reports.query");
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone)]
 pub struct Declarations(pub(crate) Arc<DeclaredTools>);
 

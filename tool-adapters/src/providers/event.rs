@@ -7,6 +7,34 @@ use tool_core::ToolCall;
 use tool_core::trace::TokenUsage;
 
 /// An event of a model's message, in the order in which the provider sent it.
+///
+/// ```
+/// use tool_adapters::providers::{Event, Finish};
+/// use tool_adapters::{Provider, protocol};
+///
+/// let mut openai = protocol(Provider::OpenAiChat);
+/// let mut events = Vec::new();
+/// for chunk in [
+///     r#"data: {"id": "c-1", "model": "gpt-5", "choices": [{"index": 0, "delta": {"content": "It is "}}]}"#,
+///     r#"data: {"id": "c-1", "model": "gpt-5", "choices": [{"index": 0, "delta": {"content": "noon."}, "finish_reason": "stop"}]}"#,
+///     "data: [DONE]",
+/// ] {
+///     events.extend(openai.push(format!("{chunk}\n\n").as_bytes()));
+/// }
+/// events.extend(openai.finish());
+///
+/// let (mut text, mut finish) = (String::new(), None);
+/// for event in events {
+///     match event {
+///         Event::Text(piece) => text += &piece,
+///         Event::Call(call) => println!("the model calls {}", call.name()),
+///         Event::Finished(reason) => finish = Some(reason),
+///         Event::Error(error) => eprintln!("{error}"),
+///         _ => {}
+///     }
+/// }
+/// assert_eq!((&*text, finish), ("It is noon.", Some(Finish::Stop)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -84,6 +112,17 @@ pub enum Finish {
 }
 
 /// An error in a provider's stream.
+///
+/// ```
+/// use tool_adapters::providers::{Event, ProtocolError};
+/// use tool_adapters::{Provider, protocol};
+///
+/// let mut mistral = protocol(Provider::Mistral);
+/// let mut events = mistral.push(b"data: {\"id\": \"c-1\", \"choices\": [{\"index\": 0, \"delta\": {\"content\": \"It is\"}}]}\n\n");
+/// events.extend(mistral.finish()); // the connection broke
+/// assert!(events.contains(&Event::Text("It is".into())));
+/// assert!(events.contains(&Event::Error(ProtocolError::Truncated { call_id: None })));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProtocolError {

@@ -21,6 +21,41 @@ use tool_core::json::is_nested_too_deep;
 ///
 /// A protocol serves one conversation. [`finish`](Self::finish) ends a message; the ids of its calls are kept, so that
 /// [`encode`](Self::encode) answers under the ids that the provider gave.
+///
+/// ```
+/// use tool_adapters::providers::{Event, Protocol};
+/// use tool_adapters::{Provider, protocol};
+/// use tool_core::serde_json::Value;
+/// use tool_core::{Mode, Runtime, Session, ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// /// Runs the calls of an answer, and returns their results in the form of the provider.
+/// async fn answer(protocol: &mut dyn Protocol, session: &Session, body: &[u8]) -> Value {
+///     let mut events = protocol.push(body);
+///     events.extend(protocol.finish());
+///     let calls = events.into_iter().filter_map(|event| match event {
+///         Event::Call(call) => Some(call),
+///         _ => None,
+///     });
+///     protocol.encode(&session.call_all(calls).await)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
+/// let session = runtime.session("chat-42", Mode::Text).await?;
+/// let body = br#"{"type": "message", "role": "assistant", "stop_reason": "tool_use",
+///     "content": [{"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 1, "b": 2}}]}"#;
+/// let results = answer(&mut *protocol(Provider::Anthropic), &session, body).await;
+/// assert_eq!(results["content"][0]["tool_use_id"], "toolu_1");
+/// # Ok(())
+/// # }
+/// ```
 pub trait Protocol: Send {
     /// Returns the provider.
     fn provider(&self) -> Provider;

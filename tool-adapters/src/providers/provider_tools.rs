@@ -71,6 +71,16 @@ fn remove_nulls(value: &mut Value) {
 }
 
 /// A text that is sent to the provider, and that `Debug` hides.
+///
+/// ```
+/// use tool_adapters::providers::provider_tools::Secret;
+/// use tool_core::serde_json::to_string;
+///
+/// let token = Secret::from("token-1"); // for `RemoteMcp::authorization`, for example
+/// assert_eq!(format!("{token:?}"), "Secret(..)");
+/// assert_eq!(to_string(&token)?, r#""token-1""#); // the request has it
+/// # Ok::<(), tool_core::serde_json::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Secret(String);

@@ -7,6 +7,28 @@ use serde::Serialize;
 use thiserror::Error;
 
 /// The report on a declaration, tool by tool.
+///
+/// ```
+/// use tool_adapters::{Provider, declare};
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Reserve a table.
+/// #[tool]
+/// fn reserve(#[arg(format = "email")] guest: &str) -> String {
+///     guest.to_owned()
+/// }
+///
+/// let tools = ToolContext::builder().with(reserve).build()?;
+/// let declared = declare(Provider::Gemini, &tools);
+/// for tool in &declared.report().tools {
+///     println!("{}: about {} tokens", tool.tool, tool.tokens);
+///     for change in &tool.changes {
+///         println!("  `{}` at `{}`: {:?}, {}", change.keyword, change.pointer, change.kind, change.detail);
+///     }
+///     assert_eq!(tool.refused, None);
+/// }
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -68,6 +90,25 @@ pub struct Change {
 }
 
 /// The kinds of changes.
+///
+/// ```
+/// use tool_adapters::providers::report::ChangeKind;
+/// use tool_adapters::{Provider, declare};
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Reserve a table.
+/// #[tool]
+/// fn reserve(#[arg(pattern = "^[A-Z]{3}$")] code: &str) -> String {
+///     code.to_owned()
+/// }
+///
+/// let tools = ToolContext::builder().with(reserve).build()?;
+/// let declared = declare(Provider::Ollama, &tools);
+/// let changes = &declared.report().tools[0].changes;
+/// let pattern = changes.iter().find(|change| change.keyword == "pattern").expect("a change");
+/// assert_eq!((pattern.kind, &*pattern.pointer), (ChangeKind::Described, "/properties/code"));
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

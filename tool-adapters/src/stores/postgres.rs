@@ -23,6 +23,17 @@ const TEST_AFTER: Duration = Duration::from_secs(1);
 const ATTEMPTS: u32 = 5;
 
 /// The records of agents on a PostgreSQL server, version 12 or later, with a database in UTF-8. Cheap to clone.
+///
+/// ```no_run
+/// use tool_adapters::stores::PostgresStore;
+/// use tool_core::agents::{Agents, Keyring};
+///
+/// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = PostgresStore::connect("postgres://assistant@db.example/assistant?sslmode=verify-full").await?;
+/// let agents = Agents::builder(store).keys(Keyring::from_env("TOOL_SECRETS_KEYS")?).build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub type PostgresStore = SqlStore<PostgresDatabase>;
 
 /// The connections of a [`PostgresStore`].

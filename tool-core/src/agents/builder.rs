@@ -155,6 +155,34 @@ impl fmt::Debug for Agents {
 }
 
 /// Builds [`Agents`].
+///
+/// ```standalone_crate
+/// use std::time::Duration;
+/// use tool_core::agents::{Agents, Keyring, MemoryAgentToolStore};
+/// use tool_core::tool;
+///
+/// /// Tell the opening hours.
+/// #[tool(category = "retrieval")]
+/// fn opening_hours() -> &'static str {
+///     "7 to 21"
+/// }
+///
+/// struct Tenant(&'static str);
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let keys = Keyring::parse(&Keyring::generate("2026-11")?)?; // `Keyring::from_env("TOOL_SECRETS_KEYS")` in production
+/// let agents = Agents::builder(MemoryAgentToolStore::new())
+///     .keys(keys)
+///     .with(opening_hours) // every agent has it
+///     .each_session(|session| session.user_data(Tenant("acme")))
+///     .recheck_after(Duration::from_secs(5))
+///     .build()?;
+///
+/// assert!(agents.executor("alice").tools().await?.has_tool("opening_hours"));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub struct AgentsBuilder {
     store: Arc<dyn DynAgentToolStore>,

@@ -12,6 +12,27 @@ use std::fmt;
 use thiserror::Error;
 
 /// An error about an agent, or about one of its toolsets. No text of it contains a secret.
+///
+/// ```
+/// use tool_core::agents::{AgentError, AgentErrorKind, AgentStoreError};
+///
+/// /// Returns the HTTP status with which a settings form answers.
+/// fn status(error: &AgentError) -> u16 {
+///     match &error.kind {
+///         AgentErrorKind::NotConfigured => 404,
+///         AgentErrorKind::Store(AgentStoreError::Conflict { .. }) => 409,
+///         AgentErrorKind::InvalidConfig(_) | AgentErrorKind::InvalidSecrets(_) => 422,
+///         _ => 500,
+///     }
+/// }
+///
+/// let error = AgentError::new("alice", "shop", AgentErrorKind::NotConfigured);
+/// assert_eq!(status(&error), 404);
+/// assert_eq!(
+///     error.to_string(),
+///     "toolset `shop` of agent `alice`: the toolset is not configured; add a record for it"
+/// );
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AgentError {

@@ -14,6 +14,41 @@ use crate::session::{Runtime, SessionBuilder, SessionId};
 use std::sync::Arc;
 
 /// One agent, whose tools are made from its records. Cheap to create and to clone.
+///
+/// ```standalone_crate
+/// use tool_core::agents::{Agents, MemoryAgentToolStore};
+/// use tool_core::serde_json::json;
+/// use tool_core::{Mode, ToolCall, toolset};
+///
+/// #[derive(Default)]
+/// struct Clock;
+///
+/// /// Tells the time.
+/// #[toolset(name = "clock")]
+/// impl Clock {
+///     /// Tell the time of a city.
+///     #[tool(category = "retrieval")]
+///     fn time(&self, city: &str) -> String {
+///         format!("it is noon in {city}")
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let agents = Agents::builder(MemoryAgentToolStore::new()).build()?;
+/// agents.add("alice", "clock").save().await?;
+/// let alice = agents.executor("alice");
+///
+/// // A conversation with a model.
+/// let session = alice.session("chat-42", Mode::Text).await?.principal("user:7").await?;
+/// assert!(session.call(ToolCall::new("call_1", "time", json!({"city": "Bern"}))).await.is_ok());
+///
+/// // One action for a button, a schedule or a webhook.
+/// let response = alice.run_tool_action("clock", "time", json!({"city": "Bern"})).await?;
+/// assert_eq!(response.data_json(), Some(r#""it is noon in Bern""#));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct AgentExecutor {
     pub(crate) agents: Arc<AgentsInner>,

@@ -14,6 +14,21 @@ use tokio::time::Instant;
 const MAX_LEASE: Duration = Duration::from_secs(10 * 366 * 24 * 3_600);
 
 /// A store that keeps records until the process ends. For tests and experiments.
+///
+/// ```
+/// use tool_core::agents::{AgentToolStore, MemoryAgentToolStore, RecordWrite};
+/// use tool_core::serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::agents::AgentStoreError> {
+/// let store = MemoryAgentToolStore::new(); // for `Agents::builder(store)`
+/// store.write(&RecordWrite::new("alice", "shop", json!({"currency": "EUR"}))).await?;
+///
+/// let record = store.get("alice", "shop").await?.expect("the record");
+/// assert_eq!((record.version, &record.config), (1, &json!({"currency": "EUR"})));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct MemoryAgentToolStore(Mutex<BTreeMap<String, StoredAgent>>);
 

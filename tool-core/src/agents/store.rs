@@ -257,6 +257,21 @@ impl SealedRow {
 }
 
 /// An operation of a store failed and changed nothing.
+///
+/// ```
+/// use tool_core::agents::{AgentStoreError, AgentToolStore, MemoryAgentToolStore, RecordWrite};
+/// use tool_core::serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), AgentStoreError> {
+/// let store = MemoryAgentToolStore::new();
+/// let write = RecordWrite::new("alice", "shop", json!({"currency": "EUR"}));
+/// assert_eq!(store.write(&write).await, Ok(1));
+/// // The write expects that there is no record. Read the record, and change that one.
+/// assert_eq!(store.write(&write).await, Err(AgentStoreError::Conflict { found: Some(1) }));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum AgentStoreError {

@@ -22,6 +22,22 @@ const REFRESH_BEFORE: Duration = Duration::from_secs(60);
 ///
 /// A toolset's secrets hold them as `access_token`, `refresh_token`, `expires_at` (RFC 3339) and `scope`, beside the
 /// toolset's other secrets.
+///
+/// ```
+/// use tool_core::agents::Tokens;
+/// use tool_core::serde_json::json;
+/// use tool_core::tool::SecretDocument;
+///
+/// let stored = SecretDocument::from_value(json!({"access_token": "a-1", "refresh_token": "r-1", "pin": "1234"}));
+/// let before = Tokens::of(&stored).expect("tokens");
+/// assert_eq!(before.refresh.expect("a refresh token").expose(), "r-1");
+///
+/// let mut after = Tokens::new("a-2");
+/// after.expires_at = Some("2026-11-25T12:00:00Z".parse()?);
+/// let stored = after.put_into(&stored).expect("an object"); // the pin stays
+/// assert!(stored.expose().contains("1234") && !stored.expose().contains("r-1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tokens {

@@ -8,6 +8,29 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// A part of a result, for models that take more than text. A tool returns one part or a `Vec` of them.
+///
+/// ```
+/// use tool_core::{Content, RunContext, ToolContext, tool};
+///
+/// /// Show the plan of a floor.
+/// #[tool(category = "retrieval")]
+/// fn floor_plan(floor: u8) -> Vec<Content> {
+///     let gif = b"GIF89a\x01\0\x01\0\0\0\0;"; // as it comes from a database
+///     let plan = Content::from_bytes(gif);
+///     let caption = Content::text(format!("Floor {floor}, north is up."));
+///     [caption].into_iter().chain(plan).collect()
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tools = ToolContext::builder().with(floor_plan).build()?;
+/// let response = tools.call("floor_plan", r#"{"floor": 2}"#, &RunContext::detached()).await;
+/// let parts = response.data::<Vec<Content>>()?;
+/// assert_eq!(parts[0], Content::text("Floor 2, north is up."));
+/// assert!(matches!(&parts[1], Content::Image { mime_type, .. } if mime_type == "image/gif"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]

@@ -296,6 +296,25 @@ impl fmt::Debug for Boxed {
 }
 
 /// The errors of other crates, as the model's.
+///
+/// ```
+/// use tool_core::{ResultExt, RunContext, ToolContext, ToolError, tool};
+///
+/// /// Add up numbers, one a line.
+/// #[tool]
+/// fn sum(lines: &str) -> Result<i64, ToolError> {
+///     lines.lines().map(str::parse::<i64>).sum::<Result<_, _>>().show_error()
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(sum).build()?;
+/// let response = tools.call("sum", r#"{"lines": "1\n2b"}"#, &RunContext::detached()).await;
+/// // A plain `?` would give the model `An internal error occurred`.
+/// assert_eq!(response.into_text(), "invalid digit found in string");
+/// # Ok(())
+/// # }
+/// ```
 pub trait ResultExt<T> {
     /// Makes the text of an error with its causes the model's: a permanent error.
     ///
@@ -390,6 +409,28 @@ impl<E: IntoToolError> IntoToolError for Box<E> {
 ///
 /// It displays one error a line, each with its causes. `Debug` shows the same, so that a `main` which returns the list
 /// prints it readably.
+///
+/// ```
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Say hello.
+/// #[tool]
+/// fn hello() -> &'static str {
+///     "hello"
+/// }
+///
+/// /// Say hello to a person.
+/// #[tool(name = "Hello")]
+/// fn hello_to(name: &str) -> String {
+///     format!("hello {name}")
+/// }
+///
+/// let errors = ToolContext::builder().with(hello).with(hello_to).build().unwrap_err();
+/// assert_eq!(errors.len(), 1); // it has the methods of a slice
+/// for error in &*errors {
+///     println!("{error}");
+/// }
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ErrorList<E>(Vec<E>);
 

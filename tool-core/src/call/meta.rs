@@ -15,6 +15,25 @@ use std::time::Duration;
 pub const SCHEMA_VERSION: &str = "1.0.0";
 
 /// The kind of a result.
+///
+/// ```
+/// use tool_core::call::OutputKind;
+/// use tool_core::{RunContext, ToolContext, ToolOutput, tool};
+///
+/// /// Ignore what was said to someone else.
+/// #[tool]
+/// fn ignore() -> ToolOutput {
+///     ToolOutput::stop()
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(ignore).build()?;
+/// let response = tools.call("ignore", "{}", &RunContext::detached()).await;
+/// assert_eq!(response.kind(), OutputKind::Stop);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutputKind {

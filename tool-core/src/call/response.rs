@@ -55,6 +55,29 @@ pub struct ToolResponse {
 }
 
 /// The reason why a response has no data of the requested type. See [`ToolResponse::data`].
+///
+/// ```
+/// use tool_core::call::DataError;
+/// use tool_core::{ErrorKind, RunContext, ToolContext, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let tools = ToolContext::builder().with(add).build()?;
+/// let response = tools.call("add", r#"{"a": 1}"#, &RunContext::detached()).await;
+/// match response.data::<i64>() {
+///     Ok(sum) => println!("{sum}"),
+///     Err(DataError::Failed(error)) => assert_eq!(error.kind, ErrorKind::Validation),
+///     Err(other) => eprintln!("{other}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {

@@ -8,6 +8,17 @@ use std::fmt;
 use thiserror::Error;
 
 /// An error of the decoder. It is one pointer wide, because every step of the decoder returns it.
+///
+/// ```
+/// use tool_core::json::parse_strict;
+///
+/// let repeated = parse_strict(r#"{"items": [{"id": 1, "id": 2}]}"#).unwrap_err();
+/// assert_eq!((repeated.path(), repeated.offset()), ("/items/0/id", None));
+/// assert_eq!(repeated.message(), "duplicate key `id`");
+///
+/// let cut = parse_strict(r#"{"id": "#).unwrap_err();
+/// assert_eq!(cut.offset(), Some(7));
+/// ```
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct Error(Box<Details>);

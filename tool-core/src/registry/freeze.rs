@@ -37,6 +37,30 @@ pub struct RegistryError {
 }
 
 /// All problems of a set of tools, in the order of the tools.
+///
+/// ```
+/// use tool_core::{RegistryErrors, ToolContext, tool};
+///
+/// /// Find a book by its title.
+/// #[tool(name = "find")]
+/// fn find_by_title(title: &str) -> Vec<String> {
+///     vec![title.to_owned()]
+/// }
+///
+/// /// Find a book by its author.
+/// #[tool(name = "find")]
+/// fn find_by_author(author: &str) -> Vec<String> {
+///     vec![author.to_owned()]
+/// }
+///
+/// fn tools() -> Result<ToolContext, RegistryErrors> {
+///     ToolContext::builder().with(find_by_title).with(find_by_author).build()
+/// }
+///
+/// let errors = tools().unwrap_err();
+/// assert_eq!((errors.len(), errors[0].locations.len()), (1, 2)); // one collision, with the places of both tools
+/// println!("{errors}"); // one problem a line
+/// ```
 pub type RegistryErrors = ErrorList<RegistryError>;
 
 impl RegistryError {

@@ -5,6 +5,19 @@ use std::ops::AddAssign;
 use std::time::Duration;
 
 /// The calls over which a cap on cost or time sums up.
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_core::Policy;
+/// use tool_core::session::CapScope;
+/// use tool_core::trace::Cost;
+///
+/// let policy = Policy::text()
+///     .max_cost(CapScope::Turn, Some(Cost::micros(50_000))) // 5 cents
+///     .max_cost(CapScope::Principal, Some(Cost::micros(1_000_000))) // a dollar a day
+///     .max_time(CapScope::Call, Some(Duration::from_secs(10)));
+/// assert!(policy.caps().is_some());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CapScope {

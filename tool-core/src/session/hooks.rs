@@ -52,6 +52,31 @@ pub trait Hook: Send + Sync + 'static {
 }
 
 /// The call that a hook sees.
+///
+/// ```
+/// use tool_core::session::HookedCall;
+/// use tool_core::{Category, ErrorKind, Mode, Runtime, ToolCall, ToolContext, ToolError, tool};
+///
+/// /// Refund an order.
+/// #[tool(category = "action")]
+/// fn refund(cents: u32) -> String {
+///     format!("refunded {cents} cents")
+/// }
+///
+/// async fn only_staff_acts(call: HookedCall<'_>) -> Result<(), ToolError> {
+///     let allowed = call.tool.category() != Category::Action || call.principal.starts_with("staff:");
+///     if allowed { Ok(()) } else { Err(ToolError::auth(format!("`{}` is for the staff", call.tool.name()))) }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(refund).build()?).before(only_staff_acts).build()?;
+/// let session = runtime.session("chat-42", Mode::Text).principal("guest:7").await?;
+/// let response = session.call(ToolCall::new("call_1", "refund", r#"{"cents": 900}"#)).await;
+/// assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Auth));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct HookedCall<'a> {
@@ -169,6 +194,34 @@ impl<S: Send + Sync + 'static, F: for<'a> AroundWith<'a, S> + 'static> Hook for 
 }
 
 /// The rest of the chain inside an `around` hook: the hooks after it, and the tool.
+///
+/// ```
+/// use std::time::Instant;
+/// use tool_core::session::{HookedCall, Next};
+/// use tool_core::{Mode, Runtime, ToolCall, ToolContext, ToolResponse, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// async fn timed(call: HookedCall<'_>, next: Next<'_>) -> ToolResponse {
+///     let began = Instant::now();
+///     let response = next.run().await; // without it, the tool does not run
+///     println!("{} took {:?}", call.tool.name(), began.elapsed());
+///     response
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).around(timed).build()?;
+/// let session = runtime.session("chat-42", Mode::Text).await?;
+/// let response = session.call(ToolCall::new("call_1", "add", r#"{"a": 1, "b": 2}"#)).await;
+/// assert_eq!(response.data_json(), Some("3"));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Next<'a> {
     pub(crate) hooks: &'a [Arc<dyn Hook>],
     pub(crate) call: &'a HookedCall<'a>,

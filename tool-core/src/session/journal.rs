@@ -22,6 +22,66 @@ use thiserror::Error;
 ///
 /// It knows a session by a key: the session's id, and if the session has a principal or an agent, a JSON array of the id and
 /// both. So what one principal's session leaves behind is neither answered to another principal nor removed by one.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
+///
+/// /// A table of a database.
+/// #[derive(Default)]
+/// struct CallTable {
+///     /// The rows of earlier processes.
+///     earlier: Vec<RecoveredCall>,
+///     rows: Mutex<Vec<RecoveredCall>>,
+/// }
+///
+/// impl Journal for CallTable {
+///     async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
+///         let mut rows = self.rows.lock().map_err(|_| JournalError::new("the table is poisoned"))?;
+///         rows.retain(|row| (&row.entry.session, &row.entry.call_id) != (&call.session, &call.call_id));
+///         rows.push(RecoveredCall { entry: call.clone(), response: None });
+///         Ok(())
+///     }
+///
+///     async fn finished(&self, session: &str, call_id: &str, response: &str) -> Result<(), JournalError> {
+///         let mut rows = self.rows.lock().map_err(|_| JournalError::new("the table is poisoned"))?;
+///         for row in rows.iter_mut().filter(|row| row.entry.session == session && row.entry.call_id == call_id) {
+///             row.response = Some(response.to_owned());
+///         }
+///         Ok(())
+///     }
+///
+///     async fn recover(&self, session: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+///         Ok(self.earlier.iter().filter(|row| row.entry.session == session).cloned().collect())
+///     }
+///
+///     async fn forget(&self, session: &str) -> Result<(), JournalError> {
+///         self.rows.lock().map_err(|_| JournalError::new("the table is poisoned"))?.retain(|row| row.entry.session != session);
+///         Ok(()) // a real one removes the rows of earlier processes, too
+///     }
+/// }
+///
+/// # use tool_core::{ErrorKind, Mode, Runtime, ToolCall, ToolContext, tool};
+/// # /// Pay a bill.
+/// # #[tool(category = "action")]
+/// # fn pay(cents: u32) -> String {
+/// #     format!("paid {cents} cents")
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let entry = JournalEntry {
+/// #     session: "chat-42".into(), call_id: "call_1".into(), tool: "pay".into(), arguments: r#"{"cents":900}"#.into(), turn: 1,
+/// #     idempotency_key: "key".into(), started_at: "2026-11-25T12:00:00Z".parse()?, harmless: false,
+/// # };
+/// # let table = CallTable { earlier: vec![RecoveredCall { entry, response: None }], ..CallTable::default() };
+/// # let tools = ToolContext::builder().with(pay).build()?;
+/// // An earlier process was killed while `call_1` ran.
+/// let session = Runtime::builder(tools).journal(table).build()?.session("chat-42", Mode::Text).await?;
+/// let response = session.call(ToolCall::new("call_1", "pay", r#"{"cents": 900}"#)).await;
+/// assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Unknown)); // it does not run again
+/// # Ok(())
+/// # }
+/// ```
 pub trait Journal: Send + Sync + 'static {
     /// Records that a call is about to run. Returns when the entry is durable; a harmless call's entry need not be.
     ///

@@ -85,6 +85,30 @@ impl<T> TypedAnswer<T> {
 }
 
 /// A reply whose final answer is of type `T`.
+///
+/// ```
+/// use tool_core::session::{History, TypedAnswer};
+/// use tool_core::testing::ScriptedModel;
+/// use tool_core::{ToolCall, tool_type};
+///
+/// /// A table.
+/// #[tool_type]
+/// struct Table {
+///     seats: u8,
+/// }
+///
+/// # use tool_core::{Mode, Runtime, ToolContext};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let session = Runtime::builder(ToolContext::builder().build()?).build()?.session("s-1", Mode::Text).await?;
+/// let mut model = ScriptedModel::new().calls([ToolCall::new("", "final_answer", r#"{"answer": {"seats": 4}}"#)]);
+/// let form = TypedAnswer::<Table>::new();
+/// let table = session.reply_typed(&mut model, &mut History::new(), "A table for four.", &form).await?;
+/// assert_eq!(table.output.seats, 4);
+/// assert!(table.reply.error.is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TypedReply<T> {
@@ -95,6 +119,32 @@ pub struct TypedReply<T> {
 }
 
 /// The reason why a model gave no answer of the wanted type.
+///
+/// ```
+/// use tool_core::session::{History, TypedAnswer};
+/// use tool_core::testing::ScriptedModel;
+/// use tool_core::{ToolCall, tool_type};
+///
+/// /// A table.
+/// #[tool_type]
+/// #[derive(Debug)]
+/// struct Table {
+///     seats: u8,
+/// }
+///
+/// # use tool_core::{Mode, Runtime, ToolContext};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let session = Runtime::builder(ToolContext::builder().build()?).build()?.session("s-1", Mode::Text).await?;
+/// let many = ToolCall::new("", "final_answer", r#"{"answer": {"seats": "many"}}"#);
+/// let mut model = ScriptedModel::new().calls([many]);
+/// let form = TypedAnswer::<Table>::new().retries(0);
+/// let error = session.reply_typed(&mut model, &mut History::new(), "A table.", &form).await.unwrap_err();
+/// assert_eq!(error.text.as_deref(), Some(r#"{"seats": "many"}"#));
+/// assert!(error.problems[0].contains("/seats"), "{error}");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TypedReplyError {

@@ -13,6 +13,27 @@ use serde_json::{Number, Value};
 const MAX_DEPTH: usize = 8;
 
 /// An action of a toolset: a function, to the model.
+///
+/// ```
+/// use tool_core::tool::ParameterType;
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Reserve a table.
+/// #[tool(category = "action")]
+/// fn reserve(#[arg(range(1..=8))] guests: u8, name: Option<String>) -> String {
+///     format!("a table for {guests} on the name {}", name.unwrap_or_default())
+/// }
+///
+/// let toolsets = ToolContext::builder().with(reserve).build()?.actions();
+/// let action = &toolsets[0].actions[0];
+/// assert_eq!((&*action.name, &*action.description), ("reserve", "Reserve a table."));
+///
+/// // A form shows a number field from 1 to 8, and an optional text field.
+/// let [guests, name] = &action.parameters[..] else { panic!("expected two parameters") };
+/// assert_eq!((guests.kind, guests.required, guests.max.clone()), (ParameterType::Integer, true, Some(8.into())));
+/// assert_eq!((name.kind, name.required), (ParameterType::String, false));
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -146,6 +146,38 @@ impl<T: Toolset> ToolsetExt for T {}
 
 /// Merges several toolsets into one with its own id. Each is opened and closed separately, so that the others still work
 /// where one fails to open.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tool_core::tool::merge_toolsets;
+/// use tool_core::{ToolContext, Toolset, ToolsetExt, toolset};
+///
+/// struct Mail;
+/// struct Calendar;
+///
+/// #[toolset(discover = false)]
+/// impl Mail {
+///     /// Send a message.
+///     #[tool(category = "action")]
+///     fn send(&self, text: String) -> usize {
+///         text.len()
+///     }
+/// }
+///
+/// #[toolset(discover = false)]
+/// impl Calendar {
+///     /// List the appointments.
+///     #[tool(category = "retrieval")]
+///     fn appointments(&self) -> Vec<String> {
+///         vec!["9:00 dentist".to_owned()]
+///     }
+/// }
+///
+/// let parts: [Arc<dyn Toolset>; 2] = [Arc::new(Mail), Arc::new(Calendar)];
+/// let tools = ToolContext::builder().with(merge_toolsets("office", parts).prefixed("office")).build()?;
+/// assert!(tools.has_tool("office_send") && tools.has_tool("office_appointments"));
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 pub fn merge_toolsets(id: impl Into<String>, toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> MappedToolset {
     MappedToolset::new(id.into(), toolsets.into_iter().map(Tool::Toolset).collect())
 }

@@ -38,6 +38,23 @@ impl Category {
 }
 
 /// The treatment of a call that arrives while another call of the same tool runs.
+///
+/// ```
+/// use tool_core::tool::OnDuplicate;
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Call a taxi.
+/// #[tool(category = "action", on_duplicate = "reject")]
+/// async fn call_taxi(street: String) -> String {
+///     format!("a taxi to {street} is on its way")
+/// }
+///
+/// let tools = ToolContext::builder().with(call_taxi).build()?;
+/// let taxi = tools.function_tool("call_taxi").expect("a tool");
+/// assert_eq!(taxi.definition().on_duplicate(), OnDuplicate::Reject);
+/// assert_eq!(taxi.on_duplicate(OnDuplicate::Replace).definition().on_duplicate(), OnDuplicate::Replace);
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnDuplicate {
@@ -53,6 +70,22 @@ pub enum OnDuplicate {
 }
 
 /// The calls that count as duplicates of one another.
+///
+/// ```
+/// use tool_core::tool::DuplicateScope;
+/// use tool_core::{ToolContext, tool};
+///
+/// /// Export a report. Several reports may be exported at the same time, each of them once.
+/// #[tool(category = "action", on_duplicate = "reject", duplicate_scope = "name_and_args")]
+/// async fn export(report: String) -> String {
+///     format!("{report} is exported")
+/// }
+///
+/// let tools = ToolContext::builder().with(export).build()?;
+/// let definition = tools.function_tool("export").expect("a tool").definition();
+/// assert_eq!(definition.duplicate_scope(), DuplicateScope::NameAndArgs);
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DuplicateScope {
@@ -64,6 +97,31 @@ pub enum DuplicateScope {
 }
 
 /// The condition under which a person has to approve a call.
+///
+/// ```
+/// use tool_core::tool::Confirm;
+/// use tool_core::{ToolContext, tool};
+///
+/// fn is_large(args: &RefundArgs) -> bool {
+///     args.cents > 10_000
+/// }
+///
+/// /// Refund an order.
+/// #[tool(category = "action", confirm = is_large, args = RefundArgs)]
+/// fn refund(cents: u32) -> String {
+///     format!("refunded {cents} cents")
+/// }
+///
+/// let tools = ToolContext::builder().with(refund).build()?;
+/// let refund = tools.function_tool("refund").expect("a tool");
+/// let Confirm::When(asks) = refund.definition().confirm() else { panic!("expected a function") };
+/// assert!(asks(r#"{"cents": 90000}"#) && !asks(r#"{"cents": 900}"#));
+///
+/// // A tool of another crate or server asks each time.
+/// let strict = refund.confirm(Confirm::Always);
+/// assert!(matches!(strict.definition().confirm(), Confirm::Always));
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Confirm {
     /// No call needs approval.

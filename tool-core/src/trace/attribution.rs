@@ -15,6 +15,23 @@ use std::sync::Arc;
 ///
 /// The nearest open agent, tool or model request pays for it, or else the nearest open span. Without an open span it becomes
 /// a root span, which reports show as untracked.
+///
+/// ```
+/// use tool_core::trace::{self, Collector, ModelUsage, TokenUsage};
+///
+/// /// Asks a model through a client that reports its tokens.
+/// async fn ask() {
+///     let usage = TokenUsage { input: 1_200, output: 80, ..TokenUsage::default() };
+///     trace::record(ModelUsage::new("gpt-4o", usage).provider("openai"));
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let collector = Collector::new();
+/// collector.run(trace::agent("planner", ask())).await;
+/// assert_eq!(collector.totals().agents["planner"].usage.input, 1_200);
+/// # }
+/// ```
 pub fn record(used: ModelUsage) {
     add_response(used, false);
 }
@@ -27,6 +44,18 @@ pub fn observe(used: ModelUsage) {
 }
 
 /// Records the cost of a service that is not a model, such as a search or a geocoder.
+///
+/// ```
+/// use tool_core::trace::{self, Collector, Cost};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let collector = Collector::new();
+/// let work = trace::agent("planner", async { trace::record_cost("geocoder", Cost::micros(500)) });
+/// collector.run(work).await;
+/// assert_eq!(collector.totals().models["geocoder"].cost, Cost::micros(500));
+/// # }
+/// ```
 pub fn record_cost(service: impl Into<Cow<'static, str>>, cost: Cost) {
     let Some(site) = UsageSite::current() else { return };
     let used = ModelUsage::new(service, TokenUsage::default());

@@ -66,6 +66,19 @@ pub fn in_scope<T>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: imp
 ///
 /// A span has at most 64 attributes, and a value at most 1,024 characters. A value that nests deeper than 128 is left out.
 /// Outside of any span this does nothing.
+///
+/// ```
+/// use tool_core::trace::{self, Collector};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let collector = Collector::new();
+/// let work = trace::section("index", async { trace::attribute("db.query.rows", 40) });
+/// collector.run(work).await;
+/// let report = collector.report();
+/// assert!(report.spans()[0].attributes().any(|(key, value)| key == "db.query.rows" && value == 40));
+/// # }
+/// ```
 pub fn attribute(key: &'static str, value: impl Into<Value>) {
     if let Some(span) = current() {
         set_attribute(&span, key, value.into());
@@ -95,11 +108,43 @@ pub async fn attributed<F: Future>(attributes: impl FnOnce() -> Vec<(&'static st
 /// Returns `work` bound to the current span, so that it runs inside of it wherever it is polled.
 ///
 /// For `tokio::spawn`, `JoinSet` and the like. Without it, a spawned task is not part of the trace.
+///
+/// ```
+/// use tool_core::trace::{self, Collector};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tokio::task::JoinError> {
+/// let collector = Collector::new();
+/// let work = trace::agent("planner", async {
+///     let index = trace::section("index", async {});
+///     tokio::spawn(trace::in_current_span(index)).await
+/// });
+/// collector.run(work).await?;
+/// assert_eq!(collector.report().outline(), "agent:planner > section:index");
+/// # Ok(())
+/// # }
+/// ```
 pub fn in_current_span<F: Future>(work: F) -> WithSpan<F> {
     WithSpan::new(current(), work)
 }
 
 /// Returns the closure `work` bound to the current span. For `spawn_blocking` and threads.
+///
+/// ```
+/// use tool_core::trace::{self, Collector, SpanKind};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tokio::task::JoinError> {
+/// let collector = Collector::new();
+/// let work = trace::agent("planner", async {
+///     let index = || trace::in_scope(SpanKind::Section, "index", || {});
+///     tokio::task::spawn_blocking(trace::in_current_span_sync(index)).await
+/// });
+/// collector.run(work).await?;
+/// assert_eq!(collector.report().outline(), "agent:planner > section:index");
+/// # Ok(())
+/// # }
+/// ```
 pub fn in_current_span_sync<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let span = current();
     move || {
@@ -119,11 +164,35 @@ pub fn report() -> Report {
 }
 
 /// Returns the context of the current span, for another process; empty outside of any span.
+///
+/// ```
+/// use tool_core::trace::{self, Collector};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let work = trace::agent("planner", async { trace::export().to_pairs() });
+/// let headers = Collector::new().run(work).await; // of a request to the other process
+/// assert_eq!(headers[0].0, "traceparent");
+/// # }
+/// ```
 pub fn export() -> DistributedContext {
     current().map(|span| span.context()).unwrap_or_default()
 }
 
 /// Runs `work` under a context that [`export`] returned elsewhere. An empty context changes nothing.
+///
+/// ```
+/// use tool_core::trace::{self, Collector, DistributedContext};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let headers = [("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")];
+/// let context = DistributedContext::from_pairs(headers);
+/// let collector = Collector::new();
+/// collector.run(trace::import(&context, trace::agent("planner", async {}))).await;
+/// assert_eq!(collector.report().spans()[0].trace_id(), context.trace_id.expect("an id"));
+/// # }
+/// ```
 pub fn import<F: Future>(context: impl Borrow<DistributedContext>, work: F) -> WithSpan<F> {
     let context = Some(context.borrow()).filter(|context| cfg!(feature = "trace") && !context.is_empty());
     WithSpan::imported(current(), context.cloned(), work)

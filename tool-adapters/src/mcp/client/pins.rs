@@ -80,6 +80,33 @@ struct PinFile {
 
 /// Pinned declarations of tools, in a file or in memory. Clones share the same pins, and so do all processes that open the
 /// same file.
+///
+/// ```
+/// use tool_adapters::mcp::{McpClient, Pins};
+///
+/// # use tool_adapters::mcp::Server;
+/// # use tool_core::{ToolContext, tool};
+/// # /// Add two numbers.
+/// # #[tool]
+/// # fn add(a: i64, b: i64) -> i64 { a + b }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("mcp.pins.json");
+/// # let server = Server::from_tools(ToolContext::builder().with(add).build()?)?;
+/// # let (ours, theirs) = tokio::io::duplex(64 * 1024);
+/// # let (input, output) = tokio::io::split(theirs);
+/// # tokio::spawn(async move { server.serve_streams(input, output).await });
+/// # let (input, output) = tokio::io::split(ours);
+/// let pins = Pins::create(&path)?; // once, by hand; later `Pins::file(&path)?`
+/// let sums = McpClient::streams("sums", input, output).pins(pins.clone()).connect().await?;
+/// assert!(sums.quarantined().is_empty()); // all tools are new, and now pinned
+///
+/// // After a review of a changed tool: the next import trusts it as it is then.
+/// assert!(pins.forget("sums", "add")?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pins(Arc<PinStore>);
 
@@ -90,6 +117,20 @@ enum PinStore {
 }
 
 /// An error of reading or writing pins.
+///
+/// ```
+/// use tool_adapters::mcp::{PinError, Pins};
+///
+/// /// Opens the pins. A missing file is an error, as an empty one would trust every tool again.
+/// fn pins(path: &str) -> Result<Pins, PinError> {
+///     match Pins::file(path) {
+///         Err(PinError::Missing { path }) if std::env::var_os("FIRST_START").is_some() => Pins::create(path),
+///         opened => opened,
+///     }
+/// }
+///
+/// assert!(matches!(pins("no/such/mcp.pins.json"), Err(PinError::Missing { .. })));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PinError {

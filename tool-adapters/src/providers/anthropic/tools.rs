@@ -57,6 +57,17 @@ provider_tools! {
 }
 
 /// The options of all of Anthropic's tools.
+///
+/// ```
+/// use tool_adapters::Provider;
+/// use tool_adapters::providers::anthropic::tools::{CacheControl, CacheTtl, Options, WebSearch};
+/// use tool_core::ProviderTool;
+///
+/// let cache_control = Some(CacheControl { ttl: Some(CacheTtl::Hour) });
+/// let search = WebSearch { options: Options { cache_control, ..Options::default() }, ..WebSearch::default() };
+/// let config = search.config(&Provider::Anthropic.id()).expect("a tool");
+/// assert_eq!(config["cache_control"]["ttl"], "1h");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Options {
     /// The allowed callers. Defaults to the model itself.
@@ -73,6 +84,17 @@ pub struct Options {
 }
 
 /// A caller of a tool.
+///
+/// ```
+/// use tool_adapters::Provider;
+/// use tool_adapters::providers::anthropic::tools::{Caller, Options, WebSearch};
+/// use tool_core::ProviderTool;
+///
+/// // Only the model's code searches, so that it can filter the results.
+/// let options = Options { allowed_callers: vec![Caller::CodeExecution20260521], ..Options::default() };
+/// let config = WebSearch { options, ..WebSearch::default() }.config(&Provider::Anthropic.id()).expect("a tool");
+/// assert_eq!(config["allowed_callers"][0], "code_execution_20260521");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caller {
@@ -201,6 +223,17 @@ versions! {
 }
 
 /// Searches the web.
+///
+/// ```
+/// use tool_adapters::providers::anthropic::tools::WebSearch;
+/// use tool_adapters::{Provider, declare};
+/// use tool_core::ToolContext;
+///
+/// let search = WebSearch { max_uses: Some(3), blocked_domains: vec!["spam.example".into()], ..WebSearch::default() };
+/// let tools = ToolContext::builder().with(search).build()?;
+/// assert!(declare(Provider::Anthropic, &tools).json().get().contains(r#""max_uses":3"#));
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "name", rename = "web_search")]
 pub struct WebSearch {

@@ -16,6 +16,18 @@ use serde_json::json;
 use tool_core::Timestamp;
 
 /// Searches the web with Google.
+///
+/// ```
+/// use tool_adapters::providers::gemini::tools::{GoogleSearch, TimeRange};
+/// use tool_adapters::{Provider, declare};
+/// use tool_core::ToolContext;
+///
+/// let october = TimeRange { start_time: "2026-10-01T00:00:00Z".parse()?, end_time: "2026-11-01T00:00:00Z".parse()? };
+/// let search = GoogleSearch { time_range: Some(october), ..GoogleSearch::default() };
+/// let tools = ToolContext::builder().with(search).build()?;
+/// assert!(declare(Provider::Gemini, &tools).json().get().contains("2026-10-01T00:00:00Z"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GoogleSearch {

@@ -257,6 +257,17 @@ impl fmt::Debug for RemoteMcp {
 }
 
 /// The calls that need an approval.
+///
+/// ```
+/// use tool_adapters::Provider;
+/// use tool_adapters::providers::openai_responses::tools::{Approval, RemoteMcp, ToolNames};
+/// use tool_core::ProviderTool;
+///
+/// let reads = ToolNames { tool_names: vec!["search".into(), "fetch".into()] };
+/// let docs = RemoteMcp { require_approval: Some(Approval::NeverFor(reads)), ..RemoteMcp::new("docs", "https://example.com/mcp") };
+/// let config = docs.config(&Provider::OpenAiResponses.id()).expect("a tool");
+/// assert_eq!(config["require_approval"]["never"]["tool_names"][0], "search");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Approval {
@@ -277,6 +288,18 @@ pub struct ToolNames {
 }
 
 /// Searches the web.
+///
+/// ```
+/// use tool_adapters::providers::openai_responses::tools::WebSearch;
+/// use tool_adapters::{Provider, declare};
+/// use tool_core::ToolContext;
+///
+/// let search = WebSearch { allowed_domains: vec!["pubmed.ncbi.nlm.nih.gov".into()], ..WebSearch::default() };
+/// let tools = ToolContext::builder().with(search).build()?;
+/// assert!(declare(Provider::OpenAiResponses, &tools).json().get().contains("pubmed.ncbi.nlm.nih.gov"));
+/// assert!(declare(Provider::Mistral, &tools).is_empty()); // the report lists it as skipped
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "web_search")]
 pub struct WebSearch {

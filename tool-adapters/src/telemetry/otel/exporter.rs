@@ -23,6 +23,21 @@ use tool_core::trace::{ParentSpan, SpanRecord, SpanSink};
 
 /// Exports spans and metrics to OpenTelemetry. Cheap to clone: give a clone to
 /// [`CollectorBuilder::sink`](tool_core::trace::CollectorBuilder::sink), and keep one to call [`shutdown`](Self::shutdown).
+///
+/// ```no_run
+/// use tool_adapters::telemetry::otel::Otel;
+/// use tool_core::trace::Collector;
+///
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let otel = Otel::otlp().service_name("concierge").build()?; // OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318
+///     Collector::builder().sink(otel.clone()).build().install();
+///     tokio::runtime::Runtime::new()?.block_on(serve());
+///     otel.shutdown()?; // sends the last spans
+///     eprintln!("{} spans were not exported", otel.dropped());
+///     Ok(())
+/// }
+/// # async fn serve() {}
+/// ```
 #[derive(Clone)]
 pub struct Otel(Arc<OtelInner>);
 
@@ -127,6 +142,25 @@ const MAX_QUEUE_SIZE: usize = 2_048;
 
 /// A builder for an [`Otel`]. Settings default to OpenTelemetry's environment variables, and then to OpenTelemetry's
 /// defaults, such as the endpoint `http://localhost:4318`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_adapters::telemetry::otel::{Otel, OtelError};
+///
+/// let otel = Otel::otlp()
+///     .endpoint("https://collector.example:4318")
+///     .header("x-api-key", "key-1")
+///     .service_name("concierge")
+///     .resource("deployment.environment.name", "staging")
+///     .metrics(false) // for a receiver of spans only
+///     .timeout(Duration::from_secs(5))
+///     .build()?;
+/// assert_eq!(otel.dropped(), 0);
+///
+/// let without_scheme = Otel::otlp().endpoint("collector.example:4318").build();
+/// assert!(matches!(without_scheme, Err(OtelError::InvalidEndpoint)));
+/// # Ok::<(), OtelError>(())
+/// ```
 #[derive(Default)]
 #[must_use]
 pub struct OtelBuilder {

@@ -10,6 +10,21 @@ use std::time::SystemTime;
 use tool_core::trace::{Cost, ModelUsage, Pricing};
 
 /// Prices of models, by provider and name.
+///
+/// ```
+/// use tool_adapters::telemetry::prices::{Price, PriceTable};
+/// use tool_core::trace::{Collector, Cost, ModelUsage, Pricing, TokenUsage};
+///
+/// // Dollars for a million input tokens and a million output tokens, in millionths: 0.10 and 0.40.
+/// let price = Price::new(Cost::micros(100_000), Cost::micros(400_000));
+/// let prices = PriceTable::builtin().with("our-gateway", "our-model", price);
+///
+/// let usage = TokenUsage { input: 1_000, output: 100, ..TokenUsage::default() };
+/// let used = ModelUsage::new("our-model", usage).provider("our-gateway");
+/// assert_eq!(prices.price(&used), Some(Cost::micros(140)));
+///
+/// let collector = Collector::builder().pricing(prices).build();
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct PriceTable {

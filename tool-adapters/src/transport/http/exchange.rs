@@ -88,6 +88,16 @@ fn invalid_base_url(provider: Provider) -> ToolError {
 }
 
 /// Time limits for a provider's answers.
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_adapters::Provider;
+/// use tool_adapters::transport::http::{HttpModel, Timeouts};
+///
+/// // A local model may take minutes to load, and sends nothing meanwhile.
+/// let timeouts = Timeouts { idle: Duration::from_secs(15 * 60), total: Duration::from_secs(30 * 60), ..Timeouts::default() };
+/// let model = HttpModel::new(Provider::Ollama, "qwen3").timeouts(timeouts);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// Limit for connecting. Defaults to 10 s.

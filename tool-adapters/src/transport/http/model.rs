@@ -14,6 +14,25 @@ use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep};
 use tool_core::{ErrorKind, ProviderTool, ToolError, time};
 
 /// A model of a provider, over HTTP. See the [module](super).
+///
+/// ```no_run
+/// use tool_adapters::Provider;
+/// use tool_adapters::agent::AgentLoop;
+/// use tool_adapters::providers::Event;
+/// use tool_adapters::transport::http::HttpModel;
+/// use tool_core::Session;
+///
+/// async fn talk(session: Session) {
+///     let model = HttpModel::new(Provider::OpenAiChat, "our-model")
+///         .base_url("https://gateway.example/v1")
+///         .api_key("sk-1") // left out of `Debug`, errors and logs
+///         .max_tokens(2_000)
+///         .setting("temperature", 0.2) // any member of the request's body
+///         .on_event(|event| if let Event::Text(piece) = event { print!("{piece}") });
+///     let reply = AgentLoop::new(session, model).prompt("What is on my calendar?").await;
+///     println!("{:?} {:?}", reply.usage, reply.error);
+/// }
+/// ```
 pub type HttpModel = ProviderModel<HttpTransport>;
 
 /// Declarations, with their options and provider tools.

@@ -11,6 +11,25 @@ use tool_core::session::Turn;
 use tool_core::{Intent, Session, ToolError, ToolResponse};
 
 /// An event of a live conversation.
+///
+/// ```
+/// use tool_adapters::providers::Event;
+/// use tool_adapters::transport::websocket::LiveEvent;
+///
+/// /// Returns the line that an event adds to the captions.
+/// fn caption(event: &LiveEvent) -> Option<String> {
+///     match event {
+///         LiveEvent::Heard(text) => Some(format!("you: {text}")),
+///         LiveEvent::Model(Event::Text(text)) => Some(format!("assistant: {text}")),
+///         LiveEvent::Answered(response) => response.meta().confirmation().map(|call| format!("approve {}?", call.summary)),
+///         LiveEvent::Disconnected { retry_in, .. } => Some(format!("reconnecting in {retry_in:?}")),
+///         LiveEvent::Failed(error) => Some(error.to_string()),
+///         _ => None,
+///     }
+/// }
+///
+/// assert_eq!(caption(&LiveEvent::Heard("Hello?".into())).as_deref(), Some("you: Hello?"));
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum LiveEvent {

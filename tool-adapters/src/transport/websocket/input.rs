@@ -20,6 +20,26 @@ pub(crate) enum HostInput {
 /// The input of a [`LiveLoop`](super::LiveLoop). Cheap to clone.
 ///
 /// Methods wait while there is no connection, and while the provider accepts input more slowly than it arrives.
+///
+/// ```no_run
+/// use tool_adapters::transport::websocket::{ConversationEnded, LiveInput};
+/// # async fn next_20_ms() -> Option<Vec<u8>> { None }
+///
+/// /// Sends what the microphone records, until it is switched off.
+/// async fn record(input: LiveInput) -> Result<(), ConversationEnded> {
+///     while let Some(audio) = next_20_ms().await {
+///         input.audio(audio).await?;
+///     }
+///     input.audio_end().await
+/// }
+///
+/// /// Ends the conversation when the user hangs up.
+/// async fn hang_up(input: LiveInput) -> Result<(), ConversationEnded> {
+///     input.text("Goodbye!").await?;
+///     input.close();
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct LiveInput {
     inputs: mpsc::Sender<HostInput>,
@@ -27,6 +47,23 @@ pub struct LiveInput {
 }
 
 /// The conversation has ended.
+///
+/// ```
+/// use tool_adapters::Provider;
+/// use tool_adapters::transport::websocket::{ConversationEnded, LiveEvent, LiveLoop, LiveModel};
+///
+/// # use tool_core::{Mode, Runtime, ToolContext};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let session = Runtime::builder(ToolContext::builder().build()?).build()?.session("call-7", Mode::Voice).await?;
+/// // Mistral has no live models, so the conversation ends at once.
+/// let mut live = LiveLoop::start(session, LiveModel::new(Provider::Mistral, "mistral-large"));
+/// assert!(matches!(live.next().await, Some(LiveEvent::Failed(_))));
+/// assert!(live.next().await.is_none());
+/// assert_eq!(live.input().text("Hello?").await, Err(ConversationEnded));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the conversation has ended")]
 pub struct ConversationEnded;

@@ -12,6 +12,27 @@ use tool_core::Session;
 use tool_core::session::History;
 
 /// A live conversation. See the [module](super). Dropping it ends the conversation.
+///
+/// ```no_run
+/// use tool_adapters::Provider;
+/// use tool_adapters::providers::Event;
+/// use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel};
+/// use tool_core::Session;
+/// # fn play(_: &str) {}
+///
+/// async fn talk(session: Session) {
+///     let mut live = LiveLoop::start(session, LiveModel::new(Provider::OpenAiRealtime, "gpt-realtime"));
+///     let _ = live.input().text("Say hello.").await;
+///     while let Some(event) = live.next().await {
+///         match event {
+///             LiveEvent::Model(Event::Audio { data, .. }) => play(&data), // base64
+///             LiveEvent::Failed(error) => eprintln!("{error}"),           // the last event
+///             _ => {}
+///         }
+///     }
+///     println!("{} messages", live.history().messages().len());
+/// }
+/// ```
 #[derive(Debug)]
 pub struct LiveLoop {
     events: EventReceiver,

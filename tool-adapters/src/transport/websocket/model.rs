@@ -11,6 +11,19 @@ use tokio::sync::mpsc;
 use tool_core::ToolResponse;
 
 /// A live model of a provider. See the [module](super).
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_adapters::Provider;
+/// use tool_adapters::transport::websocket::LiveModel;
+/// use tool_core::serde_json::json;
+///
+/// let model = LiveModel::new(Provider::OpenAiRealtime, "gpt-realtime") // OPENAI_API_KEY
+///     .instructions("You answer the phone of a hotel. One sentence at a time.")
+///     .setting("audio", json!({"output": {"voice": "marin"}})) // any member of the provider's setup
+///     .enter() // the model speaks first
+///     .heartbeat(Duration::from_secs(10));
+/// ```
 pub type LiveModel = ProviderModel<LiveTransport>;
 
 /// The settings of a [`LiveModel`] that a model over HTTP does not have.
@@ -31,6 +44,21 @@ pub struct LiveTransport {
 }
 
 /// Updates of long-running tools for a live conversation.
+///
+/// ```
+/// use tool_adapters::Provider;
+/// use tool_adapters::transport::websocket::{LiveModel, updates};
+///
+/// # use tool_core::{Mode, Runtime, ToolContext};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+/// let (send_update, updates) = updates();
+/// let session = runtime.session("call-8", Mode::Voice).on_update(send_update).await?;
+/// let model = LiveModel::new(Provider::GeminiLive, "gemini-live-2.5-flash").updates(updates);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Updates {
     receiver: mpsc::UnboundedReceiver<ToolResponse>,

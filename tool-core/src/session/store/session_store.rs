@@ -152,6 +152,23 @@ pub struct OpenRequest {
 }
 
 /// A session that could not be opened.
+///
+/// ```
+/// use tool_core::session::OpenError;
+/// use tool_core::{Mode, Runtime, ToolContext};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+/// let _session = runtime.session("chat-42", Mode::Text).principal("user:7").await?;
+///
+/// let other = runtime.session("chat-42", Mode::Text).principal("user:8").await;
+/// assert!(matches!(other, Err(OpenError::OtherPrincipal { .. })));
+/// let voice = runtime.session("chat-42", Mode::Voice).principal("user:7").await;
+/// assert!(matches!(voice, Err(OpenError::OtherMode { open: Mode::Text, .. })));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OpenError {
