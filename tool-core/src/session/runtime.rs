@@ -1,5 +1,6 @@
 //! The runtime, which governs the calls of all sessions.
 
+use crate::call::questions::QuestionHandler;
 use crate::call::{Mode, ToolCall, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
@@ -52,6 +53,7 @@ pub struct RuntimeBuilder {
     policies: [Policy; 2],
     store: Arc<dyn DynStore>,
     journal: Option<Arc<dyn DynJournal>>,
+    on_question: Option<Arc<dyn QuestionHandler>>,
     hooks: Vec<Arc<dyn Hook>>,
     layers: Vec<WrapService>,
     signer: Option<Signer>,
@@ -80,6 +82,14 @@ impl RuntimeBuilder {
     /// Sets the journal in which calls are recorded before they run. Defaults to none.
     pub fn journal(mut self, journal: impl Journal) -> Self {
         self.journal = Some(Arc::new(journal));
+        self
+    }
+
+    /// Sets the handler of the questions that tools ask the user in the middle of a call
+    /// ([`RunContext::ask`](crate::RunContext::ask)). A session's or a call's own handler comes before it. Defaults to none: a
+    /// question fails at once.
+    pub fn on_question(mut self, handler: impl QuestionHandler) -> Self {
+        self.on_question = Some(Arc::new(handler));
         self
     }
 
@@ -243,6 +253,7 @@ impl RuntimeBuilder {
             policies: self.policies,
             store: self.store,
             journal: self.journal,
+            on_question: self.on_question,
             hooks: self.hooks,
             layers: (!self.layers.is_empty()).then(|| LayerStack::new(self.layers, innermost_service(inner.clone()))),
             signer: self.signer.unwrap_or_else(Signer::random),
@@ -299,6 +310,7 @@ impl Runtime {
             policies: [Policy::voice(), Policy::text()],
             store: Arc::new(MemoryStore::new()),
             journal: None,
+            on_question: None,
             hooks: Vec::new(),
             layers: Vec::new(),
             signer: None,
