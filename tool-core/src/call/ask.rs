@@ -127,7 +127,7 @@ impl<'a, T: ToolParameter + Send + 'static> Ask<'a, T> {
         let answer = async move { handler.ask(question).await };
         let answer = wait(ctx, questions, limit, answer).await?;
         Ok(match answer {
-            Answer::Accepted(value) => Answer::Accepted(form.read(&value)?),
+            Answer::Accepted(value) => Answer::Accepted(form.read(value)?),
             Answer::Declined => Answer::Declined,
             Answer::Cancelled => Answer::Cancelled,
         })

@@ -326,7 +326,8 @@ impl RunContext {
         match self.session_handle() {
             Some(session) => {
                 let span = self.call.span.get().filter(|_| span::current().is_none());
-                let call = Arc::clone(&session).call(call.at_depth(depth).asked_by(Asker::Caller(Arc::clone(self.questions()))));
+                let call = Arc::clone(&session)
+                    .call(call.at_depth(depth).asked_by(Asker::Caller(Arc::clone(self.questions()))));
                 self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await).await
             }
             None => ToolResponse::outside_session(&call),

@@ -5,7 +5,7 @@ use crate::arguments::prepare::prepare;
 use crate::arguments::problem::Problem;
 use crate::arguments::validate::check_values;
 use crate::call::ask_error::AskError;
-use crate::json::nested::{MAX_DEPTH, is_nested_too_deep};
+use crate::json::nested::{MAX_DEPTH, unless_too_deep};
 use crate::schema::build::{argument_generator, build_schema, is_object};
 use crate::schema::normalize::append_description;
 use crate::schema::nullable::strip_null;
@@ -57,10 +57,10 @@ impl Form {
     }
 
     /// Reads an answer as the arguments of a call are read, or returns every problem.
-    pub(crate) fn read<T: DeserializeOwned>(&self, answer: &Value) -> Result<T, AskError> {
-        if is_nested_too_deep(answer) {
+    pub(crate) fn read<T: DeserializeOwned>(&self, answer: Value) -> Result<T, AskError> {
+        let Some(answer) = unless_too_deep(answer) else {
             return Err(AskError::InvalidAnswer(vec![Problem::too_deep(MAX_DEPTH)]));
-        }
+        };
         let prepared = prepare(&answer.to_string(), None, &self.validator, MAX_ANSWER, Coercions::ALL);
         let text = prepared.map_err(AskError::InvalidAnswer)?.text;
         let read = if self.is_single { decode(&text).map(|Single { answer }| answer) } else { decode(&text) };

@@ -5,18 +5,16 @@
 //! token, by which any process that serves the client finds the call in the session's store, and a digest of the request. The
 //! token itself never leaves the process.
 
+use crate::mcp::server::elicit::{elicit, shows_forms};
 use crate::mcp::server::session::{McpResult, ServerContext, ServerState, is_stateless};
 use crate::mcp::server::tools::complete;
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult, ContentBlock,
-    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
-    InputRequests, InputRequiredResult, ServerRequest,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,
 };
-use rmcp::service::{PeerRequestOptions, ServiceError};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tool_core::call::Confirmation;
 use tool_core::text::hex;
 use tool_core::{ErrorKind, Session, ToolError, ToolResponse};
@@ -33,12 +31,8 @@ pub(crate) async fn request(
     (session, tool, confirmation): (&Session, &str, &Confirmation),
     context: &ServerContext,
 ) -> McpResult<CallToolResponse> {
-    let supports_form = context.client_capabilities().and_then(|can| can.elicitation).is_some_and(|elicitation| {
-        // A client that names neither form nor URL supports forms.
-        elicitation.form.is_some() || elicitation.url.is_none()
-    });
     let token = &confirmation.token;
-    if !supports_form {
+    if !shows_forms(context) {
         // The session's own answer says that the user is being asked, so it cannot be sent here.
         session.deny(token).await;
         return Ok(CallToolResponse::Complete(no_elicitation(tool)));
@@ -49,32 +43,14 @@ pub(crate) async fn request(
         return Ok(require_input(request_state, question(&confirmation.summary, &confirmation.digest)));
     }
     let question = question(&confirmation.summary, &confirmation.digest);
-    let action = ask(question, state.settings.confirm_timeout, context).await;
-    let action = action.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok();
+    let answer = elicit(&context.peer, question, Some(state.settings.confirm_timeout));
+    let action = match context.ct.run_until_cancelled(answer).await {
+        Some(answer) => answer.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok(),
+        None => None,
+    };
+    let action = action.map(|answer| answer.action);
     let response = decide(session, token, action).await;
     Ok(CallToolResponse::Complete(complete(session, tool, &response)))
-}
-
-/// Sends the question and waits for the answer. Withdraws the question if the client cancels the call.
-async fn ask(
-    question: ElicitRequest,
-    timeout: Duration,
-    context: &ServerContext,
-) -> Result<ElicitationAction, ServiceError> {
-    let question = ServerRequest::ElicitRequest(question);
-    let sent = context.peer.send_request_with_option(question, PeerRequestOptions::with_timeout(timeout)).await?;
-    let (peer, id) = (sent.peer.clone(), sent.id.clone());
-    tokio::select! {
-        answer = sent.await_response() => match answer? {
-            ClientResult::ElicitResult(answer) => Ok(answer.action),
-            _ => Err(ServiceError::UnexpectedResponse),
-        },
-        () = context.ct.cancelled() => {
-            let reason = Some("the call was cancelled".to_owned());
-            peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await?;
-            Ok(ElicitationAction::Cancel)
-        }
-    }
 }
 
 /// Continues a call that the client repeats with the user's answer.
@@ -136,18 +112,19 @@ async fn decide(session: &Session, token: &str, action: Option<ElicitationAction
 }
 
 /// Answers `input_required`, with the question.
-fn require_input(request_state: String, question: ElicitRequest) -> CallToolResponse {
-    let questions = InputRequests::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
+fn require_input(request_state: String, question: ElicitRequestParams) -> CallToolResponse {
+    let question = InputRequest::Elicitation(ElicitRequest::new(question));
+    let questions = InputRequests::from([(QUESTION.to_owned(), question)]);
     CallToolResponse::InputRequired(InputRequiredResult::new(Some(questions), Some(request_state)))
 }
 
 /// Returns the question: a form without fields. Accepting it is the approval.
-fn question(summary: &str, digest: &str) -> ElicitRequest {
-    ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
+fn question(summary: &str, digest: &str) -> ElicitRequestParams {
+    ElicitRequestParams::FormElicitationParams {
         meta: None,
         message: format!("Allow this call?\n\n{summary}\n\nArguments: {digest}"),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
-    })
+    }
 }
 
 fn no_elicitation(tool: &str) -> CallToolResult {

@@ -1,6 +1,7 @@
 //! The handler of one connection.
 
 use crate::mcp::server::client::Client;
+use crate::mcp::server::elicit::{self, Elicitation, QuestionPeer};
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
 };
@@ -38,6 +39,8 @@ pub(crate) struct Connection {
     transport: Option<&'static str>,
     /// The revision that `initialize` agreed on.
     pub(crate) revision: OnceLock<ProtocolVersion>,
+    /// Set if the client that has initialized the session shows forms to its user.
+    shows_forms: OnceLock<()>,
 }
 
 /// A call that runs in its client's session.
@@ -47,6 +50,8 @@ pub(crate) struct OngoingCall {
     /// The tool's name in the session.
     tool: String,
     pub(crate) response: BoxFuture<'static, ToolResponse>,
+    /// The connection for questions to the user, if the client can be asked.
+    questions: Option<QuestionPeer>,
 }
 
 /// A call that has begun, in the extensions of its request.
@@ -57,7 +62,7 @@ impl Connection {
     /// Creates the handler of a client over streams.
     pub(crate) fn over_streams(state: Arc<ServerState>, transport: Option<&'static str>) -> Self {
         let session = Arc::new(ClientSession::new(Arc::clone(&state), None));
-        Self { session, shared: None, state, transport, revision: OnceLock::new() }
+        Self { session, shared: None, state, transport, revision: OnceLock::new(), shows_forms: OnceLock::new() }
     }
 
     pub(crate) fn over_http(state: Arc<ServerState>, shared: Arc<SharedSessions>) -> Self {
@@ -76,7 +81,13 @@ impl Connection {
     pub(crate) fn begin_at_once(&self, client: &Client, request: &CallToolRequestParams) -> Option<OngoingCall> {
         let shared = self.shared.as_ref().filter(|_| !self.session.is_open());
         let shared = shared.map(|shared| shared.get(client, &self.state)).transpose().ok()?;
-        Some(OngoingCall::new(shared.as_ref().unwrap_or(&self.session).begin_at_once()?, request, None))
+        let begun = shared.as_ref().unwrap_or(&self.session).begin_at_once()?;
+        Some(OngoingCall::new(begun, request, None, self.question_peer()))
+    }
+
+    /// Returns the place of the connection over which a call asks the client's user, if it can be asked in the middle of a call.
+    fn question_peer(&self) -> Option<QuestionPeer> {
+        self.shows_forms.get().map(|()| QuestionPeer::default())
     }
 
     async fn instructions(&self, context: &ServerContext) -> McpResult<Option<String>> {
@@ -113,7 +124,10 @@ impl Connection {
         let (updates, progress) = progress.unzip();
         let mut call = match http_parts(context).and_then(OngoingCall::taken_over) {
             Some(call) => call,
-            None => OngoingCall::new(self.begin_call(context).await?, &request, updates),
+            None => {
+                let questions = self.question_peer().filter(|_| !is_stateless(context));
+                OngoingCall::new(self.begin_call(context).await?, &request, updates, questions)
+            }
         };
         let response = call.run(progress, context).await;
         confirm::deny_nested(&call.session, &response).await;
@@ -176,6 +190,9 @@ impl ServerHandler for Connection {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         self.revision.get_or_init(|| result.protocol_version.clone());
+        if elicit::shows_forms(&context) {
+            self.shows_forms.get_or_init(|| ());
+        }
         self.session.get(&context).await?;
         result.instructions = self.instructions(&context).await?;
         Ok(result)
@@ -249,6 +266,7 @@ impl OngoingCall {
         (running, session): (RunningCall, Session),
         request: &CallToolRequestParams,
         updates: Option<Sender<ProgressUpdate>>,
+        questions: Option<QuestionPeer>,
     ) -> Self {
         let tool = tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
         let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
@@ -256,12 +274,20 @@ impl OngoingCall {
         if let Some(updates) = updates {
             call = call.on_update(move |update| _ = updates.try_send(update.clone()));
         }
+        if let Some(peer) = &questions {
+            call = call.on_question(Elicitation(Arc::clone(peer)));
+        }
         let caller = session.clone();
-        Self { running, session, tool, response: Box::pin(async move { caller.call(call).await }) }
+        let response = Box::pin(async move { caller.call(call).await });
+        Self { running, session, tool, response, questions }
     }
 
     /// Runs the call, forwards its progress, and cancels it when the client does.
     async fn run(&mut self, mut progress: Option<ProgressForwarder>, context: &ServerContext) -> ToolResponse {
+        if let Some(peer) = &self.questions {
+            // Over HTTP the call may have asked before its connection was known.
+            let _ = peer.set(context.peer.clone());
+        }
         let mut cancelled = false;
         let response = loop {
             let forwarded = OptionFuture::from(progress.as_mut().map(ProgressForwarder::forward_next));

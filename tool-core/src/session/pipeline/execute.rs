@@ -1,8 +1,8 @@
 //! Running the method: at once, or after the call has waited for its store, an approval, a hook, the journal or a thread.
 
 use crate::call::error::MASKED;
-use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::call::questions::CallQuestions;
+use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::session::hooks::{HookedCall, Next};
 use crate::session::inner::ThreadPool;
 use crate::session::pipeline::admit::{AdmissionGate, Deferral, RefundGuard};
