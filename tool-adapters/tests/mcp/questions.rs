@@ -152,6 +152,116 @@ async fn client_without_forms_fails_the_question_at_once() {
     }
 }
 
+fn newest(id: u64, arguments: Value, more: Value) -> Value {
+    let mut params = json!({"name": "book", "arguments": arguments, "_meta": stateless(&elicitation())});
+    params.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
+/// Returns the members of a repeated request.
+fn repeated(asked: &Value, row: u64) -> Value {
+    let answer = json!({"action": "accept", "content": {"row": row, "side": "Window"}});
+    json!({"requestState": asked["result"]["requestState"], "inputResponses": {"ask": answer}})
+}
+
+// R-Q7
+#[tokio::test]
+async fn newest_revision_repeats_the_call_with_the_answer() {
+    let flight = json!({"flight": "LH 1"});
+    let mut line = LineClient::connect(&server());
+    line.send(&newest(1, flight.clone(), json!({}))).await;
+    let asked = line.receive().await;
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    let question = &asked["result"]["inputRequests"]["ask"];
+    assert_eq!(question["method"], "elicitation/create");
+    assert_eq!(question["params"]["message"], "Which seat on LH 1?");
+    line.send(&newest(2, flight.clone(), repeated(&asked, 7))).await;
+    assert_eq!(text(&line.receive().await), "LH 1: 7 Window");
+    line.send(&newest(3, flight.clone(), repeated(&asked, 8))).await;
+    assert_eq!(line.receive().await["error"]["code"], -32602, "a state is valid once");
+
+    let http = HttpClient::new(&serve(&server()).await);
+    // The first call sets up the session, and later ones are begun before rmcp sees them.
+    for row in 1..20 {
+        let flight = json!({"flight": format!("LH {row}")});
+        let asked = http.call_stateless(1, "book", &flight, json!({})).await;
+        let answer = http.call_stateless(1, "book", &flight, repeated(&asked, row)).await;
+        assert_eq!(text(&answer), format!("LH {row}: {row} Window"));
+    }
+}
+
+// R-Q7
+#[tokio::test]
+async fn call_that_is_repeated_without_an_answer_is_asked_again() {
+    let flight = json!({"flight": "LH 1"});
+    let mut line = LineClient::connect(&server());
+    line.send(&newest(1, flight.clone(), json!({}))).await;
+    let asked = line.receive().await;
+    let state = &asked["result"]["requestState"];
+    line.send(&newest(2, flight.clone(), json!({"requestState": state}))).await;
+    assert_eq!(line.receive().await["result"], asked["result"]);
+    let wrong = json!({"requestState": state, "inputResponses": {"ask": {"action": "yes"}}});
+    line.send(&newest(3, flight.clone(), wrong)).await;
+    assert_eq!(line.receive().await["error"]["code"], -32602);
+    line.send(&newest(4, flight, repeated(&asked, 7))).await;
+    assert_eq!(text(&line.receive().await), "LH 1: 7 Window");
+}
+
+// T18
+#[tokio::test]
+async fn no_other_request_answers_a_question() {
+    let flight = json!({"flight": "LH 1"});
+    let server = by_user(server());
+    let http = HttpClient::new(&serve(&server).await);
+    let (alice, mallory) = (http.with("x-user", "alice"), http.with("x-user", "mallory"));
+    let other_process = HttpClient::new(&serve(&by_user(self::server())).await).with("x-user", "alice");
+    let asked = alice.call_stateless(1, "book", &flight, json!({})).await;
+    let state = asked["result"]["requestState"].as_str().expect("a state").to_owned();
+    let mut tried = 0;
+    for client in [&mallory, &other_process] {
+        let answer = client.call_stateless(1, "book", &flight, repeated(&asked, 255)).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    for at in 0..state.len() {
+        let mut mutant = state.clone().into_bytes();
+        mutant[at] ^= 1;
+        let mut forged = repeated(&asked, 255);
+        forged["requestState"] = json!(String::from_utf8(mutant).expect("a text"));
+        let answer = alice.call_stateless(1, "book", &flight, forged).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        tried += 1;
+    }
+    let answer = alice.call_stateless(1, "book", &json!({"flight": "LH 2"}), repeated(&asked, 255)).await;
+    assert_eq!(answer["error"]["code"], -32602, "the user was asked about another call");
+    assert_eq!(tried, 36);
+    let answer = alice.call_stateless(1, "book", &flight, repeated(&asked, 7)).await;
+    assert_eq!(text(&answer), "LH 1: 7 Window", "the question is still open");
+}
+
+// R-Q4
+#[tokio::test]
+async fn question_of_the_newest_revision_ends_with_its_time() {
+    let flight = json!({"flight": "LH 1"});
+    let policy = Server::policy().question_timeout(Duration::from_millis(1));
+    let mut line = LineClient::connect(&server_with(policy));
+    line.send(&newest(1, flight.clone(), json!({}))).await;
+    let asked = line.receive().await;
+    let state = &asked["result"]["requestState"];
+    // Repeated without an answer, the question is asked again until its time is over.
+    let mut id = 2;
+    let over = loop {
+        line.send(&newest(id, flight.clone(), json!({"requestState": state}))).await;
+        let answer = line.receive().await;
+        if answer.get("error").is_some() {
+            break answer;
+        }
+        id += 1;
+    };
+    assert_eq!(over["error"]["code"], -32602, "{over}");
+    line.send(&newest(id + 1, flight, repeated(&asked, 7))).await;
+    assert_eq!(line.receive().await["error"]["code"], -32602);
+}
+
 // R-Q7
 #[tokio::test]
 async fn nested_call_asks_the_clients_user() {

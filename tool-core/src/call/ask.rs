@@ -83,7 +83,7 @@ impl RunContext {
     }
 }
 
-impl<'a, T: ToolParameter + Send + 'static> Ask<'a, T> {
+impl<T: ToolParameter + Send + 'static> Ask<'_, T> {
     /// Sets the time that the user has for the answer. Defaults to the policy's
     /// [`question_timeout`](crate::Policy::question_timeout), and to 5 minutes outside a session.
     pub fn within(self, time: Duration) -> Self {

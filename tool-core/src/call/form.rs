@@ -134,11 +134,10 @@ fn field(property: &Value, root: &Value) -> Result<Value, Cow<'static, str>> {
     let mut lost = Vec::new();
     for (keyword, value) in map.iter() {
         let is_kept = match (kind.as_str(), keyword.as_str()) {
-            (_, "description") | ("string", "enum") => true,
+            (_, "description") | ("string", "enum") | ("number", "minimum" | "maximum") => true,
             (_, "default") => !value.is_null(),
             ("string", "minLength" | "maxLength") => !is_choice,
             ("string", "format") => matches!(value.as_str(), Some("email" | "uri" | "date" | "date-time")),
-            ("number", "minimum" | "maximum") => true,
             ("integer", "minimum" | "maximum") => {
                 value.as_f64().is_some_and(|bound| bound.fract() == 0.0 && bound.abs() <= MAX_INTEGER)
             }

@@ -209,13 +209,11 @@ impl CallQuestions {
 
     /// Counts a question at the outermost call. Returns false if it has asked as many.
     pub(crate) fn count(&self, limit: u32) -> bool {
-        match self.caller() {
-            Some(caller) => caller.count(limit),
-            None => {
-                let more = |asked| (asked < limit).then_some(asked + 1);
-                self.asked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
-            }
+        if let Some(caller) = self.caller() {
+            return caller.count(limit);
         }
+        let more = |asked| (asked < limit).then_some(asked + 1);
+        self.asked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
     /// Stops the clock of the call and of the calls above it, until the guard is dropped.

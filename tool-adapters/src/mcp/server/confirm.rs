@@ -32,7 +32,7 @@ pub(crate) async fn request(
     context: &ServerContext,
 ) -> McpResult<CallToolResponse> {
     let token = &confirmation.token;
-    if !shows_forms(context) {
+    if !shows_forms(context.client_capabilities()) {
         // The session's own answer says that the user is being asked, so it cannot be sent here.
         session.deny(token).await;
         return Ok(CallToolResponse::Complete(no_elicitation(tool)));
@@ -40,7 +40,7 @@ pub(crate) async fn request(
     if is_stateless(context) {
         let alias = session.token_alias(token).unwrap_or_default();
         let request_state = format!("{alias}{SEPARATOR}{}", digest(call));
-        return Ok(require_input(request_state, question(&confirmation.summary, &confirmation.digest)));
+        return Ok(require_input(QUESTION, request_state, question(&confirmation.summary, &confirmation.digest)));
     }
     let question = question(&confirmation.summary, &confirmation.digest);
     let answer = elicit(&context.peer, question, Some(state.settings.confirm_timeout));
@@ -68,7 +68,7 @@ pub(crate) async fn resume(
         return Err(no_pending_call());
     }
     let Some(answer) = call.input_responses.and_then(|mut answers| answers.remove(QUESTION)) else {
-        return Ok(require_input(request_state.to_owned(), question(&pending.summary(), &pending.digest())));
+        return Ok(require_input(QUESTION, request_state.to_owned(), question(&pending.summary(), &pending.digest())));
     };
     let answer = serde_json::from_value::<ElicitResult>(answer)
         .map_err(|_| ErrorData::invalid_params("expected `inputResponses.confirm` to be an elicitation result", None));
@@ -90,7 +90,7 @@ pub(crate) async fn deny_nested(session: &Session, response: &ToolResponse) {
 }
 
 /// Returns the digest of a request's tool and arguments, which a repeated request has too.
-fn digest(call: &CallToolRequestParams) -> String {
+pub(crate) fn digest(call: &CallToolRequestParams) -> String {
     let arguments = call.arguments.clone().unwrap_or_default();
     let text = serde_json::to_string(&(&call.name, arguments)).unwrap_or_default();
     hex(&Sha256::digest(text))
@@ -112,9 +112,9 @@ async fn decide(session: &Session, token: &str, action: Option<ElicitationAction
 }
 
 /// Answers `input_required`, with the question.
-fn require_input(request_state: String, question: ElicitRequestParams) -> CallToolResponse {
+pub(crate) fn require_input(name: &str, request_state: String, question: ElicitRequestParams) -> CallToolResponse {
     let question = InputRequest::Elicitation(ElicitRequest::new(question));
-    let questions = InputRequests::from([(QUESTION.to_owned(), question)]);
+    let questions = InputRequests::from([(name.to_owned(), question)]);
     CallToolResponse::InputRequired(InputRequiredResult::new(Some(questions), Some(request_state)))
 }
 
@@ -135,7 +135,7 @@ fn no_elicitation(tool: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(message)])
 }
 
-fn no_pending_call() -> ErrorData {
+pub(crate) fn no_pending_call() -> ErrorData {
     let message = "no call is pending under this `requestState`: it was used before, has expired, or belongs to another call; repeat the call without it";
     ErrorData::invalid_params(message, None)
 }

@@ -151,6 +151,11 @@ pub(crate) struct RunningCall {
 }
 
 impl RunningCall {
+    /// Returns true if the call runs in this session.
+    pub(crate) fn is_of(&self, session: &Arc<ClientSession>) -> bool {
+        Arc::ptr_eq(&self.session, session)
+    }
+
     /// Returns the call's id. The client's request ids are not used, as they need not be unique.
     pub(crate) fn id(&self) -> String {
         format!("call_{}", self.number)
