@@ -112,6 +112,11 @@ impl Connection {
         Some(OngoingCall::new(begun, request, None, may_ask))
     }
 
+    /// Returns true if the client of a call may show forms. From revision 2026-07-28 on that is known with its way of asking.
+    fn may_ask(&self, context: &ServerContext) -> bool {
+        is_stateless(context) || self.shows_forms.get().is_some()
+    }
+
     async fn instructions(&self, context: &ServerContext) -> McpResult<Option<String>> {
         if let Some(text) = &self.state.settings.instructions {
             return Ok(Some(text.clone()));
@@ -152,10 +157,7 @@ impl Connection {
         let (updates, progress) = progress.unzip();
         let call = match http_parts(context).and_then(OngoingCall::taken_over) {
             Some(call) => call,
-            None => {
-                let may_ask = is_stateless(context) || self.shows_forms.get().is_some();
-                OngoingCall::new(self.begin_call(context).await?, &request, updates, may_ask)
-            }
+            None => OngoingCall::new(self.begin_call(context).await?, &request, updates, self.may_ask(context)),
         };
         self.finish(call, progress, &request, context).await
     }
