@@ -17,6 +17,7 @@ mod malformed;
 mod other;
 mod pins;
 mod processes;
+mod questions;
 mod routing;
 mod slow_clients;
 mod spans;

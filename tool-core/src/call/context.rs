@@ -5,6 +5,7 @@ use crate::call::intent::Intent;
 use crate::call::meta::Confirmation;
 use crate::call::mode::Mode;
 use crate::call::progress::Progress;
+use crate::call::questions::{Asker, CallQuestions, QuestionHandler, QuestionLimits};
 use crate::call::response::ToolResponse;
 use crate::call::state_key::StateKey;
 use crate::call::tool_call::{Arguments, ToolCall};
@@ -62,6 +63,8 @@ pub(crate) struct SessionContext {
     pub(crate) user_data: FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     /// The host's settings for the run, or null.
     pub(crate) config: Arc<Value>,
+    /// The handler of questions to the user.
+    pub(crate) on_question: Option<Arc<dyn QuestionHandler>>,
     /// The running session; `None` for calls outside a session.
     pub(crate) handle: Option<Weak<dyn SessionHandle>>,
 }
@@ -86,6 +89,7 @@ pub(crate) struct CallContext {
     pub(crate) confirmations: OnceLock<Box<Mutex<Vec<Confirmation>>>>,
     /// True once the call's response has been made.
     pub(crate) answered: AtomicBool,
+    pub(crate) questions: OnceLock<Arc<CallQuestions>>,
 }
 
 /// The end of a call's time. That of a session's call is computed when it is read.
@@ -123,6 +127,12 @@ pub(crate) trait SessionHandle: Send + Sync {
 
     /// Returns the mode of the conversation.
     fn mode(&self) -> Mode;
+
+    /// Returns the limits on questions to the user.
+    fn question_limits(&self) -> QuestionLimits;
+
+    /// Returns the number of questions that wait for the user.
+    fn waiting_questions(&self) -> &AtomicU32;
 }
 
 impl RunContext {
@@ -259,11 +269,14 @@ impl RunContext {
         self.call.cancellation.get_or_init(CancellationToken::new)
     }
 
-    /// Returns the instant at which the call times out.
+    /// Returns the instant at which the call times out. The time for which it has waited for the user is added.
     pub fn deadline(&self) -> Option<Instant> {
         match self.call.deadline? {
             CallDeadline::At(instant) => Some(instant),
-            CallDeadline::After(began, limit) => Some(time::after(began.to_instant(), limit).into_std()),
+            CallDeadline::After(began, limit) => {
+                let waited = self.call.questions.get().map_or(Duration::ZERO, |questions| questions.waited());
+                Some(time::after(began.to_instant(), limit.saturating_add(waited)).into_std())
+            }
         }
     }
 
@@ -313,7 +326,8 @@ impl RunContext {
         match self.session_handle() {
             Some(session) => {
                 let span = self.call.span.get().filter(|_| span::current().is_none());
-                let call = Arc::clone(&session).call(call.at_depth(depth));
+                let call = Arc::clone(&session)
+                    .call(call.at_depth(depth).asked_by(Asker::Caller(Arc::clone(self.questions()))));
                 self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await).await
             }
             None => ToolResponse::outside_session(&call),
@@ -406,6 +420,28 @@ impl RunContext {
 
     pub(crate) fn session_handle(&self) -> Option<Arc<dyn SessionHandle>> {
         self.session.handle.as_ref()?.upgrade()
+    }
+
+    /// Returns true if the call belongs to a session, which may have ended.
+    pub(crate) fn belongs_to_session(&self) -> bool {
+        self.session.handle.is_some()
+    }
+
+    pub(crate) fn question_handler(&self) -> Option<&Arc<dyn QuestionHandler>> {
+        self.session.on_question.as_ref()
+    }
+
+    /// Returns the questions of this call to the user.
+    pub(crate) fn questions(&self) -> &Arc<CallQuestions> {
+        let asker = || self.call.call.as_ref().and_then(ToolCall::asker).cloned();
+        self.call.questions.get_or_init(|| CallQuestions::new(asker()))
+    }
+
+    /// Returns the context with another handler of questions.
+    #[cfg(feature = "testing")]
+    pub(crate) fn with_question_handler(mut self, handler: Arc<dyn QuestionHandler>) -> Self {
+        self.session = Arc::new(SessionContext { on_question: Some(handler), ..(*self.session).clone() });
+        self
     }
 
     pub(crate) fn call_context(&self) -> &Arc<CallContext> {
@@ -539,6 +575,12 @@ impl RunContextBuilder {
     /// Sets the instant at which the call times out.
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.call.deadline = Some(CallDeadline::At(deadline));
+        self
+    }
+
+    /// Sets the handler of the questions that a tool asks the user ([`RunContext::ask`]).
+    pub fn on_question(mut self, handler: impl QuestionHandler) -> Self {
+        self.session.on_question = Some(Arc::new(handler));
         self
     }
 

@@ -1,5 +1,6 @@
 //! Errors of calls: their kinds, the error that a tool returns, and the error that the model reads.
 
+use crate::call::ask_error::AskError;
 use crate::text::truncate;
 use crate::trace::redaction::Redaction;
 use serde::{Deserialize, Serialize};
@@ -273,7 +274,11 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
         // A text may be borrowed, so it has no `TypeId`. Only these types have these names.
         let texts = [type_name::<&str>(), type_name::<String>(), type_name::<Cow<'_, str>>()];
         let (is_text, error) = (texts.contains(&type_name::<E>()), error.into());
-        if is_text { Self::permanent(error) } else { Self::internal(with_causes(error.as_ref())) }
+        match error.downcast::<AskError>() {
+            Ok(error) => error.into_tool_error(),
+            Err(error) if is_text => Self::permanent(error),
+            Err(error) => Self::internal(with_causes(error.as_ref())),
+        }
     }
 }
 
@@ -383,6 +388,20 @@ pub trait IntoToolError {
 impl IntoToolError for ToolError {
     fn into_tool_error(self) -> ToolError {
         self
+    }
+}
+
+impl IntoToolError for AskError {
+    fn into_tool_error(self) -> ToolError {
+        let (kind, advice) = match &self {
+            Self::Unavailable(_) => (ErrorKind::Permanent, "ask in the conversation, if the tool takes the answer"),
+            Self::TimedOut(_) => (ErrorKind::Timeout, "do not call the tool again unless the user asks for it"),
+            Self::TooMany(_) => (ErrorKind::BudgetExceeded, "wait until the user has answered, or go on without"),
+            Self::Ended => (ErrorKind::Cancelled, "nothing else was done"),
+            Self::InvalidAnswer(_) => (ErrorKind::Transient, "call the tool again to ask once more"),
+            Self::Failed(_) | Self::InvalidForm(_) => return ToolError::internal(with_causes(&self)),
+        };
+        ToolError::new(kind, format!("{self}; {advice}"), kind == ErrorKind::Transient)
     }
 }
 

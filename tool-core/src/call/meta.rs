@@ -227,7 +227,8 @@ impl<'a> ResponseMeta<'a> {
         self.meta.call_id.as_deref()
     }
 
-    /// Returns the time from the call's arrival to its response.
+    /// Returns the time from the call's arrival to its response, without the time for which it waited for the user
+    /// ([`RunContext::ask`](crate::RunContext::ask)).
     pub fn duration(&self) -> Duration {
         self.meta.duration
     }

@@ -1,6 +1,7 @@
 //! A tool call, as a provider's protocol parses it out of a model's message.
 
 use crate::call::progress::{Progress, ProgressUpdate};
+use crate::call::questions::{Asker, QuestionHandler};
 use crate::json::nested::{is_nested_too_deep, unless_too_deep};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -35,6 +36,7 @@ struct ToolCallOptions {
     /// The id of the approval under which the call waited, once a person has approved it.
     approval: Option<Arc<str>>,
     progress: Option<Progress>,
+    asker: Option<Asker>,
     /// The number of tools above the call.
     depth: u32,
 }
@@ -122,6 +124,23 @@ impl ToolCall {
     /// Returns the progress that shows its updates to the call's own listener.
     pub(crate) fn progress(&self) -> Option<&Progress> {
         self.options.as_ref()?.progress.as_ref()
+    }
+
+    /// Sets the handler of the questions that this call, and the calls which its tool makes, ask the user
+    /// ([`RunContext::ask`](crate::RunContext::ask)). It comes before the session's and the runtime's own, for a host that
+    /// serves a session over several connections.
+    pub fn on_question(self, handler: impl QuestionHandler) -> Self {
+        self.asked_by(Asker::Handler(Arc::new(handler)))
+    }
+
+    /// Sets the way to the handler of questions.
+    pub(crate) fn asked_by(mut self, asker: Asker) -> Self {
+        self.options.get_or_insert_default().asker = Some(asker);
+        self
+    }
+
+    pub(crate) fn asker(&self) -> Option<&Asker> {
+        self.options.as_ref()?.asker.as_ref()
     }
 
     /// Replaces the tool's name. An approval is dropped, because it was given for the other tool.

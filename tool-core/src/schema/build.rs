@@ -296,7 +296,7 @@ fn has_only_properties(map: &Map<String, Value>) -> bool {
 }
 
 /// Returns true if every value that the schema accepts is an object.
-fn is_object(schema: &Value, root: &Value, depth: usize) -> bool {
+pub(crate) fn is_object(schema: &Value, root: &Value, depth: usize) -> bool {
     let Some(map) = walk::follow(root, schema).as_object() else { return false };
     if depth > 32 {
         return false;

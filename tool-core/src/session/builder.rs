@@ -1,6 +1,7 @@
 //! Opening a session.
 
 use crate::call::context::{CallContext, RunContext, SessionContext, SessionHandle};
+use crate::call::questions::QuestionHandler;
 use crate::call::{Mode, ToolResponse};
 use crate::json::nested::unless_too_deep;
 use crate::registry::ToolContext;
@@ -22,6 +23,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::any::TypeId;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::time::Instant;
 
@@ -126,6 +128,13 @@ impl SessionBuilder {
     /// ```
     pub fn tools(mut self, tools: ToolContext) -> Self {
         self.tools = Some(tools);
+        self
+    }
+
+    /// Sets the handler of the questions that tools ask the user ([`RunContext::ask`]), in place of the runtime's. If the
+    /// session is already open in this process, its first handler stays.
+    pub fn on_question(mut self, handler: impl QuestionHandler) -> Self {
+        self.context.on_question = Some(Arc::new(handler));
         self
     }
 
@@ -254,7 +263,8 @@ impl SessionBuilder {
         let resources = needs_resources.then(|| Box::new(SessionResources { toolsets: open, brought }));
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
             let handle: Weak<dyn SessionHandle> = Weak::clone(session) as _;
-            let context = SessionContext { handle: Some(handle), ..self.context.clone() };
+            let mut context = SessionContext { handle: Some(handle), ..self.context.clone() };
+            context.on_question = context.on_question.or_else(|| self.runtime.on_question.clone());
             SessionInner {
                 calls: CallsInProgress::new(policy.permits()),
                 record,
@@ -277,6 +287,7 @@ impl SessionBuilder {
                 results: ResultCache::default(),
                 threads: OnceLock::new(),
                 payers: OnceLock::new(),
+                waiting_questions: AtomicU32::new(0),
                 resources: Mutex::new(resources),
             }
         })

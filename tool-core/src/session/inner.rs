@@ -1,6 +1,7 @@
 //! The state behind the handles of a runtime and of its sessions.
 
 use crate::call::context::{CallContext, RunContext};
+use crate::call::questions::QuestionHandler;
 use crate::call::{Mode, ToolResponse};
 use crate::registry::context::SharedResource;
 use crate::registry::{RegistryErrors, ToolContext};
@@ -28,6 +29,7 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
@@ -42,6 +44,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) policies: [Policy; 2],
     pub(crate) store: Arc<dyn DynStore>,
     pub(crate) journal: Option<Arc<dyn DynJournal>>,
+    pub(crate) on_question: Option<Arc<dyn QuestionHandler>>,
     pub(crate) hooks: Vec<Arc<dyn Hook>>,
     #[cfg(feature = "tower")]
     pub(crate) layers: Option<LayerStack>,
@@ -159,6 +162,8 @@ pub(crate) struct SessionInner {
     pub(crate) threads: OnceLock<Box<ThreadPool>>,
     /// Created by the first call under caps.
     pub(crate) payers: OnceLock<Box<Payers>>,
+    /// The questions of tools that wait for the user.
+    pub(crate) waiting_questions: AtomicU32,
     /// The resources that the tools need until the session ends.
     pub(crate) resources: Mutex<Option<Box<SessionResources>>>,
 }

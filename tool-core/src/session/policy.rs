@@ -1,6 +1,7 @@
 //! The settings by which calls are governed.
 
 use crate::call::Mode;
+use crate::call::questions::QuestionLimits;
 use crate::session::approvals::ApprovalLimits;
 use crate::session::caps::{CapScope, SpendingCaps};
 use crate::tool::Category;
@@ -29,6 +30,7 @@ pub struct Policy {
     pub(crate) reads_without_store: bool,
     pub(crate) confirmation_lifetime: Duration,
     pub(crate) approvals: ApprovalLimits,
+    pub(crate) questions: QuestionLimits,
     pub(crate) concurrent_calls: usize,
     pub(crate) blocking_threads: usize,
     pub(crate) session_threads: usize,
@@ -129,6 +131,7 @@ impl Policy {
             reads_without_store: false,
             confirmation_lifetime: Duration::from_secs(10 * 60),
             approvals: ApprovalLimits::default(),
+            questions: QuestionLimits::default(),
             concurrent_calls: 64,
             blocking_threads: 16,
             session_threads: 4,
@@ -177,6 +180,14 @@ impl Policy {
         max_turn_approvals: u32 => approvals.turn;
         /// Sets the bytes that the calls of one session may take while they wait for approval. Defaults to 2 MiB.
         approval_bytes: usize => approvals.bytes;
+        /// Sets the time that the user has to answer a question of a tool ([`RunContext::ask`](crate::RunContext::ask)), which
+        /// may set another. It does not count toward the deadline of the call. Defaults to 5 minutes.
+        question_timeout: Duration => questions.timeout;
+        /// Sets the questions that one call may ask the user, with those of the calls that it makes. Further ones fail.
+        /// Defaults to 8.
+        max_questions: u32 => questions.call;
+        /// Sets the questions of one session that may wait for the user at once. Further ones fail. Defaults to 16.
+        max_waiting_questions: u32 => questions.session;
         /// Sets the calls of one session that may run at once; further calls wait. Defaults to 64.
         concurrent_calls: usize => concurrent_calls;
         /// Sets the threads on which `blocking` tools may run at once; further calls wait. Defaults to 16.

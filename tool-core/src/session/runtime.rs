@@ -1,6 +1,7 @@
 //! The runtime, which governs the calls of all sessions.
 
 use crate::call::Mode;
+use crate::call::questions::QuestionHandler;
 #[cfg(feature = "tower")]
 use crate::call::{ToolCall, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
@@ -52,6 +53,7 @@ pub struct RuntimeBuilder {
     policies: [Policy; 2],
     store: Arc<dyn DynStore>,
     journal: Option<Arc<dyn DynJournal>>,
+    on_question: Option<Arc<dyn QuestionHandler>>,
     hooks: Vec<Arc<dyn Hook>>,
     #[cfg(feature = "tower")]
     layers: Vec<WrapService>,
@@ -81,6 +83,14 @@ impl RuntimeBuilder {
     /// Sets the journal in which calls are recorded before they run. Defaults to none.
     pub fn journal(mut self, journal: impl Journal) -> Self {
         self.journal = Some(Arc::new(journal));
+        self
+    }
+
+    /// Sets the handler of the questions that tools ask the user in the middle of a call
+    /// ([`RunContext::ask`](crate::RunContext::ask)). A session's or a call's own handler comes before it. Defaults to none: a
+    /// question fails at once.
+    pub fn on_question(mut self, handler: impl QuestionHandler) -> Self {
+        self.on_question = Some(Arc::new(handler));
         self
     }
 
@@ -249,6 +259,7 @@ impl RuntimeBuilder {
                 policies: self.policies,
                 store: self.store,
                 journal: self.journal,
+                on_question: self.on_question,
                 hooks: self.hooks,
                 #[cfg(feature = "tower")]
                 layers: LayerStack::new(self.layers, innermost_service(runtime.clone())),
@@ -308,6 +319,7 @@ impl Runtime {
             policies: [Policy::voice(), Policy::text()],
             store: Arc::new(MemoryStore::new()),
             journal: None,
+            on_question: None,
             hooks: Vec::new(),
             #[cfg(feature = "tower")]
             layers: Vec::new(),

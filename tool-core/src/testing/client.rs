@@ -2,6 +2,7 @@
 
 use crate::call::context::RunContext;
 use crate::call::error::{ErrorBody, ErrorList};
+use crate::call::questions::QuestionHandler;
 use crate::call::response::ToolResponse;
 use crate::call::tool_call::Arguments;
 use crate::json::canonical::canonical;
@@ -122,6 +123,36 @@ impl Client {
     #[must_use]
     pub fn with_context(mut self, ctx: RunContext) -> Self {
         self.ctx = ctx;
+        self
+    }
+
+    /// Sets the handler of the questions that tools ask the user, in the context that was set before.
+    ///
+    /// ```
+    /// use tool_core::call::{Answer, Question};
+    /// use tool_core::serde_json::json;
+    /// use tool_core::testing::Client;
+    /// use tool_core::{RunContext, ToolContext, ToolError, tool};
+    ///
+    /// /// Cancel the booking.
+    /// #[tool(category = "action")]
+    /// async fn cancel(ctx: &RunContext) -> Result<bool, ToolError> {
+    ///     Ok(ctx.ask::<bool>("Cancel it?").await?.accepted() == Some(true))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+    /// let client = Client::new(ToolContext::builder().with(cancel).build()?).on_question(async |question: Question| {
+    ///     assert_eq!(question.message, "Cancel it?");
+    ///     Ok(Answer::Accepted(json!({"answer": true})))
+    /// });
+    /// assert!(client.call_ok::<bool>("cancel", "{}").await);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_question(mut self, handler: impl QuestionHandler) -> Self {
+        self.ctx = self.ctx.with_question_handler(Arc::new(handler));
         self
     }
 

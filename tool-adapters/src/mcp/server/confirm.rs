@@ -5,18 +5,16 @@
 //! token, by which any process that serves the client finds the call in the session's store, and a digest of the request. The
 //! token itself never leaves the process.
 
+use crate::mcp::server::elicit::{elicit, shows_forms};
 use crate::mcp::server::session::{McpResult, ServerContext, ServerState, is_stateless};
 use crate::mcp::server::tools::complete;
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult, ContentBlock,
-    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
-    InputRequests, InputRequiredResult, ServerRequest,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,
 };
-use rmcp::service::{PeerRequestOptions, ServiceError};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tool_core::call::Confirmation;
 use tool_core::text::hex;
 use tool_core::{ErrorKind, Session, ToolError, ToolResponse};
@@ -33,12 +31,8 @@ pub(crate) async fn request(
     (session, tool, confirmation): (&Session, &str, &Confirmation),
     context: &ServerContext,
 ) -> McpResult<CallToolResponse> {
-    let supports_form = context.client_capabilities().and_then(|can| can.elicitation).is_some_and(|elicitation| {
-        // A client that names neither form nor URL supports forms.
-        elicitation.form.is_some() || elicitation.url.is_none()
-    });
     let token = &confirmation.token;
-    if !supports_form {
+    if !shows_forms(context.client_capabilities()) {
         // The session's own answer says that the user is being asked, so it cannot be sent here.
         session.deny(token).await;
         return Ok(CallToolResponse::Complete(no_elicitation(tool)));
@@ -46,35 +40,17 @@ pub(crate) async fn request(
     if is_stateless(context) {
         let alias = session.token_alias(token).unwrap_or_default();
         let request_state = format!("{alias}{SEPARATOR}{}", digest(call));
-        return Ok(require_input(request_state, question(&confirmation.summary, &confirmation.digest)));
+        return Ok(require_input(QUESTION, request_state, question(&confirmation.summary, &confirmation.digest)));
     }
     let question = question(&confirmation.summary, &confirmation.digest);
-    let action = ask(question, state.settings.confirm_timeout, context).await;
-    let action = action.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok();
+    let answer = elicit(&context.peer, question, Some(state.settings.confirm_timeout));
+    let action = match context.ct.run_until_cancelled(answer).await {
+        Some(answer) => answer.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok(),
+        None => None,
+    };
+    let action = action.map(|answer| answer.action);
     let response = decide(session, token, action).await;
     Ok(CallToolResponse::Complete(complete(session, tool, &response)))
-}
-
-/// Sends the question and waits for the answer. Withdraws the question if the client cancels the call.
-async fn ask(
-    question: ElicitRequest,
-    timeout: Duration,
-    context: &ServerContext,
-) -> Result<ElicitationAction, ServiceError> {
-    let question = ServerRequest::ElicitRequest(question);
-    let sent = context.peer.send_request_with_option(question, PeerRequestOptions::with_timeout(timeout)).await?;
-    let (peer, id) = (sent.peer.clone(), sent.id.clone());
-    tokio::select! {
-        answer = sent.await_response() => match answer? {
-            ClientResult::ElicitResult(answer) => Ok(answer.action),
-            _ => Err(ServiceError::UnexpectedResponse),
-        },
-        () = context.ct.cancelled() => {
-            let reason = Some("the call was cancelled".to_owned());
-            peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await?;
-            Ok(ElicitationAction::Cancel)
-        }
-    }
 }
 
 /// Continues a call that the client repeats with the user's answer.
@@ -92,7 +68,7 @@ pub(crate) async fn resume(
         return Err(no_pending_call());
     }
     let Some(answer) = call.input_responses.and_then(|mut answers| answers.remove(QUESTION)) else {
-        return Ok(require_input(request_state.to_owned(), question(&pending.summary(), &pending.digest())));
+        return Ok(require_input(QUESTION, request_state.to_owned(), question(&pending.summary(), &pending.digest())));
     };
     let answer = serde_json::from_value::<ElicitResult>(answer)
         .map_err(|_| ErrorData::invalid_params("expected `inputResponses.confirm` to be an elicitation result", None));
@@ -114,7 +90,7 @@ pub(crate) async fn deny_nested(session: &Session, response: &ToolResponse) {
 }
 
 /// Returns the digest of a request's tool and arguments, which a repeated request has too.
-fn digest(call: &CallToolRequestParams) -> String {
+pub(crate) fn digest(call: &CallToolRequestParams) -> String {
     let arguments = call.arguments.clone().unwrap_or_default();
     let text = serde_json::to_string(&(&call.name, arguments)).unwrap_or_default();
     hex(&Sha256::digest(text))
@@ -136,18 +112,19 @@ async fn decide(session: &Session, token: &str, action: Option<ElicitationAction
 }
 
 /// Answers `input_required`, with the question.
-fn require_input(request_state: String, question: ElicitRequest) -> CallToolResponse {
-    let questions = InputRequests::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
+pub(crate) fn require_input(name: &str, request_state: String, question: ElicitRequestParams) -> CallToolResponse {
+    let question = InputRequest::Elicitation(ElicitRequest::new(question));
+    let questions = InputRequests::from([(name.to_owned(), question)]);
     CallToolResponse::InputRequired(InputRequiredResult::new(Some(questions), Some(request_state)))
 }
 
 /// Returns the question: a form without fields. Accepting it is the approval.
-fn question(summary: &str, digest: &str) -> ElicitRequest {
-    ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
+fn question(summary: &str, digest: &str) -> ElicitRequestParams {
+    ElicitRequestParams::FormElicitationParams {
         meta: None,
         message: format!("Allow this call?\n\n{summary}\n\nArguments: {digest}"),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
-    })
+    }
 }
 
 fn no_elicitation(tool: &str) -> CallToolResult {
@@ -158,7 +135,7 @@ fn no_elicitation(tool: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(message)])
 }
 
-fn no_pending_call() -> ErrorData {
+pub(crate) fn no_pending_call() -> ErrorData {
     let message = "no call is pending under this `requestState`: it was used before, has expired, or belongs to another call; repeat the call without it";
     ErrorData::invalid_params(message, None)
 }

@@ -1,6 +1,8 @@
 //! The handler of one connection.
 
 use crate::mcp::server::client::Client;
+use crate::mcp::server::elicit::{self, AskedQuestion, Elicitation, QuestionRoute};
+use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
 };
@@ -18,7 +20,10 @@ use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tokio::sync::SetOnce;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tool_core::call::ProgressUpdate;
 use tool_core::text::hex;
@@ -38,6 +43,9 @@ pub(crate) struct Connection {
     transport: Option<&'static str>,
     /// The revision that `initialize` agreed on.
     pub(crate) revision: OnceLock<ProtocolVersion>,
+    /// Set if the client that has initialized the session shows forms to its user.
+    shows_forms: OnceLock<()>,
+    parked: Arc<ParkedCalls<OngoingCall>>,
 }
 
 /// A call that runs in its client's session.
@@ -47,6 +55,16 @@ pub(crate) struct OngoingCall {
     /// The tool's name in the session.
     tool: String,
     pub(crate) response: BoxFuture<'static, ToolResponse>,
+    /// The way of questions to the user, if the client may show them.
+    route: Option<Arc<SetOnce<QuestionRoute>>>,
+    /// The questions that the answer to the request carries.
+    asked: Option<Receiver<AskedQuestion>>,
+}
+
+/// The end of a request for a call.
+enum Step {
+    Answered(ToolResponse),
+    Asked(Box<AskedQuestion>),
 }
 
 /// A call that has begun, in the extensions of its request.
@@ -57,11 +75,23 @@ impl Connection {
     /// Creates the handler of a client over streams.
     pub(crate) fn over_streams(state: Arc<ServerState>, transport: Option<&'static str>) -> Self {
         let session = Arc::new(ClientSession::new(Arc::clone(&state), None));
-        Self { session, shared: None, state, transport, revision: OnceLock::new() }
+        Self {
+            session,
+            shared: None,
+            state,
+            transport,
+            revision: OnceLock::new(),
+            shows_forms: OnceLock::new(),
+            parked: Arc::default(),
+        }
     }
 
-    pub(crate) fn over_http(state: Arc<ServerState>, shared: Arc<SharedSessions>) -> Self {
-        Self { shared: Some(shared), ..Self::over_streams(state, None) }
+    pub(crate) fn over_http(
+        state: Arc<ServerState>,
+        shared: Arc<SharedSessions>,
+        parked: Arc<ParkedCalls<OngoingCall>>,
+    ) -> Self {
+        Self { shared: Some(shared), parked, ..Self::over_streams(state, None) }
     }
 
     /// Returns the session of this connection, or the one that the client's requests share if it did not `initialize`.
@@ -76,7 +106,15 @@ impl Connection {
     pub(crate) fn begin_at_once(&self, client: &Client, request: &CallToolRequestParams) -> Option<OngoingCall> {
         let shared = self.shared.as_ref().filter(|_| !self.session.is_open());
         let shared = shared.map(|shared| shared.get(client, &self.state)).transpose().ok()?;
-        Some(OngoingCall::new(shared.as_ref().unwrap_or(&self.session).begin_at_once()?, request, None))
+        let begun = shared.as_ref().unwrap_or(&self.session).begin_at_once()?;
+        // The capabilities of a client without a session are read when its call waits.
+        let may_ask = shared.is_some() || self.shows_forms.get().is_some();
+        Some(OngoingCall::new(begun, request, None, may_ask))
+    }
+
+    /// Returns true if the client of a call may show forms. From revision 2026-07-28 on that is known with its way of asking.
+    fn may_ask(&self, context: &ServerContext) -> bool {
+        is_stateless(context) || self.shows_forms.get().is_some()
     }
 
     async fn instructions(&self, context: &ServerContext) -> McpResult<Option<String>> {
@@ -103,23 +141,43 @@ impl Connection {
         }
     }
 
-    async fn call(&self, request: CallToolRequestParams, context: &ServerContext) -> McpResult<CallToolResponse> {
+    async fn call(&self, mut request: CallToolRequestParams, context: &ServerContext) -> McpResult<CallToolResponse> {
         if let Some(request_state) = request.request_state.clone() {
             let client = self.client_session(context)?;
+            if let Some(resumed) = self.parked.resume(&mut request, |call| call.running.is_of(&client)) {
+                return match resumed? {
+                    ControlFlow::Continue(call) => self.finish(call, None, &request, context).await,
+                    ControlFlow::Break(response) => Ok(response),
+                };
+            }
             let session = client.get(context).await?;
             return confirm::resume(session, request, &request_state).await;
         }
         let progress = context.meta.get_progress_token().map(|token| ProgressForwarder::new(token, &context.peer));
         let (updates, progress) = progress.unzip();
-        let mut call = match http_parts(context).and_then(OngoingCall::taken_over) {
+        let call = match http_parts(context).and_then(OngoingCall::taken_over) {
             Some(call) => call,
-            None => OngoingCall::new(self.begin_call(context).await?, &request, updates),
+            None => OngoingCall::new(self.begin_call(context).await?, &request, updates, self.may_ask(context)),
         };
-        let response = call.run(progress, context).await;
+        self.finish(call, progress, &request, context).await
+    }
+
+    /// Runs a call to its answer, or to a question with which the client repeats the request.
+    async fn finish(
+        &self,
+        mut call: OngoingCall,
+        progress: Option<ProgressForwarder>,
+        request: &CallToolRequestParams,
+        context: &ServerContext,
+    ) -> McpResult<CallToolResponse> {
+        let response = match call.run(progress, context).await {
+            Step::Answered(response) => response,
+            Step::Asked(question) => return self.parked.park(call.detached(), *question, request),
+        };
         confirm::deny_nested(&call.session, &response).await;
         match response.meta().confirmation() {
             Some(confirmation) => {
-                confirm::request(&self.state, &request, (&call.session, &*call.tool, confirmation), context).await
+                confirm::request(&self.state, request, (&call.session, &*call.tool, confirmation), context).await
             }
             None => call.complete(&response).map(CallToolResponse::Complete),
         }
@@ -176,6 +234,9 @@ impl ServerHandler for Connection {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         self.revision.get_or_init(|| result.protocol_version.clone());
+        if elicit::shows_forms(context.client_capabilities()) {
+            self.shows_forms.get_or_init(|| ());
+        }
         self.session.get(&context).await?;
         result.instructions = self.instructions(&context).await?;
         Ok(result)
@@ -249,6 +310,7 @@ impl OngoingCall {
         (running, session): (RunningCall, Session),
         request: &CallToolRequestParams,
         updates: Option<Sender<ProgressUpdate>>,
+        may_ask: bool,
     ) -> Self {
         let tool = tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
         let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
@@ -256,22 +318,61 @@ impl OngoingCall {
         if let Some(updates) = updates {
             call = call.on_update(move |update| _ = updates.try_send(update.clone()));
         }
+        let route = may_ask.then(|| Arc::new(SetOnce::new()));
+        if let Some(route) = &route {
+            call = call.on_question(Elicitation(Arc::clone(route)));
+        }
         let caller = session.clone();
-        Self { running, session, tool, response: Box::pin(async move { caller.call(call).await }) }
+        let response = Box::pin(async move { caller.call(call).await });
+        Self { running, session, tool, response, route, asked: None }
+    }
+
+    /// Sets the way of the call's questions. Over HTTP the call may have asked before its connection was known.
+    fn set_route(&mut self, context: &ServerContext) {
+        let Some(unset) = self.route.as_ref().filter(|route| !route.initialized()) else { return };
+        let route = if !is_stateless(context) {
+            QuestionRoute::Requests(context.peer.clone())
+        } else if elicit::shows_forms(context.client_capabilities()) {
+            let (questions, asked) = channel(1);
+            self.asked = Some(asked);
+            QuestionRoute::Repeats(questions)
+        } else {
+            QuestionRoute::None
+        };
+        let _ = unset.set(route);
+    }
+
+    /// Lets the call go on in a task, while no request waits for it.
+    fn detached(mut self) -> Self {
+        let task = tokio::spawn(self.response);
+        self.response = Box::pin(async move {
+            match task.await {
+                Ok(response) => response,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => resume_unwind(panic),
+                    // The program ends.
+                    Err(_) => std::future::pending().await,
+                },
+            }
+        });
+        self
     }
 
     /// Runs the call, forwards its progress, and cancels it when the client does.
-    async fn run(&mut self, mut progress: Option<ProgressForwarder>, context: &ServerContext) -> ToolResponse {
+    async fn run(&mut self, mut progress: Option<ProgressForwarder>, context: &ServerContext) -> Step {
+        self.set_route(context);
         let mut cancelled = false;
         let response = loop {
             let forwarded = OptionFuture::from(progress.as_mut().map(ProgressForwarder::forward_next));
+            let asked = OptionFuture::from(self.asked.as_mut().map(Receiver::recv));
             tokio::select! {
                 biased;
-                response = &mut self.response => break response,
+                response = &mut self.response => break Step::Answered(response),
                 () = context.ct.cancelled(), if !cancelled => {
                     cancelled = true;
                     self.session.cancel(&self.running.id());
                 }
+                Some(Some(question)) = asked => break Step::Asked(Box::new(question)),
                 Some(()) = forwarded => {}
             }
         };

@@ -2,8 +2,9 @@
 
 use crate::mcp::server::body::read_body;
 use crate::mcp::server::client::{Client, Identity};
-use crate::mcp::server::connection::Connection;
+use crate::mcp::server::connection::{Connection, OngoingCall};
 use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
+use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::{ServerState, Settings, SharedSessions, too_many_sessions};
 use crate::mcp::server::strict;
@@ -37,7 +38,8 @@ pub(crate) fn router(state: &ServerState) -> Router {
         .with_max_request_body_bytes(settings.max_message)
         .with_cancellation_token(settings.shutdown.child_token());
     let state = Arc::new(state.clone());
-    let gate = Arc::new(Gate { state, sessions: Arc::clone(&sessions), shared: Arc::default() });
+    let gate =
+        Arc::new(Gate { state, sessions: Arc::clone(&sessions), shared: Arc::default(), parked: Arc::default() });
     let at = Arc::clone(&gate);
     let factory =
         move || Ok(OPENING.try_with(|(connection, _)| Arc::clone(connection)).unwrap_or_else(|_| at.connect()));
@@ -50,11 +52,13 @@ struct Gate {
     state: Arc<ServerState>,
     sessions: Arc<HttpSessions>,
     shared: Arc<SharedSessions>,
+    parked: Arc<ParkedCalls<OngoingCall>>,
 }
 
 impl Gate {
     fn connect(&self) -> Arc<Connection> {
-        Arc::new(Connection::over_http(Arc::clone(&self.state), Arc::clone(&self.shared)))
+        let (shared, parked) = (Arc::clone(&self.shared), Arc::clone(&self.parked));
+        Arc::new(Connection::over_http(Arc::clone(&self.state), shared, parked))
     }
 
     /// Returns the handler of the session that a request names, or a new one if it names none. Returns `None` if it names more

@@ -4,7 +4,7 @@
 //! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
 //! - `client`: the identity of a client
 //! - `connection`: the handler of one connection; `direct`: calls over HTTP that are answered at once; `session`: the sessions of clients, and the data that all connections share
-//! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user
+//! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user; `elicit`: questions to the user, and `parked`: the calls that wait for the answers
 
 mod body;
 mod builder;
@@ -12,7 +12,9 @@ mod client;
 mod confirm;
 mod connection;
 mod direct;
+mod elicit;
 mod http;
+mod parked;
 mod request_ids;
 mod session;
 mod stdio;

@@ -1,6 +1,7 @@
 //! The sessions of clients, and the settings and data that all connections of a server share.
 
 use crate::mcp::server::client::{Client, FindPrincipal, Identity};
+use crate::mcp::server::elicit;
 use crate::transport::access::AccessRules;
 use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use crate::transport::serve::HttpLimits;
@@ -150,6 +151,11 @@ pub(crate) struct RunningCall {
 }
 
 impl RunningCall {
+    /// Returns true if the call runs in this session.
+    pub(crate) fn is_of(&self, session: &Arc<ClientSession>) -> bool {
+        Arc::ptr_eq(&self.session, session)
+    }
+
     /// Returns the call's id. The client's request ids are not used, as they need not be unique.
     pub(crate) fn id(&self) -> String {
         format!("call_{}", self.number)
@@ -222,7 +228,7 @@ impl ClientSession {
 
 async fn open(state: &ServerState, shared_id: Option<&str>, client: ClientInfo) -> McpResult<Session> {
     let id = shared_id.map_or_else(|| Ok(format!("mcp-{}", random_id()?)), |id| Ok(id.to_owned()))?;
-    let mut builder = state.runtime.session(id, Mode::Text);
+    let mut builder = state.runtime.session(id, Mode::Text).on_question(elicit::unavailable);
     if let Some(principal) = &client.principal {
         builder = builder.principal(principal);
     }

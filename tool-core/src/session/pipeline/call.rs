@@ -4,6 +4,7 @@ use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_lengt
 use crate::arguments::{Fingerprint, Problem};
 use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle};
 use crate::call::error::MASKED;
+use crate::call::questions::QuestionLimits;
 use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::fresh_id;
 use crate::session::calls_in_progress::CallInProgress;
@@ -32,6 +33,7 @@ use std::collections::HashMap;
 use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::slice;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use tokio::time::timeout_at;
@@ -386,6 +388,14 @@ impl SessionHandle for SessionInner {
 
     fn mode(&self) -> Mode {
         self.record.mode()
+    }
+
+    fn question_limits(&self) -> QuestionLimits {
+        self.policy().questions
+    }
+
+    fn waiting_questions(&self) -> &AtomicU32 {
+        &self.waiting_questions
     }
 }
 

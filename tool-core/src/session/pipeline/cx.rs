@@ -2,6 +2,7 @@
 
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::context::CallContext;
+use crate::call::questions::CallQuestions;
 use crate::call::{ErrorKind, Mode, RunContext, ToolCall, ToolError, ToolResponse};
 use crate::session::caps::CapScope;
 use crate::session::inner::SessionInner;
@@ -70,6 +71,16 @@ impl<'a> CallCx<'a> {
         self.definition().uses_context.then(|| self.ctx.call_context())
     }
 
+    /// Returns the questions of the call to the user, if it has asked some, or could by the calls that it makes.
+    pub(crate) fn questions(&self) -> Option<&'a CallQuestions> {
+        Some(self.scope()?.questions.get()?.as_ref())
+    }
+
+    /// Returns the time for which the call has waited for the user.
+    fn waited(&self) -> Duration {
+        self.questions().map_or(Duration::ZERO, CallQuestions::waited)
+    }
+
     /// Lists the call among the running calls of its session.
     pub(crate) fn list(&self) -> RunningGuard<'a> {
         self.session.running.enter(self.running_call(None), self.epoch)
@@ -105,6 +116,7 @@ impl<'a> CallCx<'a> {
     /// Returns TIMEOUT, with what the call was doing and for how long.
     pub(crate) fn timed_out(&self, doing: &str) -> ToolError {
         let (limit, taken) = (self.deadline().saturating_duration_since(self.began.to_instant()), self.began.elapsed());
+        let taken = taken.saturating_sub(self.waited());
         let message = format!(
             "`{}` timed out after {} ms {doing}; its limit is {} ms",
             self.tool.name(),

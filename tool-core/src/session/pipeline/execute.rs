@@ -1,6 +1,7 @@
 //! Running the method: at once, or after the call has waited for its store, an approval, a hook, the journal or a thread.
 
 use crate::call::error::MASKED;
+use crate::call::questions::CallQuestions;
 use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::session::hooks::{HookedCall, Next};
 use crate::session::inner::ThreadPool;
@@ -11,20 +12,22 @@ use crate::session::pipeline::journal::{JournalClaim, record_end, record_start};
 use crate::session::pipeline::record::{self, HOOK_GRACE};
 use crate::session::running::RunningGuard;
 use crate::session::store::Charge;
+use crate::time;
 use crate::tool::dispatch::ResponseBuilder;
 use crate::tool::invocation::{Execution, Invocation, ToolResult};
 use crate::tool::panic_guard::{self, Guarded};
 use crate::trace;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, Either, select};
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::Poll;
+use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// Builds the response to a call whose method has returned.
@@ -90,8 +93,7 @@ async fn wait_for<T>(
 ) -> Result<T, ToolError> {
     let mut is_cancelled = pin!(running.token.cancelled());
     let mut over_cost = pin!(call.meter.as_ref().map(|meter| meter.over.cancelled()));
-    let until = call.deadline();
-    let mut deadline = pin!(sleep_until(until));
+    let mut deadline = pin!(Deadline::new(call, Duration::ZERO));
     poll_fn(|cx| {
         if let Poll::Ready(value) = future.as_mut().poll(cx) {
             return Poll::Ready(Ok(value));
@@ -104,11 +106,51 @@ async fn wait_for<T>(
         if is_cancelled.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(call.cancelled()));
         }
-        // Asked of the clock too, because a timer that is polled after a future which was busy may not have fired yet.
-        let is_late = deadline.as_mut().poll(cx).is_ready() || Instant::now() >= until;
-        if is_late { Poll::Ready(Err(call.timed_out("running"))) } else { Poll::Pending }
+        deadline.as_mut().poll(cx).map(|()| Err(call.timed_out("running")))
     })
     .await
+}
+
+pin_project_lite::pin_project! {
+    /// Ends at the deadline of a call and a grace. While the tool waits for the user, the deadline moves.
+    struct Deadline<'a> {
+        questions: Option<&'a OnceLock<Arc<CallQuestions>>>,
+        // The end of the call if the user takes no time.
+        end: Instant,
+        until: Instant,
+        #[pin]
+        timer: Sleep,
+    }
+}
+
+impl<'a> Deadline<'a> {
+    fn new(call: &CallCx<'a>, grace: Duration) -> Self {
+        let end = call.deadline() + grace;
+        let questions = call.scope().map(|scope| &scope.questions);
+        Self { questions, end, until: end, timer: sleep_until(end) }
+    }
+}
+
+impl Future for Deadline<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        loop {
+            // Asked of the clock too, because a timer that is polled after a future which was busy may not have fired yet.
+            if this.timer.as_mut().poll(cx).is_pending() && Instant::now() < *this.until {
+                return Poll::Pending;
+            }
+            let Some(questions) = this.questions.and_then(OnceLock::get) else { return Poll::Ready(()) };
+            let Some(waited) = questions.poll_waited(cx) else { return Poll::Pending };
+            let until = time::after(*this.end, waited);
+            if until <= *this.until {
+                return Poll::Ready(());
+            }
+            *this.until = until;
+            this.timer.as_mut().reset(until);
+        }
+    }
 }
 
 /// Runs a tool that blocks its thread on a bounded pool, so that other calls continue. When such a call times out or is
@@ -288,12 +330,12 @@ async fn around(
     }
     let run = AssertUnwindSafe(async { Next { hooks, call: hooked, tool: &tool }.run().await }).catch_unwind();
     // The tool has its own deadline; a hook that takes longer is dropped.
-    match timeout_at(call.deadline() + HOOK_GRACE, run).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(_)) => {
+    match select(pin!(run), pin!(Deadline::new(call, HOOK_GRACE))).await {
+        Either::Left((Ok(response), _)) => response,
+        Either::Left((Err(_), _)) => {
             tracing::error!(tool = %call.tool.name().escape_debug(), "a hook panicked around the call");
             call.answer().fail(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
         }
-        Err(_) => call.answer().fail(call.timed_out("in a hook around it")),
+        Either::Right(_) => call.answer().fail(call.timed_out("in a hook around it")),
     }
 }

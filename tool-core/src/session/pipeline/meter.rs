@@ -90,6 +90,12 @@ impl CallMeter {
         self.tally.lock().since = None;
     }
 
+    /// Leaves out the time for which the call has waited for the user.
+    pub(crate) fn exclude(&self, waited: Duration) {
+        let mut tally = self.tally.lock();
+        tally.since = tally.since.map(|since| time::after(since, waited));
+    }
+
     /// Returns the end of the time that was left when the call was admitted.
     pub(crate) fn until(&self) -> Option<Instant> {
         self.until.get().copied()

@@ -48,6 +48,9 @@ pub(crate) async fn recorded(
     let mut response = answer.await;
     if let Some(turn) = gate.turn() {
         let empty = counts_as_empty(call, &response);
+        if let (Some(meter), Some(questions)) = (&call.meter, call.questions()) {
+            meter.exclude(questions.waited());
+        }
         let payment = call.meter.as_ref().and_then(|meter| meter.take());
         if empty || payment.is_some() || (response.is_ok() && !response.intents().is_empty()) {
             Box::pin(settle(call, turn, empty, payment, &mut response)).await;
@@ -85,6 +88,11 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> O
     let session = call.session;
     if let Some(scope) = call.scope() {
         scope.answered.store(true, Ordering::SeqCst);
+        if let Some(questions) = scope.questions.get() {
+            questions.ended.cancel();
+            // The time of the user is no work of the tool.
+            response.meta.duration = response.meta.duration.saturating_sub(questions.waited());
+        }
         if let Some(confirmations) = scope.confirmations.get() {
             response.optional_meta().nested_confirmations = std::mem::take(&mut *confirmations.lock());
         }

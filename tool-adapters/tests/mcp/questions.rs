@@ -1,0 +1,402 @@
+//! Questions of tools to the client's user, in the middle of a call.
+
+use super::http::{EventReader, HttpClient, by_user, serve};
+use super::support::{LineClient, stateless};
+use reqwest::StatusCode;
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, ClientInfo, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, FormElicitationCapability, Implementation,
+};
+use rmcp::service::{RequestContext, RoleClient};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::{ClientHandler, ErrorData, ServiceExt};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tool_adapters::mcp::Server;
+use tool_core::{Policy, RunContext, Runtime, ToolContext, ToolError, tool, tool_type};
+
+/// A seat.
+#[tool_type]
+struct Seat {
+    row: u8,
+    side: Side,
+}
+
+#[tool_type]
+#[derive(Debug)]
+enum Side {
+    Window,
+    Aisle,
+}
+
+/// Book a seat.
+#[tool(timeout = "60s")]
+async fn book(ctx: &RunContext, flight: String) -> Result<String, ToolError> {
+    let seat = ctx.ask::<Seat>(format!("Which seat on {flight}?")).await?.required()?;
+    Ok(format!("{flight}: {} {:?}", seat.row, seat.side))
+}
+
+/// Book by another tool.
+#[tool(timeout = "60s")]
+async fn book_nested(ctx: &RunContext) -> Result<String, ToolError> {
+    Ok(ctx.call("book", json!({"flight": "LH 1"})).await.into_text())
+}
+
+fn server_with(policy: Policy) -> Server {
+    let tools = ToolContext::builder().with(book).with(book_nested).build().expect("sound tools");
+    Server::new(Runtime::builder(tools).policy(policy).build().expect("a runtime"))
+}
+
+fn server() -> Server {
+    server_with(Server::policy())
+}
+
+fn elicitation() -> Value {
+    json!({"elicitation": {}})
+}
+
+fn booking(id: u64, flight: &str) -> Value {
+    let params = json!({"name": "book", "arguments": {"flight": flight}});
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
+fn accept(id: &Value, row: u64) -> Value {
+    let content = json!({"row": row, "side": "Aisle"});
+    json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept", "content": content}})
+}
+
+fn text(answer: &Value) -> &str {
+    answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("a text: {answer}"))
+}
+
+/// Calls `book`, and returns its answer if the user answers with `result`.
+async fn book_with(result: Value) -> Value {
+    let mut client = LineClient::initialized(&server(), elicitation()).await;
+    client.send(&booking(1, "LH 1")).await;
+    let question = client.receive().await;
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result})).await;
+    client.receive().await
+}
+
+// R-Q7
+#[tokio::test]
+async fn the_clients_user_answers_by_a_form() {
+    let mut client = LineClient::initialized(&server(), elicitation()).await;
+    client.send(&booking(1, "LH 1")).await;
+    let question = client.receive().await;
+    assert_eq!(question["method"], "elicitation/create");
+    assert_eq!(question["params"]["message"], "Which seat on LH 1?");
+    let form = json!({
+        "type": "object",
+        "properties": {
+            "row": {"type": "integer", "minimum": 0, "maximum": 255},
+            "side": {"type": "string", "enum": ["Window", "Aisle"]}
+        },
+        "required": ["row", "side"]
+    });
+    assert_eq!(question["params"]["requestedSchema"], form);
+    client.send(&accept(&question["id"], 7)).await;
+    let answer = client.receive().await;
+    assert_eq!((text(&answer), &answer["id"]), ("LH 1: 7 Aisle", &json!(1)));
+}
+
+// R-Q7
+#[tokio::test]
+async fn refusals_of_the_clients_user_are_told_apart() {
+    for (action, told) in [("decline", "declined to answer"), ("cancel", "closed the form")] {
+        let answer = book_with(json!({"action": action})).await;
+        assert_eq!(answer["result"]["isError"], true);
+        assert!(text(&answer).contains(told), "{answer}");
+    }
+}
+
+// R-Q6
+#[tokio::test]
+async fn content_that_does_not_fit_reaches_no_tool() {
+    let contents = [
+        json!({"row": 7, "side": "Aisle", "admin": true}),
+        json!({"row": 7, "side": "Left"}),
+        json!({"row": 1000, "side": "Aisle"}),
+        json!({"row": [7], "side": "Aisle"}),
+        json!({"row": 7}),
+        json!({}),
+        json!(null),
+        json!([]),
+        json!("LH 1: 7 Aisle"),
+    ];
+    for content in contents {
+        let answer = book_with(json!({"action": "accept", "content": content})).await;
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert!(!text(&answer).starts_with("LH 1"), "{answer}");
+    }
+    let answer = book_with(json!({"action": "yes", "content": {"row": 7, "side": "Aisle"}})).await;
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+}
+
+// R-Q7
+#[tokio::test]
+async fn client_without_forms_fails_the_question_at_once() {
+    let mut newest = booking(1, "LH 1");
+    newest["params"]["_meta"] = stateless(&json!({}));
+    let by_url = json!({"elicitation": {"url": {}}});
+    let clients = [
+        (LineClient::initialized(&server(), json!({})).await, booking(1, "LH 1")),
+        (LineClient::initialized(&server(), by_url).await, booking(1, "LH 1")),
+        (LineClient::connect(&server()), newest),
+    ];
+    for (mut client, call) in clients {
+        client.send(&call).await;
+        let answer = client.receive().await;
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert!(text(&answer).contains("this MCP client cannot ask its user"), "{answer}");
+    }
+}
+
+fn newest(id: u64, arguments: Value, more: Value) -> Value {
+    let mut params = json!({"name": "book", "arguments": arguments, "_meta": stateless(&elicitation())});
+    params.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
+/// Returns the members of a repeated request.
+fn repeated(asked: &Value, row: u64) -> Value {
+    let answer = json!({"action": "accept", "content": {"row": row, "side": "Window"}});
+    json!({"requestState": asked["result"]["requestState"], "inputResponses": {"ask": answer}})
+}
+
+// R-Q7
+#[tokio::test]
+async fn newest_revision_repeats_the_call_with_the_answer() {
+    let flight = json!({"flight": "LH 1"});
+    let mut line = LineClient::connect(&server());
+    line.send(&newest(1, flight.clone(), json!({}))).await;
+    let asked = line.receive().await;
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    let question = &asked["result"]["inputRequests"]["ask"];
+    assert_eq!(question["method"], "elicitation/create");
+    assert_eq!(question["params"]["message"], "Which seat on LH 1?");
+    line.send(&newest(2, flight.clone(), repeated(&asked, 7))).await;
+    assert_eq!(text(&line.receive().await), "LH 1: 7 Window");
+    line.send(&newest(3, flight.clone(), repeated(&asked, 8))).await;
+    assert_eq!(line.receive().await["error"]["code"], -32602, "a state is valid once");
+
+    let http = HttpClient::new(&serve(&server()).await);
+    // The first call sets up the session, and later ones are begun before rmcp sees them.
+    for row in 1..20 {
+        let flight = json!({"flight": format!("LH {row}")});
+        let asked = http.call_stateless(1, "book", &flight, json!({})).await;
+        let answer = http.call_stateless(1, "book", &flight, repeated(&asked, row)).await;
+        assert_eq!(text(&answer), format!("LH {row}: {row} Window"));
+    }
+}
+
+// R-Q7
+#[tokio::test]
+async fn call_that_is_repeated_without_an_answer_is_asked_again() {
+    let flight = json!({"flight": "LH 1"});
+    let mut line = LineClient::connect(&server());
+    line.send(&newest(1, flight.clone(), json!({}))).await;
+    let asked = line.receive().await;
+    let state = &asked["result"]["requestState"];
+    line.send(&newest(2, flight.clone(), json!({"requestState": state}))).await;
+    assert_eq!(line.receive().await["result"], asked["result"]);
+    let wrong = json!({"requestState": state, "inputResponses": {"ask": {"action": "yes"}}});
+    line.send(&newest(3, flight.clone(), wrong)).await;
+    assert_eq!(line.receive().await["error"]["code"], -32602);
+    line.send(&newest(4, flight, repeated(&asked, 7))).await;
+    assert_eq!(text(&line.receive().await), "LH 1: 7 Window");
+}
+
+// T18
+#[tokio::test]
+async fn no_other_request_answers_a_question() {
+    let flight = json!({"flight": "LH 1"});
+    let server = by_user(server());
+    let http = HttpClient::new(&serve(&server).await);
+    let (alice, mallory) = (http.with("x-user", "alice"), http.with("x-user", "mallory"));
+    let other_process = HttpClient::new(&serve(&by_user(self::server())).await).with("x-user", "alice");
+    let asked = alice.call_stateless(1, "book", &flight, json!({})).await;
+    let state = asked["result"]["requestState"].as_str().expect("a state").to_owned();
+    let mut tried = 0;
+    for client in [&mallory, &other_process] {
+        let answer = client.call_stateless(1, "book", &flight, repeated(&asked, 255)).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    for at in 0..state.len() {
+        let mut mutant = state.clone().into_bytes();
+        mutant[at] ^= 1;
+        let mut forged = repeated(&asked, 255);
+        forged["requestState"] = json!(String::from_utf8(mutant).expect("a text"));
+        let answer = alice.call_stateless(1, "book", &flight, forged).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        tried += 1;
+    }
+    let answer = alice.call_stateless(1, "book", &json!({"flight": "LH 2"}), repeated(&asked, 255)).await;
+    assert_eq!(answer["error"]["code"], -32602, "the user was asked about another call");
+    assert_eq!(tried, 36);
+    let answer = alice.call_stateless(1, "book", &flight, repeated(&asked, 7)).await;
+    assert_eq!(text(&answer), "LH 1: 7 Window", "the question is still open");
+}
+
+// R-Q4
+#[tokio::test]
+async fn question_of_the_newest_revision_ends_with_its_time() {
+    let flight = json!({"flight": "LH 1"});
+    let policy = Server::policy().question_timeout(Duration::from_millis(1));
+    let mut line = LineClient::connect(&server_with(policy));
+    line.send(&newest(1, flight.clone(), json!({}))).await;
+    let asked = line.receive().await;
+    let state = &asked["result"]["requestState"];
+    // Repeated without an answer, the question is asked again until its time is over.
+    let mut id = 2;
+    let over = loop {
+        line.send(&newest(id, flight.clone(), json!({"requestState": state}))).await;
+        let answer = line.receive().await;
+        if answer.get("error").is_some() {
+            break answer;
+        }
+        id += 1;
+    };
+    assert_eq!(over["error"]["code"], -32602, "{over}");
+    line.send(&newest(id + 1, flight, repeated(&asked, 7))).await;
+    assert_eq!(line.receive().await["error"]["code"], -32602);
+}
+
+// R-Q7
+#[tokio::test]
+async fn nested_call_asks_the_clients_user() {
+    let mut client = LineClient::initialized(&server(), elicitation()).await;
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "book_nested"}});
+    client.send(&call).await;
+    let question = client.receive().await;
+    client.send(&accept(&question["id"], 7)).await;
+    assert_eq!(text(&client.receive().await), "LH 1: 7 Aisle");
+}
+
+// R-Q4
+#[tokio::test]
+async fn cancelled_call_withdraws_its_question() {
+    let mut client = LineClient::initialized(&server(), elicitation()).await;
+    client.send(&booking(1, "LH 1")).await;
+    let question = client.receive().await;
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})).await;
+    let withdrawn = client.receive().await;
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+}
+
+// R-Q4
+#[tokio::test]
+async fn late_answer_is_not_waited_for() {
+    let policy = Server::policy().question_timeout(Duration::from_millis(1));
+    let mut client = LineClient::initialized(&server_with(policy), elicitation()).await;
+    client.send(&booking(1, "LH 1")).await;
+    let mut received = Vec::new();
+    while received.len() < 3 {
+        received.push(client.receive().await);
+    }
+    let methods = received.iter().map(|message| message["method"].as_str().unwrap_or("answer")).collect::<Vec<_>>();
+    assert!(methods.contains(&"elicitation/create") && methods.contains(&"notifications/cancelled"), "{methods:?}");
+    let answer = received.iter().find(|message| message.get("result").is_some()).expect("an answer");
+    assert!(text(answer).contains("did not answer within"), "{answer}");
+}
+
+// T18
+#[tokio::test]
+async fn answers_reach_the_question_of_their_connection_and_id() {
+    let server = server();
+    let mut clients = Vec::new();
+    for client in 0..50 {
+        let mut line = LineClient::initialized(&server, elicitation()).await;
+        let mut questions = Vec::new();
+        for call in 0..10 {
+            // All clients use the same ids.
+            line.send(&booking(call, &format!("{client}-{call}"))).await;
+        }
+        for _ in 0..10 {
+            questions.push(line.receive().await);
+        }
+        clients.push((line, questions));
+    }
+    let foreign = clients.iter().flat_map(|(_, questions)| questions.iter().map(|question| question["id"].clone()));
+    let foreign = foreign.collect::<Vec<_>>();
+    let mut right = 0;
+    for (client, (line, questions)) in clients.iter_mut().enumerate() {
+        // Ids of the other clients' questions, and of the calls.
+        for id in foreign.iter().filter(|id| !questions.iter().any(|own| own["id"] == **id)).step_by(7) {
+            line.send(&accept(id, 255)).await;
+        }
+        for question in questions.iter().rev() {
+            let flight = question["params"]["message"].as_str().expect("a text").trim_start_matches("Which seat on ");
+            let row = flight.trim_end_matches('?').split_once('-').expect("a flight").1.parse().expect("a number");
+            line.send(&accept(&question["id"], row)).await;
+        }
+        for _ in 0..10 {
+            let answer = line.receive().await;
+            let call = answer["id"].as_u64().expect("an id");
+            right += usize::from(text(&answer) == format!("{client}-{call}: {call} Aisle"));
+        }
+    }
+    assert_eq!(right, 500);
+}
+
+// T18
+#[tokio::test]
+async fn foreigners_answer_no_question_over_http() {
+    let url = serve(&by_user(server())).await;
+    let alice = HttpClient::new(&url).with("x-user", "alice").initialize(&elicitation()).await.expect("a session");
+    let mut events = EventReader::new(alice.post(&booking(1, "LH 1")).await);
+    let question = events.next().await.expect("a question");
+    assert_eq!(question["method"], "elicitation/create");
+    let mallory = HttpClient::new(&url).with("x-user", "mallory").initialize(&elicitation()).await.expect("a session");
+    for row in 0..100 {
+        let stolen = alice.with("x-user", &format!("mallory {row}"));
+        assert_eq!(stolen.post(&accept(&question["id"], row)).await.status(), StatusCode::NOT_FOUND);
+        assert_eq!(mallory.post(&accept(&question["id"], row)).await.status(), StatusCode::ACCEPTED);
+    }
+    assert_eq!(alice.post(&accept(&question["id"], 200)).await.status(), StatusCode::ACCEPTED);
+    let answer = events.next().await.expect("an answer");
+    assert_eq!(text(&answer), "LH 1: 200 Aisle");
+}
+
+/// A client of rmcp whose user takes the seat on the aisle in row 3.
+#[derive(Clone)]
+struct Passenger;
+
+impl ClientHandler for Passenger {
+    fn get_info(&self) -> ClientInfo {
+        let mut capabilities = ClientCapabilities::default();
+        let form = Some(FormElicitationCapability::default());
+        let mut elicitation = ElicitationCapability::default();
+        elicitation.form = form;
+        capabilities.elicitation = Some(elicitation);
+        ClientInfo::new(capabilities, Implementation::new("test", "1"))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
+            return Err(ErrorData::invalid_params("expected a form", None));
+        };
+        assert!(message.starts_with("Which seat") && requested_schema.properties.contains_key("row"));
+        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"row": 3, "side": "Aisle"})))
+    }
+}
+
+// R-Q7
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn user_of_an_rmcp_client_answers_over_http() {
+    let url = serve(&server()).await;
+    let peer = Passenger.serve(StreamableHttpClientTransport::from_uri(url)).await.expect("a server");
+    for flight in ["LH 1", "LH 2"] {
+        let arguments = json!({"flight": flight}).as_object().cloned().expect("an object");
+        let answer = peer.call_tool(CallToolRequestParams::new("book").with_arguments(arguments)).await;
+        let answer = answer.expect("an answer");
+        let text = answer.content.first().and_then(|block| block.as_text()).map(|text| text.text.clone());
+        assert_eq!(text.as_deref(), Some(format!("{flight}: 3 Aisle").as_str()));
+    }
+    _ = peer.cancel().await;
+}

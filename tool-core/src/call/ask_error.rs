@@ -1,0 +1,55 @@
+//! The reasons for which a tool gets no answer from the user.
+
+use crate::arguments::Problem;
+use std::error::Error;
+use std::time::Duration;
+
+/// The reason for which a tool has no answer from the user. `?` converts it to a [`ToolError`](crate::ToolError) whose text
+/// says to the model what it can do.
+///
+/// ```
+/// use tool_core::call::AskError;
+/// use tool_core::{ErrorKind, ToolError};
+///
+/// let error = ToolError::from(AskError::Unavailable("this client shows no forms".into()));
+/// assert_eq!(error.kind(), ErrorKind::Permanent);
+/// assert!(error.message().contains("this client shows no forms"));
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// The user cannot be asked from this call. The text is the reason. PERMANENT.
+    #[error("the user cannot be asked here: {0}")]
+    Unavailable(String),
+    /// The user has not answered within this time. TIMEOUT.
+    #[error("the user did not answer within {} s", .0.as_secs_f64())]
+    TimedOut(Duration),
+    /// The call has asked as many questions as it may, or as many of its session wait as may wait. The text names the
+    /// limit. `BUDGET_EXCEEDED`.
+    #[error("too many questions: {0}")]
+    TooMany(String),
+    /// The call has ended or was cancelled, or its session has ended. CANCELLED.
+    #[error("the call has ended, so the user cannot be asked")]
+    Ended,
+    /// The handler failed. INTERNAL, so that its text goes to the log only.
+    #[error("failed to ask the user")]
+    Failed(#[source] Box<dyn Error + Send + Sync>),
+    /// The type of the answer has no form: one problem for each field that a form cannot show. INTERNAL.
+    #[error("the type of the answer has no form: {}", listed(.0))]
+    InvalidForm(Vec<Problem>),
+    /// The answer does not fit the form: all its problems. TRANSIENT.
+    #[error("the user's answer does not fit the form: {}", listed(.0))]
+    InvalidAnswer(Vec<Problem>),
+}
+
+impl AskError {
+    /// Creates the error of a handler that failed.
+    pub fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+fn listed(problems: &[Problem]) -> String {
+    let lines = problems.iter().map(Problem::to_string);
+    lines.collect::<Vec<_>>().join("; ")
+}
