@@ -22,3 +22,4 @@ mod tests;
 pub use coerce::Coercions;
 pub use fingerprint::Fingerprint;
 pub use problem::Problem;
+pub use validate::SchemaChecker;
