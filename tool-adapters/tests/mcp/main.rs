@@ -2,6 +2,7 @@
 #![cfg(feature = "mcp")]
 
 mod answers;
+mod children;
 mod confirmation;
 mod credentials;
 mod direct;
