@@ -2,6 +2,7 @@
 #![doc = include_str!("mcp.md")]
 
 mod client;
+mod lines;
 mod server;
 
 pub use crate::mcp::client::{

@@ -1,6 +1,7 @@
 //! The Model Context Protocol: a server over each transport, and a client with pins.
 
 mod answers;
+mod children;
 mod confirmation;
 mod credentials;
 mod direct;

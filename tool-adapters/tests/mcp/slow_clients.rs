@@ -44,7 +44,7 @@ async fn sessions_are_capped_by_client_and_in_all() {
         assert_eq!(session.post(&list).await.status(), StatusCode::OK, "no session was closed to make room");
     }
     let ended = opened[0].request(Method::DELETE).send().await.expect("an answer");
-    assert_eq!(ended.status(), StatusCode::ACCEPTED);
+    assert_eq!(ended.status(), StatusCode::NO_CONTENT);
     client.with("x-user", "alice").initialize(&json!({})).await.expect("the place is free again");
 }
 

@@ -24,3 +24,4 @@ pub use coerce::Coercions;
 #[cfg(feature = "session")]
 pub use fingerprint::Fingerprint;
 pub use problem::Problem;
+pub use validate::SchemaChecker;

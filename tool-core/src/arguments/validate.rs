@@ -8,6 +8,7 @@ use crate::arguments::view::{accepts_property, property_names};
 use crate::json::pointer::Path;
 use crate::schema::branches::Shape;
 use crate::schema::compiled::CompiledSchema;
+use crate::schema::drafts::to_draft_2020_12;
 use crate::schema::evaluation::{DEPTH, Evaluation, STEPS, TooCostly, check};
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
 use crate::schema::parameter::ResolvedParameter;
@@ -16,6 +17,7 @@ use crate::schema::walk::address;
 use crate::text::truncate;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
+use std::fmt;
 use std::rc::Rc;
 
 /// Returns all problems of the arguments, sorted by place.
@@ -503,11 +505,44 @@ fn first_required_name<'v>(schemas: &[&'v Value]) -> Option<&'v str> {
     schemas.first()?.pointer("/required/0")?.as_str()
 }
 
+/// Checks values against a JSON Schema that is given at run time, such as the results of a tool that another process runs.
+///
+/// ```
+/// use serde_json::json;
+/// use tool_core::arguments::SchemaChecker;
+///
+/// let checker = SchemaChecker::new(&json!({"type": "object", "properties": {"id": {"type": "integer"}}}));
+/// assert!(checker.problems(&json!({"id": 1})).is_empty());
+/// let problems = checker.problems(&json!({"id": "x"}));
+/// assert_eq!(problems[0].pointer, "/id");
+/// ```
+pub struct SchemaChecker(Validator);
+
+impl fmt::Debug for SchemaChecker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SchemaChecker").finish_non_exhaustive()
+    }
+}
+
+impl SchemaChecker {
+    /// Creates a checker of a schema of any draft. It compiles the schema at the first use.
+    pub fn new(schema: &Value) -> Self {
+        Self(Validator::new(to_draft_2020_12(schema)))
+    }
+
+    /// Returns all problems of a value, sorted by place. A schema that does not compile is a problem of every value.
+    pub fn problems(&self, value: &Value) -> Vec<Problem> {
+        validate_as(ValidationSubject::Result, &self.0, value)
+    }
+}
+
 /// The kind of value that is validated. It decides how much of the value a problem may show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValidationSubject {
     /// The arguments of a call. Problems go to the model that sent them, and show everything.
     Arguments,
+    /// The result of a tool. Problems go to the model, which would read the result, and show everything.
+    Result,
     /// Settings. Problems go to logs, and show only the type and the length of strings and arrays.
     Settings,
     /// Secrets. Problems show only types.
@@ -519,6 +554,7 @@ impl ValidationSubject {
     pub(crate) fn schema(self) -> &'static str {
         match self {
             Self::Arguments => "the tool's schema",
+            Self::Result => "the tool's output schema",
             Self::Settings => "the schema of the settings",
             Self::Secrets => "the schema of the secrets",
         }
@@ -528,6 +564,7 @@ impl ValidationSubject {
     fn noun(self) -> &'static str {
         match self {
             Self::Arguments => "parameter",
+            Self::Result => "member",
             Self::Settings => "setting",
             Self::Secrets => "secret",
         }
@@ -536,9 +573,9 @@ impl ValidationSubject {
     /// Describes a value as far as it may be shown.
     pub(crate) fn value(self, value: &Value) -> String {
         match (self, value) {
-            (Self::Arguments, _) | (_, Value::Null) | (Self::Settings, Value::Bool(_) | Value::Number(_)) => {
-                describe_value(value)
-            }
+            (Self::Arguments | Self::Result, _)
+            | (_, Value::Null)
+            | (Self::Settings, Value::Bool(_) | Value::Number(_)) => describe_value(value),
             (Self::Settings, Value::String(text)) => {
                 format!("a string of {}", count_noun(count(text.chars().count()), "character"))
             }
@@ -562,7 +599,7 @@ impl ValidationSubject {
         };
         match self {
             Self::Secrets => if count(found) < limit { "fewer" } else { "more" }.to_owned(),
-            Self::Arguments | Self::Settings => count_noun(count(found), noun),
+            Self::Arguments | Self::Result | Self::Settings => count_noun(count(found), noun),
         }
     }
 }

@@ -177,6 +177,10 @@ impl ToolError {
         conflict => Conflict, false;
         /// Creates the error of a caller that is not authenticated or not authorized.
         auth => Auth, false;
+        /// Creates the error of something that does not exist, or no longer.
+        not_found => NotFound, false;
+        /// Creates the error of a call that took too long. Not retryable by default.
+        timeout => Timeout, false;
         /// Creates the error of a service that received too many requests. Retryable by default.
         rate_limit => RateLimit, true;
         /// Creates the error of a tool whose session has ended.

@@ -29,6 +29,21 @@ pub fn is_standard_format(name: &str) -> bool {
     ASSERTED_FORMATS.contains(&name) || ANNOTATED_FORMATS.contains(&name)
 }
 
+/// Returns true if a schema accepts a value. A schema that does not compile accepts nothing.
+///
+/// The schema is compiled for each call.
+///
+/// ```
+/// use serde_json::json;
+/// use tool_core::schema::accepts;
+///
+/// let schema = json!({"type": "string", "pattern": "^x-"});
+/// assert!(accepts(&schema, &json!("x-id")) && !accepts(&schema, &json!("id")));
+/// ```
+pub fn accepts(schema: &Value, value: &Value) -> bool {
+    CompiledSchema::new(schema).is_ok_and(|compiled| is_valid(&compiled, value))
+}
+
 /// A schema that is compiled at its first use.
 pub(crate) struct Validator {
     schema: Arc<Value>,
@@ -45,7 +60,8 @@ impl Validator {
     }
 
     /// Enforces the schema of a tool. One without parameters is published as `{"type":"object","properties":{}}` and
-    /// refuses unknown parameters like any other.
+    /// refuses unknown parameters like any other, unless [`Coercions::unknown_as_absent`](crate::arguments::Coercions)
+    /// removes them.
     pub(crate) fn for_tool(schema: impl Into<Arc<Value>>) -> Self {
         let schema = schema.into();
         let closed = *schema == json!({"type": "object", "properties": {}});
@@ -60,6 +76,11 @@ impl Validator {
     /// Returns true if `confirm_duplicate` is for the runtime and not for the tool.
     pub(crate) fn confirms_duplicates(&self) -> bool {
         self.confirms_duplicates
+    }
+
+    /// Returns true for a tool without parameters.
+    pub(crate) fn takes_nothing(&self) -> bool {
+        self.closed
     }
 
     /// Returns the schema that is enforced.

@@ -137,8 +137,9 @@ impl RawResult for Value {
 
 impl RawResult for ToolOutput {
     fn into_result(self, call: Invocation<'_>) -> ToolResult {
-        // The output schema applies to data only, not to content parts.
-        let data = self.data_json().ok().filter(|_| self.kind == OutputKind::Data);
+        // The output schema applies to data only, neither to content parts nor to data that was cut.
+        let is_cut = self.meta.as_ref().is_some_and(|meta| meta.truncated.is_some());
+        let data = self.data_json().ok().filter(|_| self.kind == OutputKind::Data && !is_cut);
         if let Some(data) = data.and_then(|text| serde_json::from_str(text).ok()) {
             check_output(call.0.tool, &data)?;
         }

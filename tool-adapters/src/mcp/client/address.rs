@@ -1,67 +1,92 @@
 //! The address of a server, and the connection to it.
 
 use crate::mcp::client::credentials::{AuthorizedClient, Credentials, parse_url};
-use crate::mcp::client::error::ImportError;
-use crate::mcp::client::notices::{LimitedNotices, ListChanges, RateLimit};
+use crate::mcp::client::error::{ImportError, text_with_causes};
+use crate::mcp::client::line_transport::LineTransport;
+use crate::mcp::client::notices::{LimitedNotices, ListChanges};
+use crate::mcp::client::process::{self, ServerProcess};
+use process_wrap::tokio::CommandWrap;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
-use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RunningService};
-use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess, Transport};
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use std::env;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, BufReader};
-use tokio::process::ChildStderr;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) type RunningClient = RunningService<RoleClient, ListChanges>;
+
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The address of a server.
 pub(crate) enum ServerAddress {
     /// A command, and the variables of this process that it gets beside the default ones.
     Command(Command, Vec<String>),
+    /// A command with its environment.
+    Process(CommandWrap),
     Url(String),
-    Streams(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>),
+    /// Streams, until they are connected.
+    Streams(Option<(Input, Output)>),
 }
 
 impl ServerAddress {
     /// Returns OpenTelemetry's name of the transport, if it is known.
     pub(crate) fn transport(&self) -> Option<&'static str> {
         match self {
-            Self::Command(..) => Some("pipe"),
+            Self::Command(..) | Self::Process(_) => Some("pipe"),
             Self::Url(_) => Some("tcp"),
-            Self::Streams(..) => None,
+            Self::Streams(_) => None,
         }
     }
 
+    /// Returns true if a lost connection can be made again.
+    pub(crate) fn can_reconnect(&self) -> bool {
+        !matches!(self, Self::Streams(_))
+    }
+
+    /// Connects to the server, and returns its process, if it has one.
     pub(crate) async fn connect(
-        self,
+        &mut self,
         changes: ListChanges,
         probe: bool,
         credentials: &Arc<Credentials>,
-    ) -> Result<RunningClient, ImportError> {
+    ) -> Result<(RunningClient, Option<ServerProcess>), ImportError> {
+        if let Self::Command(command, from_parent) = self {
+            clean_environment(command, from_parent);
+            credentials.note_command(command);
+            *self = Self::Process(process::prepare(std::mem::replace(command, Command::new(""))));
+        }
+        let tasks = changes.tasks.clone();
         match self {
-            Self::Command(mut command, from_parent) => {
-                clean_environment(&mut command, &from_parent);
-                credentials.note_command(&command);
-                let child = TokioChildProcess::builder(tokio::process::Command::from(command)).stderr(Stdio::piped());
-                let (child, errors) = child.spawn().map_err(ImportError::Start)?;
-                if let Some(errors) = errors {
-                    tokio::spawn(log_errors(errors, child.id(), Arc::clone(credentials)));
+            Self::Command(..) => Err(ImportError::Protocol("the command has no environment".into())),
+            Self::Process(command) => {
+                let (process, output, input) =
+                    ServerProcess::start(command, credentials).map_err(ImportError::Start)?;
+                let (output, input) = (Box::new(output), Box::new(input));
+                let transport = LineTransport::new(output, input, Some(process.clone()), tasks);
+                match serve(changes, transport, probe).await {
+                    Ok(running) => Ok((running, Some(process))),
+                    Err(error) => Err(start_error(&error, &process, credentials).await),
                 }
-                serve(changes, child, probe, credentials).await
             }
             Self::Url(url) => {
-                let url = parse_url(&url)?;
+                let url = parse_url(url)?;
                 credentials.check_encrypted(&url)?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers = credentials.header_map()?;
-                let client = AuthorizedClient::new(&url, Arc::clone(credentials))?;
-                serve(changes, StreamableHttpClientTransport::with_client(client, config), probe, credentials).await
+                let client = AuthorizedClient::new(&url, Arc::clone(credentials), tasks)?;
+                let transport = StreamableHttpClientTransport::with_client(client, config);
+                let served = serve(changes, transport, probe).await;
+                Ok((served.map_err(|error| protocol_error(&error, credentials))?, None))
             }
-            Self::Streams(input, output) => {
-                serve(changes, AsyncRwTransport::new_client(input, output), probe, credentials).await
+            Self::Streams(streams) => {
+                let taken = || ImportError::Protocol("its streams are closed".into());
+                let (input, output) = streams.take().ok_or_else(taken)?;
+                let served = serve(changes, LineTransport::new(input, output, None, tasks), probe).await;
+                Ok((served.map_err(|error| protocol_error(&error, credentials))?, None))
             }
         }
     }
@@ -71,32 +96,39 @@ async fn serve(
     changes: ListChanges,
     transport: impl Transport<RoleClient> + 'static,
     probe: bool,
-    credentials: &Credentials,
-) -> Result<RunningClient, ImportError> {
+) -> Result<RunningClient, ClientInitializeError> {
     let lifecycle = if probe {
         ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::LATEST], legacy_version: None }
     } else {
         ClientLifecycleMode::Initialize
     };
     let transport = LimitedNotices::new(transport, &changes);
-    let connected = changes.serve_with_lifecycle(transport, lifecycle).await;
-    connected.map_err(|error| credentials.protocol_error(&error))
+    changes.serve_with_lifecycle(transport, lifecycle).await
 }
 
-/// Logs what a server writes to its standard error. A long line is logged in parts.
-async fn log_errors(errors: ChildStderr, process: Option<u32>, credentials: Arc<Credentials>) {
-    let (mut errors, mut line, mut limit) = (BufReader::new(errors), Vec::new(), RateLimit::new("lines"));
-    while let Ok(1..) = (&mut errors).take(MAX_LINE).read_until(b'\n', &mut line).await {
-        if limit.admits() {
-            let text = credentials.display(String::from_utf8_lossy(&line).trim_end());
-            tracing::debug!(process, text, "a server wrote to its standard error");
-        }
-        line.clear();
+/// Returns the error of a process that did not become a server.
+async fn start_error(error: &ClientInitializeError, process: &ServerProcess, credentials: &Credentials) -> ImportError {
+    let is_lost =
+        matches!(error, ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. });
+    match if is_lost { process.status().await } else { None } {
+        Some(status) => ImportError::Ended { status, lines: process.last_lines() },
+        None => protocol_error(error, credentials),
     }
 }
 
-/// Maximum number of bytes of a line that are read at once.
-const MAX_LINE: u64 = 4_000;
+/// Returns the error of a connection that was not made, without rmcp's names of types.
+fn protocol_error(error: &ClientInitializeError, credentials: &Credentials) -> ImportError {
+    match error {
+        ClientInitializeError::ConnectionClosed(_) => credentials.protocol_failure("it closed the connection"),
+        ClientInitializeError::TransportError { error, .. } => {
+            credentials.protocol_failure(&text_with_causes(&*error.error))
+        }
+        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+            credentials.protocol_failure("expected an answer to `initialize`, got another message")
+        }
+        error => credentials.protocol_failure(&error.to_string()),
+    }
+}
 
 /// The variables that a server gets from this process: those that programs need to start, as in the protocol's SDKs.
 #[cfg(not(windows))]

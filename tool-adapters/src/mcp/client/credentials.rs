@@ -1,14 +1,18 @@
 //! Headers and tokens of a client over HTTP, which appear in no error, log or name.
 
-use crate::mcp::client::error::ImportError;
+use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
+use crate::mcp::client::error::{ImportError, text_with_causes};
 use crate::mcp::client::names::{self, KEY, looks_random};
+use crate::mcp::client::tasks::TaskTools;
+use crate::mcp::lines::{IdScanner, MessageId};
 use crate::transport::base_url::{self, is_local, is_secret_name, with_scheme};
 use crate::transport::callback::{SingleFlight, run_callback};
+use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, StatusCode, Url, redirect};
-use rmcp::model::{ClientJsonRpcMessage, Tool};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage, Tool};
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -109,7 +113,11 @@ impl Credentials {
 
     /// Returns the error of a connection.
     pub(crate) fn protocol_error(&self, error: &dyn std::error::Error) -> ImportError {
-        ImportError::Protocol(self.display(&error.to_string()).into())
+        self.protocol_failure(&error.to_string())
+    }
+
+    pub(crate) fn protocol_failure(&self, error: &str) -> ImportError {
+        ImportError::Protocol(self.display(error).into())
     }
 
     fn add_secret(&self, text: &str, kind: SecretKind) {
@@ -257,12 +265,13 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, ImportError> {
 pub(crate) struct AuthorizedClient {
     http: Client,
     credentials: Arc<Credentials>,
+    tasks: TaskTools,
 }
 
 type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
 impl AuthorizedClient {
-    pub(crate) fn new(url: &Url, credentials: Arc<Credentials>) -> Result<Self, ImportError> {
+    pub(crate) fn new(url: &Url, credentials: Arc<Credentials>, tasks: TaskTools) -> Result<Self, ImportError> {
         // reqwest removes `Authorization` when another host is reached, but no other header.
         let same_origin = redirect::Policy::custom(|attempt| {
             let first = attempt.previous().first().map(Url::origin);
@@ -277,7 +286,7 @@ impl AuthorizedClient {
         let http = if is_local(url.host_str().unwrap_or_default()) { http.no_proxy() } else { http };
         let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
         credentials.note_secrets(url);
-        Ok(Self { http, credentials })
+        Ok(Self { http, credentials, tasks })
     }
 
     /// Sends a request with a token. If the server refuses the token, sends it once more with a new one.
@@ -302,6 +311,11 @@ impl AuthorizedClient {
     /// Returns an error without the URL and without what the server repeats of the request's secrets.
     fn masked(&self, error: StreamableHttpError<reqwest::Error>) -> StreamableHttpError<reqwest::Error> {
         match error {
+            // rmcp drops the cause, which says why nothing was reached.
+            StreamableHttpError::Client(error) if error.is_connect() => {
+                let text = text_with_causes(&error.without_url());
+                StreamableHttpError::Io(io::Error::other(self.credentials.display(&text)))
+            }
             StreamableHttpError::Client(error) => StreamableHttpError::Client(error.without_url()),
             StreamableHttpError::UnexpectedServerResponse(text) => {
                 StreamableHttpError::UnexpectedServerResponse(self.credentials.display(&text).into())
@@ -354,12 +368,34 @@ impl StreamableHttpClient for AuthorizedClient {
         headers: HashMap<HeaderName, HeaderValue>,
         max_event: usize,
     ) -> HttpResult<StreamableHttpPostResponse> {
-        self.authorized(|token| {
+        let answer = self.authorized(|token| {
             let (uri, message, session, headers) =
                 (Arc::clone(&uri), message.clone(), session_id.clone(), headers.clone());
             self.http.post_message_with_max_sse_event_size(uri, message, session, token, headers, max_event)
-        })
-        .await
+        });
+        let (request, is_call) = match &message {
+            ClientJsonRpcMessage::Request(request) => {
+                (Some(&request.id), matches!(request.request, ClientRequest::CallToolRequest(_)))
+            }
+            _ => (None, false),
+        };
+        match (answer.await, request) {
+            (Ok(StreamableHttpPostResponse::Sse(events, session)), request) => {
+                Ok(StreamableHttpPostResponse::Sse(self.observe(events, request.cloned()), session))
+            }
+            // Any other error of a request is the end of its connection to rmcp.
+            (Err(StreamableHttpError::ResponseBodyTooLarge { max_size }), Some(id)) => {
+                let error = too_long(format_args!("more than {max_size}"));
+                Ok(StreamableHttpPostResponse::Json(failure(error, id.clone()), None))
+            }
+            // Texts of refusals begin with their status.
+            (Err(StreamableHttpError::UnexpectedServerResponse(text)), Some(id))
+                if is_call && !text.starts_with("HTTP ") =>
+            {
+                Ok(StreamableHttpPostResponse::Json(failure(unreadable(), id.clone()), None))
+            }
+            (answer, _) => answer,
+        }
     }
 
     async fn delete_session(
@@ -404,10 +440,38 @@ impl StreamableHttpClient for AuthorizedClient {
     }
 }
 
+impl AuthorizedClient {
+    /// Returns events in which one that cannot be read is the error of its request. rmcp would drop it, or request the stream
+    /// again.
+    fn observe(&self, events: Events, mut request: Option<RequestId>) -> Events {
+        let tasks = self.tasks.clone();
+        let mut fail = move |error: ErrorData| {
+            let message = request.take().map(|id| failure(error, id));
+            let data = message.and_then(|message| serde_json::to_string(&message).ok());
+            data.map(|data| Sse { data: Some(data), ..Sse::default() })
+        };
+        let events = events.map(move |event| match event {
+            Ok(event) => {
+                let text = event.data.as_deref().unwrap_or_default();
+                tasks.note(text.as_bytes());
+                let is_read = text.is_empty() || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();
+                let is_answer = || matches!(IdScanner::scan(text.as_bytes()), MessageId::Response(_));
+                let failed = if !is_read && is_answer() { fail(unreadable()) } else { None };
+                Ok(failed.unwrap_or(event))
+            }
+            Err(SseError::Body(error)) if error.to_string().contains("maximum size") => {
+                fail(too_long(format_args!("more than {MAX_EVENT}"))).ok_or(SseError::Body(error))
+            }
+            Err(error) => Err(error),
+        });
+        events.boxed()
+    }
+}
+
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// The largest event that is read if the transport sets no limit.
-const MAX_EVENT: usize = 16 << 20;
+const MAX_EVENT: usize = MAX_MESSAGE;
 
 #[cfg(test)]
 mod tests {

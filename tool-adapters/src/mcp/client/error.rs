@@ -10,6 +10,17 @@ pub enum ImportError {
     /// The server's process could not be started.
     #[error("failed to start the server: {0}")]
     Start(#[source] io::Error),
+    /// The server's process ended before it answered.
+    #[error(
+        "the server ended at its start ({status}){}{lines}",
+        if lines.is_empty() { "" } else { "; its standard error ends with: " }
+    )]
+    Ended {
+        /// The status of the process, such as `exit status: 1`.
+        status: String,
+        /// Up to 5 last lines of its standard error, escaped and with secrets masked, of up to 200 characters each.
+        lines: String,
+    },
     /// The server broke the protocol or closed the connection.
     #[error("the server does not follow the protocol: {0}")]
     Protocol(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -44,4 +55,17 @@ pub enum ImportError {
     /// The pins could not be written.
     #[error(transparent)]
     Pins(#[from] PinError),
+}
+
+/// Returns the text of an error and of its causes that it does not repeat.
+pub(crate) fn text_with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    const MAX_CAUSES: usize = 8;
+    let mut text = error.to_string();
+    for cause in std::iter::successors(error.source(), |error| error.source()).take(MAX_CAUSES) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }

@@ -1,29 +1,34 @@
 //! The import of a server's tools as a toolset of raw function tools, and their calls.
 
 use crate::mcp::client::address::ServerAddress;
+use crate::mcp::client::answer::{Answer, MAX_TEXT};
 use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::ImportError;
 use crate::mcp::client::names::{self, KEY};
 use crate::mcp::client::pins::Pins;
-use crate::mcp::client::quarantine::QuarantinedTool;
-use crate::mcp::client::remote::{RemoteOptions, RemoteServer};
+use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
+use crate::mcp::client::remote::{self, Connection, RemoteOptions, RemoteServer};
+use crate::mcp::client::tasks;
 use rmcp::RoleClient;
 use rmcp::model::{
-    self, CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest,
-    ContentBlock, RequestId, RequestParamsMeta, ResourceContents, ServerResult,
+    self, CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode, JsonObject,
+    ProgressNotificationParam, RequestId, RequestParamsMeta, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsStr;
+use std::pin::pin;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, sleep_until};
+use tool_core::arguments::SchemaChecker;
 use tool_core::text::truncate;
 use tool_core::tool::{self, LifecycleFuture};
 use tool_core::{
-    Category, Content, FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput,
-    Toolset, trace,
+    Category, FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput, Toolset,
+    time, trace,
 };
 use zeroize::Zeroizing;
 
@@ -72,7 +77,8 @@ impl McpClient {
     /// The process gets the variables that are set on the command, and of this process's variables `HOME`, `LANG`,
     /// `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER` only, or their counterparts on Windows, so that the keys of this
     /// process do not reach it. [`env_from_parent`](Self::env_from_parent) names others. What it writes to its
-    /// standard error is logged at `debug`.
+    /// standard error is logged at `debug`. A process that has ended is started again by the next call, up to 5 times a
+    /// minute. It is stopped when the toolset is closed or dropped.
     pub fn command(command: Command) -> Self {
         let (name, _) = names::of_command(&command);
         Self::new(ServerAddress::Command(command, Vec::new()), name)
@@ -163,7 +169,7 @@ impl McpClient {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        Self::new(ServerAddress::Streams(Box::new(input), Box::new(output)), name.into())
+        Self::new(ServerAddress::Streams(Some((Box::new(input), Box::new(output)))), name.into())
     }
 
     /// Sets the server's name, which is the id of the toolset and the key of its pins. Defaults to the command or the
@@ -196,7 +202,8 @@ impl McpClient {
         Self { options: RemoteOptions { probe: true, ..self.options }, ..self }
     }
 
-    /// Sets the time limit for connecting and for each call. Defaults to 30 s.
+    /// Sets the time limit for connecting and for each call, in a session or outside. Defaults to 30 s. In a session
+    /// [`map_tools`](Self::map_tools) can set another limit for a tool.
     pub fn timeout(self, limit: Duration) -> Self {
         Self { options: RemoteOptions { timeout: limit, ..self.options }, ..self }
     }
@@ -287,16 +294,13 @@ impl Toolset for ImportedToolset {
 
 debug_only!(ImportedToolset, |this| name: this.remote.options.name, tools: this.tools);
 
-/// Maximum number of characters of a server's error that are shown.
-const MAX_TEXT: usize = 4_000;
-
 /// The state of an imported tool.
 struct RemoteTool {
     remote: Arc<RemoteServer>,
     /// The name that the server gives the tool.
     name: String,
     read_only: bool,
-    has_output_schema: bool,
+    output: Option<SchemaChecker>,
 }
 
 /// Converts a declaration into a tool. Fails if it cannot be registered.
@@ -313,15 +317,15 @@ pub(crate) fn import_tool(
     let raw = RawTool {
         name,
         description: declared.description.as_deref().unwrap_or_default().to_owned(),
-        parameters: Value::Object((*declared.input_schema).clone()),
+        parameters: parameters(&declared.input_schema),
     };
     let state = RemoteTool {
         remote: Arc::clone(remote),
         name: declared.name.to_string(),
         read_only: annotations.read_only_hint == Some(true),
-        has_output_schema: declared.output_schema.is_some(),
+        output: declared.output_schema.as_ref().map(|schema| SchemaChecker::new(&Value::Object((**schema).clone()))),
     };
-    let handler = async |tool: &RemoteTool, arguments: Value, _: &RunContext| tool.call(arguments).await;
+    let handler = async |tool: &RemoteTool, arguments: Value, ctx: &RunContext| tool.call(arguments, ctx).await;
     let tool = FunctionTool::raw_output_with(raw, state, handler).validate(true).timeout(remote.options.timeout);
     let mut tool = annotate(&tool, &annotations);
     if let Some(title) = declared.title.as_ref().or(annotations.title.as_ref()) {
@@ -332,6 +336,27 @@ pub(crate) fn import_tool(
     }
     // Registered alone first, so that an invalid tool does not keep the others out.
     ToolContext::builder().with(tool.clone()).build().map(|_| tool)
+}
+
+/// Returns the schema of the arguments. A tool that takes none is declared like one of this process, so that members which a
+/// model adds are ignored before the server sees them.
+fn parameters(schema: &JsonObject) -> Value {
+    let is_empty = |value: &Value| match value {
+        Value::Object(members) => members.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    };
+    let has_none = schema.iter().all(|(keyword, value)| match keyword.as_str() {
+        "type" => value == "object",
+        "properties" | "required" => is_empty(value),
+        "additionalProperties" => *value == Value::Bool(false),
+        "$schema" | "title" | "description" => true,
+        _ => false,
+    });
+    if has_none && (schema.contains_key("properties") || schema.contains_key("additionalProperties")) {
+        return json!({"type": "object", "properties": {}});
+    }
+    Value::Object(schema.clone())
 }
 
 /// Sets the category and the annotations. Missing hints get the protocol's defaults, which assume the worst.
@@ -347,39 +372,89 @@ fn annotate(tool: &FunctionTool, hints: &model::ToolAnnotations) -> FunctionTool
 }
 
 impl RemoteTool {
-    async fn call(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
-        if let Some(quarantined) = self.remote.quarantine.get(&self.name) {
-            return Err(ToolError::permanent(format!("the tool was not called: {quarantined}")));
-        }
-        let mut request = CallToolRequestParams::new(self.name.clone());
-        if let Value::Object(arguments) = arguments {
-            request = request.with_arguments(arguments);
-        }
-        match self.send(request).await {
-            Ok(ServerResult::CallToolResult(result)) => match self.remote.options.credentials.redact_answer(result) {
-                Ok(result) => convert_result(result, self.has_output_schema),
-                Err(_) => Err(self.convert_error(ServiceError::UnexpectedResponse)),
-            },
-            Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
-                Err(ToolError::permanent("the server asks for user input, which a call cannot give"))
-            }
-            Ok(_) => Err(self.convert_error(ServiceError::UnexpectedResponse)),
-            Err(error) => Err(self.convert_error(error)),
+    /// Calls the tool, until the call's deadline or its cancellation. A call outside a session has the client's time limit.
+    async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
+        let limit = self.remote.options.timeout;
+        let end = ctx.deadline().map_or_else(|| time::after(Instant::now(), limit), Instant::from_std);
+        let failed = |error: ToolError| Err(error.partial_side_effects(!self.read_only));
+        tokio::select! {
+            biased;
+            output = self.run(arguments, ctx) => output,
+            () = ctx.cancellation().cancelled() => failed(ToolError::cancelled("the call was cancelled")),
+            () = sleep_until(end) => failed(ToolError::timeout("the tool's server did not answer in time")),
         }
     }
 
-    fn convert_error(&self, error: ServiceError) -> ToolError {
+    fn check_offered(&self) -> Result<(), ToolError> {
+        match self.remote.quarantine.get(&self.name) {
+            None => Ok(()),
+            Some(tool) if tool.reason == QuarantineReason::Removed => Err(self.removed()),
+            Some(tool) => Err(ToolError::permanent(format!("the tool was not called: {tool}"))),
+        }
+    }
+
+    fn removed(&self) -> ToolError {
+        let server = self.remote.options.name.escape_debug();
+        ToolError::not_found(format!("the server `{server}` no longer has the tool `{}`", self.name.escape_debug()))
+    }
+
+    async fn run(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
+        // The list is checked again before a new connection is used.
+        let connection = self.remote.connection().await?;
+        self.check_offered()?;
+        let mut params = CallToolRequestParams::new(self.name.clone());
+        if let Value::Object(arguments) = arguments {
+            params = params.with_arguments(arguments);
+        }
+        for (name, value) in trace::export().to_pairs() {
+            if name != "baggage" || self.remote.options.baggage {
+                params.meta_or_default().insert(name.to_owned(), value.into());
+            }
+        }
+        let answer = if self.remote.needs_task(&self.name) {
+            let report = |message: &str| ctx.update(self.remote.options.credentials.display(message));
+            tasks::call(&connection.peer, &params, self.remote.options.timeout, report).await
+        } else {
+            self.send(&connection, params, ctx).await
+        };
+        let credentials = &self.remote.options.credentials;
+        let answer = match answer {
+            Ok(ServerResult::CallToolResult(result)) => credentials.redact_answer(result).ok().map(Answer::from),
+            Ok(ServerResult::CustomResult(result)) => {
+                credentials.redact_answer(result.0).ok().and_then(Answer::of_value)
+            }
+            Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
+                return Err(ToolError::permanent("the server asks for user input, which a call cannot give"));
+            }
+            Ok(_) => None,
+            Err(error) => return Err(self.convert_error(error, &connection).await),
+        };
+        match answer {
+            Some(answer) => answer.into_output(&self.remote.options.name, self.output.as_ref()),
+            None => Err(self.convert_error(ServiceError::UnexpectedResponse, &connection).await),
+        }
+    }
+
+    async fn convert_error(&self, error: ServiceError, connection: &Connection) -> ToolError {
+        let credentials = &self.remote.options.credentials;
         let error = match error {
             ServiceError::McpError(error) => {
-                let message = self.remote.options.credentials.redact(&error.message);
+                let may_be_removed = [ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_PARAMS].contains(&error.code);
+                if may_be_removed && self.remote.has_removed(connection, &self.name).await {
+                    return self.removed();
+                }
+                let message = credentials.redact(&error.message);
                 return ToolError::permanent(truncate(&message, MAX_TEXT));
             }
-            ServiceError::TransportSend(_) | ServiceError::TransportClosed => {
-                ToolError::transient("the connection to the tool's server is lost; the call may have had effects")
+            error @ (ServiceError::TransportSend(_) | ServiceError::TransportClosed) => {
+                let status = connection.status().await.map(|status| format!(" ({status})")).unwrap_or_default();
+                let error = credentials.display(&remote::describe(&error));
+                tracing::warn!(tool = %self.name.escape_debug(), %error, status, "lost the connection to a server");
+                let effects = if self.read_only { "" } else { "; the call may have had effects" };
+                ToolError::transient(format!("the connection to the tool's server is lost{status}{effects}"))
             }
-            ServiceError::Timeout { .. } => ToolError::transient("the tool's server did not answer in time"),
             error => {
-                let error = self.remote.options.credentials.display(&error.to_string());
+                let error = credentials.display(&remote::describe(&error));
                 tracing::warn!(tool = %self.name.escape_debug(), %error, "failed to read the answer of a server");
                 ToolError::permanent("the answer of the tool's server cannot be read")
             }
@@ -387,28 +462,49 @@ impl RemoteTool {
         error.partial_side_effects(!self.read_only)
     }
 
-    /// Sends a `tools/call` request with the trace, and describes it on the span of the call. Dropping the future
-    /// notifies the server that the call is cancelled.
-    async fn send(&self, mut params: CallToolRequestParams) -> Result<ServerResult, ServiceError> {
-        for (name, value) in trace::export().to_pairs() {
-            if name != "baggage" || self.remote.options.baggage {
-                params.meta_or_default().insert(name.to_owned(), value.into());
-            }
-        }
-        let peer = &self.remote.peer;
+    /// Sends a `tools/call` request, and describes it on the span of the call. The progress of the server becomes updates of
+    /// the call. Dropping the future notifies the server that the call is cancelled.
+    async fn send(
+        &self,
+        connection: &Connection,
+        params: CallToolRequestParams,
+        ctx: &RunContext,
+    ) -> Result<ServerResult, ServiceError> {
+        let peer = &connection.peer;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        self.set_attributes(&sent.id);
+        let mut progress = connection.progress.listen(sent.progress_token.clone());
+        self.set_attributes(peer, &sent.id);
         let mut cancel = CancelOnDrop { peer, id: Some(sent.id.clone()) };
-        let answer = sent.await_response().await;
+        let mut answer = pin!(sent.await_response());
+        let answer = loop {
+            tokio::select! {
+                biased;
+                Some(update) = progress.updates.recv() => self.report(&update, ctx),
+                answer = &mut answer => break answer,
+            }
+        };
         cancel.id = None;
+        while let Ok(update) = progress.updates.try_recv() {
+            self.report(&update, ctx);
+        }
         answer
     }
 
-    fn set_attributes(&self, id: &RequestId) {
+    /// Reports the progress of the server as an update of the call.
+    fn report(&self, update: &ProgressNotificationParam, ctx: &RunContext) {
+        let message = self.remote.options.credentials.display(update.message.as_deref().unwrap_or_default());
+        match update.total.filter(|total| *total > 0.0) {
+            Some(total) => ctx.progress().fraction(update.progress / total, message),
+            None if message.is_empty() => {}
+            None => ctx.update(message),
+        }
+    }
+
+    fn set_attributes(&self, peer: &Peer<RoleClient>, id: &RequestId) {
         trace::attribute("mcp.method.name", "tools/call");
         trace::attribute("jsonrpc.request.id", id.to_string());
-        if let Some(info) = self.remote.peer.peer_info() {
+        if let Some(info) = peer.peer_info() {
             let version = self.remote.options.credentials.redact(info.protocol_version.as_str());
             trace::attribute("mcp.protocol.version", version);
         }
@@ -436,46 +532,5 @@ impl Drop for CancelOnDrop<'_> {
                 }
             });
         }
-    }
-}
-
-fn convert_result(result: CallToolResult, has_output_schema: bool) -> Result<ToolOutput, ToolError> {
-    if result.is_error == Some(true) {
-        let texts = result.content.iter().filter_map(ContentBlock::as_text).map(|text| text.text.as_str());
-        let text = texts.collect::<Vec<_>>().join("\n");
-        return Err(ToolError::permanent(if text.is_empty() {
-            "the tool failed".to_owned()
-        } else {
-            truncate(&text, MAX_TEXT)
-        }));
-    }
-    match result.structured_content {
-        Some(data) => Ok(ToolOutput::new(data)),
-        None if has_output_schema => {
-            Err(ToolError::permanent("the server sent no structured result, although the tool has an output schema"))
-        }
-        None => Ok(ToolOutput::content(result.content.into_iter().map(content))),
-    }
-}
-
-fn content(block: ContentBlock) -> Content {
-    let unknown = || Content::text("[unknown kind of content]");
-    match block {
-        ContentBlock::Text(text) => Content::text(text.text),
-        ContentBlock::Image(image) => Content::image(image.data, image.mime_type),
-        ContentBlock::Audio(audio) => Content::audio(audio.data, audio.mime_type),
-        ContentBlock::ResourceLink(link) => Content::Resource { uri: link.uri, mime_type: link.mime_type, text: None },
-        ContentBlock::Resource(resource) => match resource.resource {
-            ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
-                Content::Resource { uri, mime_type, text: Some(text) }
-            }
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => match mime_type {
-                Some(mime_type) if mime_type.starts_with("image/") => Content::image(blob, mime_type),
-                Some(mime_type) if mime_type.starts_with("audio/") => Content::audio(blob, mime_type),
-                mime_type => Content::Resource { uri, mime_type, text: None },
-            },
-            _ => unknown(),
-        },
-        _ => unknown(),
     }
 }

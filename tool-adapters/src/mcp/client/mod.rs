@@ -1,19 +1,26 @@
 //! A client that imports a server's tools as function tools.
 //!
 //! - `import`: the public builder, the imported toolset, and the calls of its tools
-//! - `address`: the connection over each transport; `credentials`: headers and tokens; `names`: names without keys
+//! - `address`: the connection over each transport; `process`: a server's process; `line_transport`: its messages
+//! - `credentials`: headers and tokens; `names`: names without keys
+//! - `answer`: results as outputs of tools; `tasks`: tools that run as tasks; `progress`: progress of calls
 //! - `remote`: a connected server and the check of its list; `notices`: its notifications; `quarantine`: refused tools
 //! - `pins`: the fingerprints of declarations at their first use
 
 mod address;
+mod answer;
 mod credentials;
 mod error;
 mod import;
+mod line_transport;
 mod names;
 mod notices;
 mod pins;
+mod process;
+mod progress;
 mod quarantine;
 mod remote;
+mod tasks;
 
 pub use crate::mcp::client::error::ImportError;
 pub use crate::mcp::client::import::{ImportedToolset, McpClient};

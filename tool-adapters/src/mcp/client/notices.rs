@@ -1,6 +1,8 @@
 //! Notifications and requests of a server. A server may send any number of them, so their number, the requests that they
 //! cause, and the lines that they log are bounded.
 
+use crate::mcp::client::progress::ProgressRoutes;
+use crate::mcp::client::tasks::TaskTools;
 use rmcp::model::{
     ClientConfig, ClientResult, ErrorCode, ErrorData, Implementation, JsonRpcMessage, RequestId, ServerNotification,
     ServerRequest,
@@ -16,7 +18,11 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tool_core::time;
 
 /// Handles notifications that the list has changed. The server gets no access to the user or a model.
-pub(crate) struct ListChanges(pub(crate) Arc<Notify>);
+pub(crate) struct ListChanges {
+    pub(crate) changed: Arc<Notify>,
+    pub(crate) progress: ProgressRoutes,
+    pub(crate) tasks: TaskTools,
+}
 
 impl ClientHandler for ListChanges {
     fn get_info(&self) -> ClientConfig {
@@ -26,14 +32,14 @@ impl ClientHandler for ListChanges {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.0.notify_one();
+        self.changed.notify_one();
     }
 }
 
 impl Drop for ListChanges {
     /// Wakes the task that watches the list, so that it ends with the connection.
     fn drop(&mut self) {
-        self.0.notify_one();
+        self.changed.notify_one();
     }
 }
 
@@ -69,12 +75,14 @@ impl RateLimit {
     }
 }
 
-/// A transport that drops notifications beyond [`MAX_NOTICES`], as rmcp logs each of them and starts a task for it. It answers
-/// requests itself, because rmcp logs their ids as the server writes them.
+/// A transport that drops notifications beyond [`MAX_NOTICES`], as rmcp logs each of them and starts a task for it. It passes
+/// progress to the calls, and answers requests itself, because rmcp logs their ids as the server writes them.
 pub(crate) struct LimitedNotices<T> {
     transport: T,
     changed: Arc<Notify>,
+    progress: ProgressRoutes,
     notifications: RateLimit,
+    updates: RateLimit,
     /// Notifications use up none of it, as a server takes a client for lost that does not answer its pings.
     requests: RateLimit,
     answers: JoinSet<()>,
@@ -82,8 +90,15 @@ pub(crate) struct LimitedNotices<T> {
 
 impl<T> LimitedNotices<T> {
     pub(crate) fn new(transport: T, changes: &ListChanges) -> Self {
-        let (notifications, requests) = (RateLimit::new("notifications"), RateLimit::new("requests"));
-        Self { transport, changed: Arc::clone(&changes.0), notifications, requests, answers: JoinSet::new() }
+        Self {
+            transport,
+            changed: Arc::clone(&changes.changed),
+            progress: changes.progress.clone(),
+            notifications: RateLimit::new("notifications"),
+            updates: RateLimit::new("updates of progress"),
+            requests: RateLimit::new("requests"),
+            answers: JoinSet::new(),
+        }
     }
 }
 
@@ -127,9 +142,15 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
                     self.answer(&request.request, &request.id);
                     continue;
                 }
-                JsonRpcMessage::Notification(sent) => {
-                    matches!(sent.notification, ServerNotification::ToolListChangedNotification(_))
-                }
+                JsonRpcMessage::Notification(sent) => match &sent.notification {
+                    ServerNotification::ProgressNotification(update) => {
+                        if self.updates.admits() {
+                            self.progress.route(&update.params);
+                        }
+                        continue;
+                    }
+                    sent => matches!(sent, ServerNotification::ToolListChangedNotification(_)),
+                },
                 _ => return Some(message),
             };
             if self.notifications.admits() {

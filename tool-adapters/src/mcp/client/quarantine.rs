@@ -29,6 +29,9 @@ pub enum QuarantineReason {
     /// It was added after the import. Importing again makes it available.
     #[error("was added after the import; import again to use it")]
     Added,
+    /// The server no longer lists it. It is offered again once the server lists it as before.
+    #[error("was removed by its server")]
+    Removed,
     /// The server lists the name more than once.
     #[error("is listed more than once")]
     Duplicate,
@@ -101,6 +104,14 @@ impl Quarantine {
         let more = std::mem::take(&mut quarantined.unlogged);
         if more > 0 {
             tracing::warn!(server = %server.escape_debug(), more, "quarantined more tools");
+        }
+    }
+
+    /// Offers a removed tool again.
+    pub(crate) fn restore(&self, name: &str) {
+        let mut quarantined = self.lock();
+        if quarantined.tools.get(name).is_some_and(|tool| tool.reason == QuarantineReason::Removed) {
+            quarantined.tools.remove(name);
         }
     }
 

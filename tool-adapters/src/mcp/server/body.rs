@@ -1,6 +1,8 @@
 //! Bodies of requests, which have to arrive at a number of bytes a second.
 
+use crate::mcp::lines::{IdScanner, MessageId};
 use crate::mcp::server::client::Identity;
+use crate::mcp::server::strict::InvalidMessage;
 use crate::transport::quota::Share;
 use crate::transport::serve::HttpLimits;
 use axum::body::{Body, Bytes};
@@ -11,10 +13,13 @@ use tokio::time::{Instant, timeout_at};
 use tool_core::time;
 
 /// A body that was not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BodyError {
+    #[error("the message is longer than {max} bytes")]
+    TooLong { max: usize, size: usize, id: MessageId },
+    /// So much longer that its end was not waited for.
     #[error("the message is longer than {0} bytes")]
-    TooLong(usize),
+    Endless(usize),
     #[error("the body did not arrive in time; send it at {0} bytes a second or more")]
     TooSlow(u32),
     #[error("too many bytes of unanswered requests wait in the server; send this one again later")]
@@ -25,8 +30,12 @@ pub(crate) enum BodyError {
 
 impl IntoResponse for BodyError {
     fn into_response(self) -> Response {
-        let status = match self {
-            Self::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+        let status = match &self {
+            Self::TooLong { max, size, id } => {
+                let invalid = InvalidMessage::too_long(*size, *max, id);
+                return invalid.into_response(StatusCode::PAYLOAD_TOO_LARGE);
+            }
+            Self::Endless(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::Full => StatusCode::SERVICE_UNAVAILABLE,
             Self::Broken => StatusCode::BAD_REQUEST,
@@ -34,6 +43,10 @@ impl IntoResponse for BodyError {
         (status, [(header::CONNECTION, "close")], self.to_string()).into_response()
     }
 }
+
+/// The bodies that are read to their end although they are too long, so that their request can be answered: those of up to this
+/// many times the maximum. Nothing is kept of them.
+const MAX_EXCESS: usize = 16;
 
 /// Reads a body of up to `max` bytes, which count as buffered until the share is dropped. Bytes that came early give no time for
 /// those that follow.
@@ -43,21 +56,42 @@ pub(crate) async fn read_body(
     (limits, buffered): (&HttpLimits, &mut Share<Identity>),
 ) -> Result<Bytes, BodyError> {
     let (mut read, mut chunks) = (Vec::new(), body.into_data_stream());
+    // The number of bytes that have come, and the scan of those of a body that is too long.
+    let (mut size, mut scanner) = (0_usize, None::<IdScanner>);
     // The time since which fewer bytes have come than the lowest rate brings, and the bytes that were read then.
     let (mut since, mut before) = (Instant::now(), 0);
     loop {
-        match timeout_at(time::after(since, limits.body), chunks.next()).await {
-            Ok(Some(Ok(chunk))) if read.len() + chunk.len() > max => return Err(BodyError::TooLong(max)),
-            Ok(Some(Ok(chunk))) if buffered.resize(read.len() + chunk.len()).is_err() => return Err(BodyError::Full),
-            Ok(Some(Ok(chunk))) => {
-                read.extend_from_slice(&chunk);
-                if limits.time_for(read.len() - before) >= since.elapsed() {
-                    (since, before) = (Instant::now(), read.len());
-                }
-            }
+        let chunk = match timeout_at(time::after(since, limits.body), chunks.next()).await {
+            Ok(Some(Ok(chunk))) => chunk,
             Ok(Some(Err(_))) => return Err(BodyError::Broken),
-            Ok(None) => return Ok(read.into()),
+            Ok(None) => {
+                return match scanner {
+                    Some(scanner) => Err(BodyError::TooLong { max, size, id: scanner.found() }),
+                    None => Ok(read.into()),
+                };
+            }
             Err(_) => return Err(BodyError::TooSlow(limits.bytes_per_second)),
+        };
+        size = size.saturating_add(chunk.len());
+        if size > max.saturating_mul(MAX_EXCESS) {
+            return Err(BodyError::Endless(max));
+        }
+        if size > max {
+            let scanner = scanner.get_or_insert_with(|| {
+                let mut scanner = IdScanner::default();
+                scanner.push(&std::mem::take(&mut read));
+                scanner
+            });
+            scanner.push(&chunk);
+            // Fewer bytes always fit.
+            _ = buffered.resize(0);
+        } else if buffered.resize(size).is_err() {
+            return Err(BodyError::Full);
+        } else {
+            read.extend_from_slice(&chunk);
+        }
+        if limits.time_for(size - before) >= since.elapsed() {
+            (since, before) = (Instant::now(), size);
         }
     }
 }
@@ -123,7 +157,24 @@ mod tests {
             assert_eq!(read.len(), 300_000);
         }
         let endless = read_body(dripping(usize::MAX / 2, 4096), 300_000, (&limits, &mut share())).await;
-        assert_eq!(endless, Err(BodyError::TooLong(300_000)));
+        assert_eq!(endless, Err(BodyError::Endless(300_000)));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_too_long_names_its_request() {
+        for pad in [300, 3_000, 15_000] {
+            let text = format!(r#"{{"params":"{}","id":"seven","method":"x"}}"#, "x".repeat(pad));
+            let size = text.len();
+            let chunks =
+                text.into_bytes().chunks(7).map(|chunk| Ok::<_, io::Error>(chunk.to_vec())).collect::<Vec<_>>();
+            let body = Body::from_stream(futures_util::stream::iter(chunks));
+            let read = read_body(body, 1_000, (&HttpLimits::default(), &mut share())).await;
+            let id = MessageId::Request(rmcp::model::RequestId::String("seven".into()));
+            match pad {
+                300 => assert_eq!(read.map(|bytes| bytes.len()), Ok(size)),
+                _ => assert_eq!(read, Err(BodyError::TooLong { max: 1_000, size, id })),
+            }
+        }
     }
 
     #[tokio::test]

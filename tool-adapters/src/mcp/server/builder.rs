@@ -138,7 +138,8 @@ impl Server {
         self.with(|settings| settings.limits.grace = grace)
     }
 
-    /// Sets the maximum size of a message in bytes. Defaults to 4 MiB.
+    /// Sets the maximum size of a message in bytes. A longer one is answered with an error that has the id of its request, for
+    /// which a body over HTTP is read up to 16 times this size. Defaults to 4 MiB.
     pub fn max_message(self, bytes: usize) -> Self {
         self.with(|settings| settings.max_message = bytes)
     }

@@ -6,15 +6,13 @@ use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
 };
-use crate::mcp::server::{confirm, strict, tools};
+use crate::mcp::server::{confirm, tools};
 use axum::http::request::Parts;
 use futures_util::future::{BoxFuture, OptionFuture};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, DiscoverResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, RequestMetaObject, ServerCapabilities,
-    ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, DiscoverResult, Implementation, InitializeRequestParams,
+    InitializeResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion, RequestId, RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -72,6 +70,11 @@ enum Step {
 struct Begun(Arc<Mutex<Option<OngoingCall>>>);
 
 impl Connection {
+    /// Returns true if the client may send arrays of messages.
+    pub(crate) fn allows_batches(&self) -> bool {
+        self.revision.get() == Some(&ProtocolVersion::V_2025_03_26)
+    }
+
     /// Creates the handler of a client over streams.
     pub(crate) fn over_streams(state: Arc<ServerState>, transport: Option<&'static str>) -> Self {
         let session = Arc::new(ClientSession::new(Arc::clone(&state), None));
@@ -215,10 +218,6 @@ impl Connection {
     }
 }
 
-fn unknown_method(method: &str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
-}
-
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
@@ -265,32 +264,6 @@ impl ServerHandler for Connection {
     /// Returns the tool against which rmcp checks the headers of a request over HTTP.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         tools::find(&self.state.runtime.tools(), name)
-    }
-
-    async fn on_custom_request(&self, request: CustomRequest, _: ServerContext) -> McpResult<CustomResult> {
-        Err(unknown_method(&strict::excerpt(&request.method)))
-    }
-
-    // rmcp's defaults return empty lists for the methods below.
-
-    async fn list_prompts(&self, _: PageRequest, _: ServerContext) -> McpResult<ListPromptsResult> {
-        Err(unknown_method("prompts/list"))
-    }
-
-    async fn list_resources(&self, _: PageRequest, _: ServerContext) -> McpResult<ListResourcesResult> {
-        Err(unknown_method("resources/list"))
-    }
-
-    async fn list_resource_templates(
-        &self,
-        _: PageRequest,
-        _: ServerContext,
-    ) -> McpResult<ListResourceTemplatesResult> {
-        Err(unknown_method("resources/templates/list"))
-    }
-
-    async fn complete(&self, _: CompleteRequestParams, _: ServerContext) -> McpResult<CompleteResult> {
-        Err(unknown_method("completion/complete"))
     }
 }
 

@@ -7,17 +7,18 @@ use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
 use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::{ServerState, Settings, SharedSessions, too_many_sessions};
-use crate::mcp::server::strict;
+use crate::mcp::server::strict::{self, CheckedMessage, Parsed};
 use crate::transport::quota::{QuotaExceeded, Share};
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt, stream};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, LocalSessionWorker, SessionConfig,
@@ -26,6 +27,7 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService, WorkerTransport};
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Returns a router that serves a server's tools.
@@ -92,40 +94,119 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
         return (StatusCode::NOT_FOUND, message).into_response();
     };
     parts.extensions.insert(client.clone());
-    if parts.method != Method::POST {
-        return next.run(Request::from_parts(parts, body)).await;
+    let checked = CheckedRequest { gate: Arc::clone(&gate), connection, client, parts, next };
+    match checked.parts.method {
+        Method::POST => {}
+        Method::DELETE => return end_session(checked, body).await,
+        _ => return checked.next.run(Request::from_parts(checked.parts, body)).await,
     }
-    let mut buffered = Share::new(&gate.state.bodies, Identity::Peer(client.peer), settings.limits.buffered);
+    let peer = Identity::Peer(checked.client.peer);
+    let mut buffered = Share::new(&gate.state.bodies, peer, settings.limits.buffered);
     let bytes = match read_body(body, settings.max_message, (&settings.limits, &mut buffered)).await {
         Ok(bytes) => bytes,
         Err(refused) => return refused.into_response(),
     };
-    let message = match strict::parse_message(&bytes) {
-        Ok(message) => message,
-        Err(invalid) => {
-            let is_params = invalid.error.code == ErrorCode::INVALID_PARAMS;
-            let status = if is_params { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-            return (status, [(header::CONTENT_TYPE, "application/json")], invalid.to_json()).into_response();
+    match strict::parse(&bytes, checked.connection.allows_batches()) {
+        Parsed::One(Ok(message)) => {
+            // rmcp reads the parameters of this request more strictly.
+            let bytes =
+                if is_discover(&message) { serde_json::to_vec(&message).map_or(bytes, Bytes::from) } else { bytes };
+            checked.serve(message, bytes).await
         }
-    };
-    if let Some(answer) = direct::answer(&connection, &client, &message, &mut parts) {
-        return answer;
+        Parsed::One(Err(invalid)) => invalid.into_response(StatusCode::BAD_REQUEST),
+        Parsed::Batch(messages) => checked.serve_batch(messages, buffered).await,
     }
-    let is_first = !parts.headers.contains_key(SESSION_HEADER);
-    let request = Request::from_parts(parts, Body::from(bytes));
-    match initialize_id(&message).filter(|_| is_first) {
-        None => next.run(request).await,
-        Some(id) => match gate.state.take_place(&client) {
-            Ok(place) => OPENING.scope((connection, Cell::new(Some((client, place)))), next.run(request)).await,
-            Err(limit) => refuse_session(limit, id),
-        },
+}
+
+/// Ends a session. rmcp answers 202, and some clients take only 200 and 204 for its end.
+async fn end_session(request: CheckedRequest, body: Body) -> Response {
+    let mut answer = request.next.run(Request::from_parts(request.parts, body)).await;
+    if answer.status() == StatusCode::ACCEPTED {
+        *answer.status_mut() = StatusCode::NO_CONTENT;
     }
+    answer
+}
+
+/// A request whose client and session are known.
+#[derive(Clone)]
+struct CheckedRequest {
+    gate: Arc<Gate>,
+    connection: Arc<Connection>,
+    client: Client,
+    parts: Parts,
+    next: Next,
+}
+
+impl CheckedRequest {
+    /// Serves a message, of which `bytes` is the text.
+    async fn serve(mut self, message: ClientJsonRpcMessage, bytes: Bytes) -> Response {
+        if let Some(answer) = direct::answer(&self.connection, &self.client, &message, &mut self.parts) {
+            return answer;
+        }
+        let is_first = !self.parts.headers.contains_key(SESSION_HEADER);
+        let request = Request::from_parts(self.parts, Body::from(bytes));
+        match initialize_id(&message).filter(|_| is_first) {
+            None => self.next.run(request).await,
+            Some(id) => match self.gate.state.take_place(&self.client) {
+                Ok(place) => {
+                    let opening = (self.connection, Cell::new(Some((self.client, place))));
+                    OPENING.scope(opening, self.next.run(request)).await
+                }
+                Err(limit) => refuse_session(limit, id),
+            },
+        }
+    }
+
+    /// Serves the messages of a batch one after the other. The answers are events of one stream.
+    async fn serve_batch(self, messages: Vec<CheckedMessage>, buffered: Share<Identity>) -> Response {
+        let has_answer = |message: &CheckedMessage| matches!(message, Ok(JsonRpcMessage::Request(_)) | Err(_));
+        let is_answered = messages.iter().any(has_answer);
+        let answers = stream::iter(messages).then(move |message| {
+            // The bytes of the batch count until its last message is served.
+            let _held = &buffered;
+            let request = self.clone();
+            async move {
+                match message {
+                    Ok(message) => match serde_json::to_vec(&message) {
+                        Ok(bytes) => events_of(request.serve(message, bytes.into()).await),
+                        Err(error) => Body::from_stream(stream::iter([Err::<Bytes, _>(error)])),
+                    },
+                    Err(invalid) => Body::from(format!("data: {}\n\n", invalid.to_json())),
+                }
+            }
+        });
+        if !is_answered {
+            answers.for_each(|_| ready(())).await;
+            return StatusCode::ACCEPTED.into_response();
+        }
+        let events = Body::from_stream(answers.flat_map(Body::into_data_stream));
+        ([(header::CONTENT_TYPE, "text/event-stream")], events).into_response()
+    }
+}
+
+/// Returns the events of an answer. An answer of one message becomes an event.
+fn events_of(answer: Response) -> Body {
+    let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.starts_with("text/event-stream") {
+        return answer.into_body();
+    }
+    if !kind.starts_with("application/json") {
+        return Body::empty();
+    }
+    let chunks = answer.into_body().into_data_stream();
+    let framed = stream::iter([Ok(Bytes::from_static(b"data: "))]).chain(chunks);
+    Body::from_stream(framed.chain(stream::iter([Ok(Bytes::from_static(b"\n\n"))])))
 }
 
 /// Returns true if the request speaks a revision without sessions, where the header of a session has no meaning.
 fn is_without_sessions(headers: &HeaderMap) -> bool {
     let version = headers.get(REVISION_HEADER).and_then(|version| version.to_str().ok());
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+fn is_discover(message: &ClientJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Request(request) = message else { return false };
+    matches!(request.request, ClientRequest::DiscoverRequest(_))
 }
 
 fn initialize_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {

@@ -1,24 +1,26 @@
 //! The transport over standard input and output, or any pair of streams.
 //!
-//! Lines are framed by [`LinesCodec`]. rmcp's own stdio transport drops lines that are not JSON and lines that are too
-//! long, and accepts a byte order mark. Here each invalid line is answered with a JSON-RPC error.
+//! rmcp's own stdio transport drops lines that are not JSON and lines that are too long, and accepts a byte order mark. Here
+//! each invalid line is answered with a JSON-RPC error. The answers to a batch are sent as one array.
 
+use crate::mcp::lines::{BoundedLines, Line};
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::ServerState;
-use crate::mcp::server::strict::{self, InvalidMessage};
+use crate::mcp::server::strict::{self, CheckedMessage, InvalidMessage, Parsed};
 use futures_util::{SinkExt, StreamExt};
 use rmcp::RoleServer;
+use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct};
 use rmcp::transport::Transport;
+use std::collections::{HashSet, VecDeque};
 use std::future::ready;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
-use tokio_util::bytes::BytesMut;
-use tokio_util::codec::{Decoder, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 /// Serves one client until `input` ends. `transport` is OpenTelemetry's name of the transport, if it is known.
 pub(crate) async fn serve(
@@ -27,8 +29,8 @@ pub(crate) async fn serve(
     output: Output,
     transport: Option<&'static str>,
 ) -> io::Result<()> {
-    let lines = LineTransport::new(input, output, state.settings.max_message);
     let connection = Arc::new(Connection::over_streams(Arc::new(state.clone()), transport));
+    let lines = LineTransport::new(input, output, &connection);
     let served = loop {
         let shutdown = state.settings.shutdown.child_token();
         let transport = RandomIds::new(lines.clone());
@@ -53,20 +55,128 @@ type LineWriter = Arc<Mutex<FramedWrite<Output, LinesCodec>>>;
 struct LineTransport {
     reader: Arc<Mutex<LineReader>>,
     writer: LineWriter,
+    requests: Arc<std::sync::Mutex<Requests>>,
+    connection: Arc<Connection>,
 }
 
 struct LineReader {
-    messages: FramedRead<Input, StrictCodec>,
+    lines: FramedRead<Input, BoundedLines>,
+    /// The messages of a batch that are not yet received.
+    batch: VecDeque<CheckedMessage>,
     /// The answer to an invalid line while it is written. It is kept here because `receive` may be cancelled.
     answer: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
 }
 
+/// The requests that are not yet answered.
+#[derive(Default)]
+struct Requests {
+    /// The calls under way. A call that repeats the id of one of them is dropped, so that it runs once.
+    calls: HashSet<RequestId>,
+    batches: Vec<Batch>,
+}
+
+/// A batch whose answers are collected.
+struct Batch {
+    unanswered: HashSet<RequestId>,
+    answers: Vec<String>,
+}
+
+impl Batch {
+    /// Returns the line of all answers, if none is missing.
+    fn line(&self) -> Option<String> {
+        (self.unanswered.is_empty() && !self.answers.is_empty()).then(|| format!("[{}]", self.answers.join(",")))
+    }
+}
+
+impl Requests {
+    /// Notes the requests of a batch. Returns the line that answers it if no request is valid.
+    fn begin_batch(&mut self, messages: &[CheckedMessage]) -> Option<String> {
+        let mut batch = Batch { unanswered: HashSet::new(), answers: Vec::new() };
+        for message in messages {
+            match message {
+                Ok(JsonRpcMessage::Request(request)) => _ = batch.unanswered.insert(request.id.clone()),
+                Ok(_) => {}
+                Err(invalid) => batch.answers.push(invalid.to_json()),
+            }
+        }
+        if batch.unanswered.is_empty() {
+            return batch.line();
+        }
+        self.batches.push(batch);
+        None
+    }
+
+    /// Returns false if a message repeats the id of a call under way. Returns the line of the batch whose last request the
+    /// message cancels, as a cancelled request is not answered.
+    fn receive(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> (bool, Option<String>) {
+        match message {
+            JsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::CallToolRequest(_)) => {
+                (self.calls.insert(request.id.clone()), None)
+            }
+            JsonRpcMessage::Notification(sent) => match &sent.notification {
+                ClientNotification::CancelledNotification(cancelled) => {
+                    let id = cancelled.params.request_id.as_ref();
+                    (true, id.and_then(|id| self.end(id, None)))
+                }
+                _ => (true, None),
+            },
+            _ => (true, None),
+        }
+    }
+
+    /// Notes the end of a request. Returns the line to write: its answer, or all answers of its batch if none is missing.
+    fn end(&mut self, id: &RequestId, answer: Option<String>) -> Option<String> {
+        self.calls.remove(id);
+        let Some(at) = self.batches.iter().position(|batch| batch.unanswered.contains(id)) else { return answer };
+        let batch = self.batches.get_mut(at)?;
+        batch.unanswered.remove(id);
+        batch.answers.extend(answer);
+        let line = batch.line();
+        if batch.unanswered.is_empty() {
+            self.batches.swap_remove(at);
+        }
+        line
+    }
+}
+
 impl LineTransport {
-    fn new(input: Input, output: Output, max_line: usize) -> Self {
-        let codec = StrictCodec(LinesCodec::new_with_max_length(max_line));
-        let reader = LineReader { messages: FramedRead::new(input, codec), answer: None };
+    fn new(input: Input, output: Output, connection: &Arc<Connection>) -> Self {
+        let lines = FramedRead::new(input, BoundedLines::new(connection.state.settings.max_message));
+        let reader = LineReader { lines, batch: VecDeque::new(), answer: None };
         let writer = FramedWrite::new(output, LinesCodec::new());
-        Self { reader: Arc::new(Mutex::new(reader)), writer: Arc::new(Mutex::new(writer)) }
+        Self {
+            reader: Arc::new(Mutex::new(reader)),
+            writer: Arc::new(Mutex::new(writer)),
+            requests: Arc::default(),
+            connection: Arc::clone(connection),
+        }
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the line of a message. Returns `None` for an answer that its batch brings later.
+    fn line(&self, message: &TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Option<String>> {
+        let line = serde_json::to_string(message)?;
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        Ok(match id {
+            Some(id) => self.requests().end(id, Some(line)),
+            None => Some(line),
+        })
+    }
+}
+
+impl LineReader {
+    /// Writes a line, if there is one, before the next message is received.
+    fn answer(&mut self, writer: &LineWriter, line: Option<String>) {
+        if let Some(line) = line {
+            self.answer = Some(Box::pin(write_line(Arc::clone(writer), line)));
+        }
     }
 }
 
@@ -81,8 +191,13 @@ impl Transport<RoleServer> for LineTransport {
     type Error = io::Error;
 
     fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
-        async move { write_line(writer, serde_json::to_string(&message)?).await }
+        let (writer, line) = (Arc::clone(&self.writer), self.line(&message));
+        async move {
+            match line? {
+                Some(line) => write_line(writer, line).await,
+                None => Ok(()),
+            }
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
@@ -93,12 +208,33 @@ impl Transport<RoleServer> for LineTransport {
                 reader.answer = None;
                 written.inspect_err(|error| tracing::debug!(%error, "failed to answer an invalid message")).ok()?;
             }
-            match reader.messages.next().await? {
-                Ok(Ok(message)) => return Some(message),
-                Ok(Err(invalid)) => {
-                    tracing::debug!(error = %invalid.error, "refused an invalid message");
-                    reader.answer = Some(Box::pin(write_line(Arc::clone(&self.writer), invalid.to_json())));
+            match reader.batch.pop_front() {
+                Some(Ok(message)) => {
+                    let (is_new, line) = self.requests().receive(&message);
+                    reader.answer(&self.writer, line);
+                    if is_new {
+                        return Some(message);
+                    }
+                    tracing::debug!("dropped a call that repeats the id of one under way");
+                    continue;
                 }
+                // It is in the answer of the batch.
+                Some(Err(_)) => continue,
+                None => {}
+            }
+            match reader.lines.next().await? {
+                Ok(line) => match read_line(&line, &self.connection) {
+                    Parsed::One(Ok(message)) => reader.batch.push_back(Ok(message)),
+                    Parsed::One(Err(invalid)) => {
+                        tracing::debug!(error = %invalid.error, "refused an invalid message");
+                        reader.answer(&self.writer, Some(invalid.to_json()));
+                    }
+                    Parsed::Batch(messages) => {
+                        let line = self.requests().begin_batch(&messages);
+                        reader.answer(&self.writer, line);
+                        reader.batch.extend(messages);
+                    }
+                },
                 Err(error) => {
                     tracing::error!(%error, "failed to read from the client");
                     return None;
@@ -112,41 +248,11 @@ impl Transport<RoleServer> for LineTransport {
     }
 }
 
-/// Decodes lines into messages, and invalid lines into their answers. Skips empty lines.
-struct StrictCodec(LinesCodec);
-
-type CheckedMessage = Result<RxJsonRpcMessage<RoleServer>, InvalidMessage>;
-
-impl StrictCodec {
-    /// Returns the next message of the lines that `decode` reads.
-    fn next(
-        &mut self,
-        mut decode: impl FnMut(&mut LinesCodec) -> Result<Option<String>, LinesCodecError>,
-    ) -> Option<CheckedMessage> {
-        loop {
-            return match decode(&mut self.0).transpose()? {
-                Ok(line) if line.is_empty() => continue,
-                Ok(line) => Some(strict::parse_message(line.as_bytes())),
-                Err(LinesCodecError::MaxLineLengthExceeded) => {
-                    let too_long = format!("the message is longer than {} bytes", self.0.max_length());
-                    Some(Err(strict::invalid_request(too_long).into()))
-                }
-                // The only error that a decoder of lines reports besides the length.
-                Err(LinesCodecError::Io(_)) => Some(Err(strict::not_utf8().into())),
-            };
+fn read_line(line: &Line, connection: &Connection) -> Parsed {
+    match line {
+        Line::Whole(text) => strict::parse(text, connection.allows_batches()),
+        Line::TooLong { size, id } => {
+            Parsed::One(Err(InvalidMessage::too_long(*size, connection.state.settings.max_message, id)))
         }
-    }
-}
-
-impl Decoder for StrictCodec {
-    type Item = CheckedMessage;
-    type Error = io::Error;
-
-    fn decode(&mut self, bytes: &mut BytesMut) -> io::Result<Option<CheckedMessage>> {
-        Ok(self.next(|lines| lines.decode(bytes)))
-    }
-
-    fn decode_eof(&mut self, bytes: &mut BytesMut) -> io::Result<Option<CheckedMessage>> {
-        Ok(self.next(|lines| lines.decode_eof(bytes)))
     }
 }

@@ -1,10 +1,14 @@
 //! The strict check of each incoming message, before rmcp reads it.
 //!
 //! Two parsers that read one text as two different messages let a sender bypass checks. So member names have to match
-//! exactly, and duplicate and unknown members are refused. Each refused message gets one JSON-RPC error as its answer.
+//! exactly, and duplicate members are refused. Members that are not known are ignored. Each refused message gets one JSON-RPC
+//! error as its answer, under the message's own id where that can be read.
 
+use crate::mcp::lines::{IdScanner, MessageId};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolRequest, ClientJsonRpcMessage, ClientRequest, RequestId, RequestMetaObject};
+use rmcp::model::{CallToolRequest, ClientJsonRpcMessage, ClientRequest, ErrorCode, RequestId, RequestMetaObject};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -25,6 +29,19 @@ impl From<ErrorData> for InvalidMessage {
 }
 
 impl InvalidMessage {
+    /// Creates the answer to a message of more bytes than are read.
+    pub(crate) fn too_long(size: usize, max: usize, id: &MessageId) -> Self {
+        let message = format!("expected a message of at most {max} bytes, got {size}; send less at once");
+        Self { id: id_of_request(id), error: invalid_request(message).into() }
+    }
+
+    /// Returns the answer over HTTP. Many clients end their session at any other status than 200, so `status` is used only if
+    /// the answer does not reach a request.
+    pub(crate) fn into_response(self, status: StatusCode) -> Response {
+        let status = if self.id.is_null() { status } else { StatusCode::OK };
+        (status, [(header::CONTENT_TYPE, "application/json")], self.to_json()).into_response()
+    }
+
     pub(crate) fn to_json(&self) -> String {
         json!({"jsonrpc": "2.0", "id": self.id, "error": self.error}).to_string()
     }
@@ -38,22 +55,88 @@ fn invalid_params(message: impl Into<Cow<'static, str>>) -> ErrorData {
     ErrorData::invalid_params(message, None)
 }
 
-/// Parses and checks one message.
-pub(crate) fn parse_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, InvalidMessage> {
-    let mut id = Value::Null;
-    parse_and_check(bytes, &mut id).map_err(|error| InvalidMessage { id, error: error.into() })
+/// Returns the id of a request. An answer under the id of a response would fail another request.
+fn id_of_request(id: &MessageId) -> Value {
+    match id {
+        MessageId::Request(id) => id.clone().into_json_value(),
+        MessageId::Response(_) | MessageId::Unknown => Value::Null,
+    }
 }
 
-/// Parses and checks one message. Sets `valid_id` to its id.
-fn parse_and_check(bytes: &[u8], valid_id: &mut Value) -> Result<ClientJsonRpcMessage, ErrorData> {
-    let text = std::str::from_utf8(bytes).map_err(|_| not_utf8())?;
-    let value = parse_strict(text).map_err(|error| match error.offset() {
-        Some(_) => ErrorData::parse_error(format!("the message is not valid JSON: {error}"), None),
-        None => invalid_request(excerpt(error.message())),
-    })?;
-    let Value::Object(mut message) = value else {
-        return Err(invalid_request("expected an object; batches are not supported"));
+/// A checked message, or the answer to an invalid one.
+pub(crate) type CheckedMessage = Result<ClientJsonRpcMessage, InvalidMessage>;
+
+/// The messages of a text.
+#[allow(clippy::large_enum_variant)] // nearly all texts are one message
+pub(crate) enum Parsed {
+    One(CheckedMessage),
+    /// An array of messages, which one revision allows.
+    Batch(Vec<CheckedMessage>),
+}
+
+/// Maximum number of messages in a batch.
+const MAX_BATCH: usize = 1_000;
+
+/// The requests that are served.
+const SERVED: [&str; 5] = ["initialize", "server/discover", "ping", "tools/list", "tools/call"];
+
+/// Parses and checks a text. A batch is refused unless `allow_batch` is set.
+pub(crate) fn parse(bytes: &[u8], allow_batch: bool) -> Parsed {
+    let parsed = std::str::from_utf8(bytes).map_err(|_| not_utf8()).and_then(|text| {
+        let value = parse_strict(text).map_err(|error| match error.offset() {
+            Some(_) => ErrorData::parse_error(format!("the message is not valid JSON: {error}"), None),
+            None => invalid_request(excerpt(error.message())),
+        })?;
+        Ok((text, value))
+    });
+    let (text, value) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let id = id_of_request(&IdScanner::scan(bytes));
+            return Parsed::One(Err(InvalidMessage { id, error: error.into() }));
+        }
     };
+    match value {
+        Value::Object(message) => Parsed::One(check(message, Some(text))),
+        Value::Array(messages) if allow_batch && !messages.is_empty() && messages.len() <= MAX_BATCH => {
+            Parsed::Batch(messages.into_iter().map(check_in_batch).collect())
+        }
+        Value::Array(_) if allow_batch => {
+            Parsed::One(Err(invalid_request(format!("expected a batch of 1 to {MAX_BATCH} messages")).into()))
+        }
+        _ => {
+            let error = "expected an object; batches are served in revision 2025-03-26 only";
+            Parsed::One(Err(invalid_request(error).into()))
+        }
+    }
+}
+
+fn check_in_batch(message: Value) -> CheckedMessage {
+    let Value::Object(message) = message else {
+        return Err(invalid_request("expected an object").into());
+    };
+    let is_initialize = message.get("method").is_some_and(|method| method == "initialize");
+    match check(message, None) {
+        Ok(ClientJsonRpcMessage::Request(request)) if is_initialize => Err(InvalidMessage {
+            id: request.id.into_json_value(),
+            error: invalid_request("`initialize` is not allowed in a batch").into(),
+        }),
+        checked => checked,
+    }
+}
+
+/// Checks a message, of which `text` is the text if it is alone.
+fn check(message: Map<String, Value>, text: Option<&str>) -> CheckedMessage {
+    let mut id = Value::Null;
+    read(message, text, &mut id).map_err(|error| InvalidMessage { id, error: error.into() })
+}
+
+/// Checks and reads a message. Sets `valid_id` to its id.
+fn read(
+    mut message: Map<String, Value>,
+    text: Option<&str>,
+    valid_id: &mut Value,
+) -> Result<ClientJsonRpcMessage, ErrorData> {
     match message.get("id") {
         Some(id) if id.is_string() || id.is_i64() => valid_id.clone_from(id),
         Some(_) => return Err(invalid_request("expected `id` to be a string or an integer")),
@@ -61,21 +144,42 @@ fn parse_and_check(bytes: &[u8], valid_id: &mut Value) -> Result<ClientJsonRpcMe
     }
     check_envelope(&message)?;
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-    let misread = invalid_params(format!("invalid parameters for `{method}`"));
-    if let Some(id) = message.get("id") {
+    let misread = |method: &str| invalid_params(format!("invalid parameters for `{}`", excerpt(method)));
+    if let Some(id) = message.get("id").filter(|_| message.contains_key("method")) {
+        if !SERVED.contains(&method) {
+            return Err(unknown_method(method));
+        }
         check_params(method, message.get("params"))?;
         if method == "tools/call" {
             let id = RequestId::deserialize(id).map_err(|_| invalid_request("expected a shorter `id`"))?;
             let params = message.remove("params").unwrap_or_default();
-            return read_call(params).map(|call| ClientJsonRpcMessage::request(call, id)).map_err(|_| misread);
+            return read_call(params)
+                .map(|call| ClientJsonRpcMessage::request(call, id))
+                .map_err(|_| misread("tools/call"));
         }
     }
-    let read = serde_json::from_str::<ClientJsonRpcMessage>(text)
-        .map_err(|_| invalid_request("expected a request, a notification or a response"))?;
-    match &read {
-        ClientJsonRpcMessage::Request(request) if is_misread(&request.request) => Err(misread),
-        _ => Ok(read),
+    let method = method.to_owned();
+    let is_discover = method == "server/discover";
+    if let Some(params) = message.get_mut("params").and_then(Value::as_object_mut).filter(|_| is_discover) {
+        // rmcp refuses others.
+        params.retain(|name, _| name == "_meta");
     }
+    let read = match text.filter(|_| !is_discover) {
+        Some(text) => serde_json::from_str::<ClientJsonRpcMessage>(text),
+        None => serde_json::from_value(Value::Object(message)),
+    };
+    match read.map_err(|_| invalid_request("expected a request, a notification or a response"))? {
+        ClientJsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::CustomRequest(_)) => {
+            Err(misread(&method))
+        }
+        read => Ok(read),
+    }
+}
+
+fn unknown_method(method: &str) -> ErrorData {
+    let served = SERVED.map(|method| format!("`{method}`")).join(", ");
+    let message = format!("unknown method `{}`; this server has {served}", excerpt(method));
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 /// Reads the parameters of a call as rmcp does, which tries the types of all methods for them first.
@@ -94,10 +198,6 @@ pub(crate) fn not_utf8() -> ErrorData {
 
 /// Checks the members of a JSON-RPC message.
 fn check_envelope(message: &Map<String, Value>) -> Result<(), ErrorData> {
-    let known = ["jsonrpc", "id", "method", "params", "result", "error"];
-    if let Some(key) = message.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(invalid_request(format!("unknown member `{}`", excerpt(key))));
-    }
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(invalid_request("expected `jsonrpc` to be \"2.0\""));
     }
@@ -107,40 +207,27 @@ fn check_envelope(message: &Map<String, Value>) -> Result<(), ErrorData> {
     }
     match (message.get("method"), message.get("params")) {
         (Some(method), _) if !method.is_string() => Err(invalid_request("expected `method` to be a string")),
-        (None, Some(_)) => Err(invalid_request("`params` is allowed in requests and notifications only")),
         (Some(_), Some(params)) if !params.is_object() => Err(invalid_params("expected `params` to be an object")),
         _ => Ok(()),
     }
 }
 
-/// Checks the parameters of the methods that are served.
+/// Checks the parameters that are read of the methods that are served. Null is the same as no value.
 fn check_params(method: &str, params: Option<&Value>) -> Result<(), ErrorData> {
-    let known: &[&str] = match method {
-        "tools/call" => &["name", "arguments", "_meta", "inputResponses", "requestState", "task"],
-        "tools/list" => &["cursor", "_meta"],
-        _ => return Ok(()),
-    };
-    let empty = Map::new();
-    let params = params.and_then(Value::as_object).unwrap_or(&empty);
-    if let Some(key) = params.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(invalid_params(format!("unknown parameter `{}` of `{method}`", excerpt(key))));
+    let params = params.and_then(Value::as_object);
+    let given = |name| params.and_then(|params| params.get(name)).filter(|value| !value.is_null());
+    match method {
+        "tools/call" if !given("name").is_some_and(Value::is_string) => {
+            Err(invalid_params("expected `name` to be a string"))
+        }
+        "tools/call" if given("arguments").is_some_and(|arguments| !arguments.is_object()) => {
+            Err(invalid_params("expected `arguments` to be an object"))
+        }
+        "tools/list" if given("cursor").is_some_and(|cursor| !cursor.is_string()) => {
+            Err(invalid_params("expected `cursor` to be a string"))
+        }
+        _ => Ok(()),
     }
-    if method == "tools/call" && !params.get("name").is_some_and(Value::is_string) {
-        return Err(invalid_params("expected `name` to be a string"));
-    }
-    if params.get("arguments").is_some_and(|arguments| !arguments.is_object()) {
-        return Err(invalid_params("expected `arguments` to be an object"));
-    }
-    if params.get("cursor").is_some_and(|cursor| !cursor.is_string()) {
-        return Err(invalid_params("expected `cursor` to be a string"));
-    }
-    Ok(())
-}
-
-/// Returns true if rmcp read a served method as a custom request, because its parameters did not fit.
-fn is_misread(request: &ClientRequest) -> bool {
-    let served = ["tools/list", "tools/call"];
-    matches!(request, ClientRequest::CustomRequest(custom) if served.contains(&custom.method.as_str()))
 }
 
 /// Returns the beginning of a name from the client, escaped.

@@ -1,0 +1,146 @@
+//! The results of a server's tools, as outputs of tools, and the errors of answers that cannot be read.
+
+use rmcp::model::{CallToolResult, ContentBlock, ErrorData, RequestId, ResourceContents, ServerJsonRpcMessage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tool_core::arguments::SchemaChecker;
+use tool_core::text::truncate;
+use tool_core::{Content, ToolError, ToolOutput};
+
+/// Maximum number of characters of a server's error that are shown.
+pub(crate) const MAX_TEXT: usize = 4_000;
+
+/// The places that an error names at which a result violates its schema.
+const MAX_PROBLEMS: usize = 5;
+
+/// Maximum number of bytes of a message of a server.
+pub(crate) const MAX_MESSAGE: usize = 16 << 20;
+
+/// Returns the error of an answer that is too long to be read.
+pub(crate) fn too_long(size: impl std::fmt::Display) -> ErrorData {
+    let message = format!(
+        "expected an answer of at most {MAX_MESSAGE} bytes from the tool's server, got {size}; ask for less at once"
+    );
+    ErrorData::internal_error(message, None)
+}
+
+/// Returns the error of an answer that cannot be read.
+pub(crate) fn unreadable() -> ErrorData {
+    let message = "the answer of the tool's server cannot be read: it is not JSON, does not follow the protocol, or nests deeper than 128";
+    ErrorData::internal_error(message, None)
+}
+
+/// Returns the message that fails a request.
+pub(crate) fn failure(error: ErrorData, id: RequestId) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::error(error, Some(id))
+}
+
+/// The result of a call.
+pub(crate) struct Answer {
+    is_error: bool,
+    data: Option<Value>,
+    parts: Vec<Content>,
+}
+
+impl From<CallToolResult> for Answer {
+    fn from(result: CallToolResult) -> Self {
+        Self {
+            is_error: result.is_error == Some(true),
+            data: result.structured_content,
+            parts: result.content.into_iter().map(content).collect(),
+        }
+    }
+}
+
+impl Answer {
+    /// Reads a result that has parts of an unknown kind. They are kept as text. Returns `None` if it is no result of a call.
+    pub(crate) fn of_value(mut result: Value) -> Option<Self> {
+        let result = result.as_object_mut()?;
+        let is_error = result.get("isError").and_then(Value::as_bool);
+        let data = result.remove("structuredContent");
+        let parts = match result.remove("content") {
+            Some(Value::Array(parts)) => Some(parts),
+            _ => None,
+        };
+        if is_error.is_none() && data.is_none() && parts.is_none() {
+            return None;
+        }
+        let parts = parts.unwrap_or_default().into_iter().map(|part| match ContentBlock::deserialize(&part) {
+            Ok(block) => content(block),
+            Err(_) => Content::text(part.to_string()),
+        });
+        Some(Self { is_error: is_error == Some(true), data, parts: parts.collect() })
+    }
+
+    /// Converts the result of a tool of this server. It is checked before it is cut to the maximum size of a result.
+    pub(crate) fn into_output(self, server: &str, schema: Option<&SchemaChecker>) -> Result<ToolOutput, ToolError> {
+        if self.is_error {
+            let text = self.parts.iter().filter_map(text_of).collect::<Vec<_>>().join("\n");
+            let text = if text.is_empty() { "the tool failed" } else { &text };
+            return Err(ToolError::permanent(truncate(text, MAX_TEXT)));
+        }
+        let violation = |problem: &str| {
+            let server = server.escape_debug();
+            ToolError::permanent(format!("the server `{server}` violates the output schema of its tool: {problem}"))
+        };
+        match (self.data, schema) {
+            (None, Some(_)) => Err(violation("the result has no `structuredContent`")),
+            (None, None) => Ok(ToolOutput::content(self.parts)),
+            (Some(data), schema) => {
+                let problems = schema.map(|schema| schema.problems(&data)).unwrap_or_default();
+                if problems.is_empty() {
+                    return Ok(ToolOutput::new(data));
+                }
+                let shown = problems.iter().take(MAX_PROBLEMS).map(|problem| match &*problem.pointer {
+                    "" => problem.to_string().replacen("arguments: ", "the result: ", 1),
+                    _ => problem.to_string(),
+                });
+                let shown = shown.collect::<Vec<_>>().join("; ");
+                Err(violation(&truncate(&shown, MAX_TEXT)))
+            }
+        }
+    }
+}
+
+fn text_of(part: &Content) -> Option<&str> {
+    match part {
+        Content::Text { text } | Content::Resource { text: Some(text), .. } => Some(text),
+        _ => None,
+    }
+}
+
+fn content(block: ContentBlock) -> Content {
+    match block {
+        ContentBlock::Text(text) => Content::text(text.text),
+        ContentBlock::Image(image) => Content::image(image.data, image.mime_type),
+        ContentBlock::Audio(audio) => Content::audio(audio.data, audio.mime_type),
+        ContentBlock::ResourceLink(link) => Content::Resource { uri: link.uri, mime_type: link.mime_type, text: None },
+        ContentBlock::Resource(resource) => match resource.resource {
+            ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+                Content::Resource { uri, mime_type, text: Some(text) }
+            }
+            ResourceContents::BlobResourceContents { mime_type, blob, .. } => embedded(mime_type, blob),
+            other => as_text(&other),
+        },
+        other => as_text(&other),
+    }
+}
+
+/// Converts a part of a newer kind.
+fn as_text(part: &impl Serialize) -> Content {
+    Content::text(serde_json::to_string(part).unwrap_or_default())
+}
+
+/// Returns bytes in base64 as a part.
+fn embedded(mime_type: Option<String>, base64: String) -> Content {
+    let mime_type = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+    match mime_type.split('/').next() {
+        Some("image") => Content::image(base64, mime_type),
+        Some("audio") => Content::audio(base64, mime_type),
+        _ => Content::Resource {
+            uri: format!("data:{mime_type};base64,{base64}"),
+            mime_type: Some(mime_type),
+            text: None,
+        },
+    }
+}

@@ -1,0 +1,121 @@
+//! The transport over the standard streams of a process, or any pair of streams.
+//!
+//! rmcp's own transport drops lines that are too long or not readable, so that their calls wait until they time out. Here such a
+//! line is the error of its call.
+
+use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
+use crate::mcp::client::notices::RateLimit;
+use crate::mcp::client::process::ServerProcess;
+use crate::mcp::client::tasks::TaskTools;
+use crate::mcp::lines::{BoundedLines, IdScanner, Line, MessageId};
+use futures_util::{SinkExt, StreamExt};
+use rmcp::RoleClient;
+use rmcp::model::ErrorData;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+
+/// The time in which a message that is being written is finished before the streams are closed.
+const LAST_WRITE: Duration = Duration::from_secs(1);
+
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+type Output = Box<dyn AsyncWrite + Send + Unpin>;
+type ServerMessage = RxJsonRpcMessage<RoleClient>;
+
+/// Messages as lines of JSON.
+pub(crate) struct LineTransport {
+    lines: FramedRead<Input, BoundedLines>,
+    /// `None` once the transport is closed.
+    writer: Arc<Mutex<Option<FramedWrite<Output, LinesCodec>>>>,
+    process: Option<ServerProcess>,
+    tasks: TaskTools,
+    /// The messages of a line that are not yet received.
+    read: VecDeque<ServerMessage>,
+    dropped: RateLimit,
+}
+
+impl LineTransport {
+    pub(crate) fn new(input: Input, output: Output, process: Option<ServerProcess>, tasks: TaskTools) -> Self {
+        let lines = FramedRead::new(input, BoundedLines::new(MAX_MESSAGE));
+        let writer = Arc::new(Mutex::new(Some(FramedWrite::new(output, LinesCodec::new()))));
+        Self { lines, writer, process, tasks, read: VecDeque::new(), dropped: RateLimit::new("messages") }
+    }
+
+    fn read(&mut self, text: &[u8]) {
+        self.tasks.note(text);
+        if let Ok(message) = serde_json::from_slice::<ServerMessage>(text) {
+            self.read.push_back(message);
+        } else if let Ok(messages) = serde_json::from_slice::<Vec<ServerMessage>>(text) {
+            self.read.extend(messages);
+        } else {
+            self.fail(IdScanner::scan(text), unreadable);
+        }
+    }
+
+    /// Answers the request to which a message belongs that cannot be read.
+    fn fail(&mut self, id: MessageId, error: impl FnOnce() -> ErrorData) {
+        if let MessageId::Response(id) = id {
+            self.read.push_back(failure(error(), id));
+        } else if self.dropped.admits() {
+            tracing::debug!("dropped a message of a server that cannot be read");
+        }
+    }
+}
+
+impl Transport<RoleClient> for LineTransport {
+    type Error = io::Error;
+
+    fn send(&mut self, message: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let writer = Arc::clone(&self.writer);
+        async move {
+            let line = serde_json::to_string(&message)?;
+            let mut writer = writer.lock().await;
+            let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            writer.send(line).await.map_err(|error| match error {
+                LinesCodecError::Io(error) => error,
+                error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
+            })
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerMessage> {
+        loop {
+            if let Some(message) = self.read.pop_front() {
+                return Some(message);
+            }
+            match self.lines.next().await? {
+                Ok(Line::Whole(text)) => self.read(&text),
+                Ok(Line::TooLong { size, id }) => self.fail(id, || too_long(size)),
+                Err(error) => {
+                    tracing::debug!(%error, "failed to read from a server");
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        if let Ok(mut writer) = timeout(LAST_WRITE, self.writer.lock()).await {
+            writer.take();
+        }
+        if let Some(process) = &self.process {
+            process.stop().await;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for LineTransport {
+    fn drop(&mut self) {
+        if let Some(process) = &self.process {
+            process.begin_stop();
+        }
+    }
+}
