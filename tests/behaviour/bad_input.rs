@@ -202,7 +202,18 @@ fn absent_arguments_are_an_empty_object() {
     for arguments in ["", "null", "  ", "{}", "\"{}\""] {
         assert_eq!(data(&tools, "idle", arguments), json!(1), "{arguments:?}");
     }
-    assert_eq!(call(&tools, "idle", r#"{"x":1}"#).error().map(|error| error.kind), Some(ErrorKind::Validation));
+}
+
+// L26
+#[test]
+fn a_tool_without_parameters_ignores_members() {
+    let response = call(&tools(idle), "idle", r#"{"x":1,"y":{}}"#);
+    assert!(response.is_ok(), "{}", response.to_json());
+    let ignored = "ignored, as the tool has no parameters";
+    assert_eq!(response.meta().coerced(), [format!("/x: {ignored}"), format!("/y: {ignored}")]);
+    let strict = ToolContext::builder().with(idle).coercions(Coercions::NONE).build().expect("sound");
+    let kind = call(&strict, "idle", r#"{"x":1}"#).error().map(|error| error.kind);
+    assert_eq!(kind, Some(ErrorKind::Validation));
 }
 
 // L19

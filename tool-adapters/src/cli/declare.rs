@@ -58,7 +58,7 @@ pub(crate) fn lint(tools: &ToolContext, options: &LintOptions, io: &mut CommandI
     }
     let notes = report.of(Severity::Note).len();
     let visible = report.keep(|finding| options.notes || finding.severity > Severity::Note);
-    for line in visible.to_string().lines() {
+    for line in visible.folded().lines() {
         let text = io.layout.message(&escape_invisible(line));
         io.print(&text)?;
     }
@@ -100,6 +100,10 @@ pub(crate) fn schema(
         for (tool, reason) in refused_tools(declared.report()) {
             io.note(&format!("warning: `{}` is not declared: {reason}", tool.tool.escape_debug()));
         }
+    }
+    // Text has the warnings. JSON has them in the report only.
+    for warning in declared.report().warnings.iter().filter(|_| io.json) {
+        io.note(&format!("warning: {warning}"));
     }
     Ok(CommandStatus::Success)
 }

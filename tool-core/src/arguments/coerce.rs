@@ -49,6 +49,8 @@ pub struct Coercions {
     pub double_encoded: bool,
     /// `null` for an optional property that does not accept `null` is removed.
     pub null_as_absent: bool,
+    /// Members of the arguments of a tool without parameters are removed. Models make some up for such a tool.
+    pub unknown_as_absent: bool,
     /// A string that is exactly a number, `true` or `false` becomes that value, where one is expected and a string is not.
     pub text_as_scalar: bool,
     /// A string that is the JSON of an array or object becomes that value, where one is expected and a string is not.
@@ -57,11 +59,23 @@ pub struct Coercions {
 
 impl Coercions {
     /// Every correction.
-    pub const ALL: Self =
-        Self { empty: true, double_encoded: true, null_as_absent: true, text_as_scalar: true, text_as_json: true };
+    pub const ALL: Self = Self {
+        empty: true,
+        double_encoded: true,
+        null_as_absent: true,
+        unknown_as_absent: true,
+        text_as_scalar: true,
+        text_as_json: true,
+    };
     /// No correction. Arguments are accepted exactly where the schema accepts them.
-    pub const NONE: Self =
-        Self { empty: false, double_encoded: false, null_as_absent: false, text_as_scalar: false, text_as_json: false };
+    pub const NONE: Self = Self {
+        empty: false,
+        double_encoded: false,
+        null_as_absent: false,
+        unknown_as_absent: false,
+        text_as_scalar: false,
+        text_as_json: false,
+    };
 }
 
 impl Default for Coercions {

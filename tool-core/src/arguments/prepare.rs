@@ -46,6 +46,9 @@ pub(crate) fn prepare(
     check_length(text, max_bytes).map_err(|problem| vec![problem])?;
     let (parsed, verdict) = refused.map(|refused| (refused.parsed, refused.verdict)).unzip();
     let mut arguments = ParsedArguments::parse(text, parsed, switches)?;
+    if switches.unknown_as_absent && validator.takes_nothing() {
+        arguments.ignore_members();
+    }
     let verdict = verdict.flatten().filter(|_| arguments.notes.is_empty());
     let mut problems = std::mem::take(&mut arguments.problems);
     // Arguments that are accepted as they are stay as they are.
@@ -131,6 +134,14 @@ impl ParsedArguments {
             return Err(vec![problem.hint("send the parameters by name: {\"name\": value}")]);
         }
         Ok(arguments)
+    }
+
+    /// Removes the members of arguments for a tool without parameters.
+    fn ignore_members(&mut self) {
+        let Some(members) = self.value.as_object_mut() else { return };
+        for name in std::mem::take(members).keys() {
+            self.notes.add(&Path::ROOT.key(name), "ignored, as the tool has no parameters");
+        }
     }
 
     fn read(&mut self, text: &str) -> Result<(), SyntaxError> {

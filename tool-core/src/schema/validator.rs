@@ -60,7 +60,8 @@ impl Validator {
     }
 
     /// Enforces the schema of a tool. One without parameters is published as `{"type":"object","properties":{}}` and
-    /// refuses unknown parameters like any other.
+    /// refuses unknown parameters like any other, unless [`Coercions::unknown_as_absent`](crate::arguments::Coercions)
+    /// removes them.
     pub(crate) fn for_tool(schema: impl Into<Arc<Value>>) -> Self {
         let schema = schema.into();
         let closed = *schema == json!({"type": "object", "properties": {}});
@@ -75,6 +76,11 @@ impl Validator {
     /// Returns true if `confirm_duplicate` is for the runtime and not for the tool.
     pub(crate) fn confirms_duplicates(&self) -> bool {
         self.confirms_duplicates
+    }
+
+    /// Returns true for a tool without parameters.
+    pub(crate) fn takes_nothing(&self) -> bool {
+        self.closed
     }
 
     /// Returns the schema that is enforced.

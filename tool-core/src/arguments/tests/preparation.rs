@@ -121,8 +121,14 @@ fn a_deep_text_inside_deep_arguments_is_left_alone() {
 }
 
 #[test]
-fn a_tool_without_parameters_refuses_unknown_ones() {
-    let told = prepared("{\"a\": 1}", &none()).expect_err("there are none");
+fn a_tool_without_parameters_ignores_members_with_a_note() {
+    let validator = Validator::for_tool(none());
+    let taken = prepare("{\"a\": 1}", None, &validator, 1 << 20, Coercions::ALL).expect("accepted");
+    assert_eq!(
+        (taken.text.as_str(), taken.coerced),
+        ("{}", vec!["/a: ignored, as the tool has no parameters".to_owned()])
+    );
+    let told = prepare("{\"a\": 1}", None, &validator, 1 << 20, Coercions::NONE).expect_err("there are none");
     assert_eq!(told[0].to_string(), "`/a`: unknown parameter, there are none");
 }
 

@@ -15,7 +15,7 @@ use tool_core::{FunctionTool, RunContext, ToolCall, ToolContext};
 fn aggregate() -> FunctionTool {
     let search = json!({"type": "object", "properties": {"filter[a]": {"type": "integer"}}, "required": ["filter[a]"]});
     let parameters = json!({"type": "object", "properties": {"$vectorSearch": search}, "required": ["$vectorSearch"]});
-    raw("aggregate", "Search by vectors.", parameters)
+    raw("aggregate", "Search by vectors.", parameters).validate(true)
 }
 
 fn declared_for(provider: Provider) -> Declarations {
