@@ -102,8 +102,10 @@ pub(crate) fn schema(
         }
     }
     // Text has the warnings. JSON has them in the report only.
-    for warning in declared.report().warnings.iter().filter(|_| io.json) {
-        io.note(&format!("warning: {warning}"));
+    if io.json {
+        for warning in &declared.report().warnings {
+            io.note(&format!("warning: {warning}"));
+        }
     }
     Ok(CommandStatus::Success)
 }
