@@ -1,7 +1,7 @@
 //! Names that collide.
 
 use serde_json::{Value, json};
-use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolsetExt, toolset};
+use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolsetExt, tool, toolset};
 
 struct Mail;
 struct Chat;
