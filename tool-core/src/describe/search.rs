@@ -138,21 +138,21 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     words.collect::<Vec<_>>().into_iter()
 }
 
-/// Removes an English ending, so that `events` and `event` are one word.
+/// Removes English endings, so that `events` and `event` are one word. At least three letters stay.
 fn stem(word: &str) -> &str {
-    /// An ending, and the number of letters that have to be left of it.
-    const ENDINGS: [(&str, usize); 8] =
-        [("ing", 3), ("ses", 3), ("xes", 3), ("zes", 3), ("hes", 3), ("ies", 2), ("ed", 3), ("s", 3)];
-    let ending = ENDINGS.iter().find(|(ending, left)| word.ends_with(ending) && word.len() >= ending.len() + left);
-    let stem = match ending {
-        Some(("s", _)) if word.ends_with("ss") => word,
-        // `boxes` is `box`.
-        Some(("ses" | "xes" | "zes" | "hes", _)) => word.strip_suffix("es").unwrap_or(word),
-        Some((ending, _)) => word.strip_suffix(ending).unwrap_or(word),
-        None => word,
+    fn cut<'w>(word: &'w str, endings: &[&str]) -> &'w str {
+        let rest = endings.iter().find_map(|ending| word.strip_suffix(ending).filter(|rest| rest.len() >= 3));
+        rest.unwrap_or(word)
+    }
+    let ends = |endings: &[&str]| endings.iter().any(|ending| word.ends_with(ending));
+    // `cities` is `cit`, as `city` is, and `boxes` is `box`.
+    let singular = match word {
+        _ if word.ends_with("ss") => word,
+        _ if ends(&["ses", "xes", "zes", "hes"]) => cut(word, &["es"]),
+        _ => cut(word, &["ies", "s"]),
     };
-    // `city` is `cit`, as `cities` is, and `create` is `creat`, as `creating` is.
-    stem.strip_suffix(['y', 'e']).filter(|rest| rest.len() >= 3).unwrap_or(stem)
+    // `create` is `creat`, as `creating` is.
+    cut(cut(singular, &["ing", "ed"]), &["y", "e"])
 }
 
 #[cfg(test)]
