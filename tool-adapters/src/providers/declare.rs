@@ -82,10 +82,10 @@ pub fn declare_tools<'a>(
             reports.push(ToolReport::new(definition.name(), Some(definition.name())));
             continue;
         }
-        let renamed = projection.as_mut().ok().and_then(|projection| projection.renames.take());
-        let wire = WireNames { tool: names.wire(definition.name()), properties: renamed.as_deref() };
+        let own_renames = projection.as_mut().ok().and_then(|projection| projection.renames.take());
+        let wire = WireNames { tool: names.wire(definition.name()), properties: own_renames.as_deref() };
         let (report, function) = declare_one(provider, definition, wire, projection, options);
-        renames.extend(renamed.map(|renamed| (index, renamed)));
+        renames.extend(own_renames.map(|own| (index, own)));
         reports.push(report);
         functions.extend(function);
     }

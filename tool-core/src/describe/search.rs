@@ -165,7 +165,7 @@ mod tests {
         Ok(Value::Null)
     }
 
-    fn tool(name: &str, description: &str, properties: Value) -> FunctionTool {
+    fn tool(name: &str, description: &str, properties: &Value) -> FunctionTool {
         let parameters = json!({"type": "object", "properties": properties});
         FunctionTool::raw(RawTool { name: name.into(), description: description.into(), parameters }, nothing)
     }
@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn finds_by_name_description_and_parameters() {
         let tools = [
-            tool("createEvent", "Book a meeting.", json!({"attendees": {"type": "array"}})),
-            tool("get_weather", "The forecast.", json!({"unit": {"enum": ["celsius", "kelvin"]}})),
-            tool("files.read", "Read a file.", json!({"path": {"description": "Where it lies on the disk"}})),
+            tool("createEvent", "Book a meeting.", &json!({"attendees": {"type": "array"}})),
+            tool("get_weather", "The forecast.", &json!({"unit": {"enum": ["celsius", "kelvin"]}})),
+            tool("files.read", "Read a file.", &json!({"path": {"description": "Where it lies on the disk"}})),
         ];
         let index = index(&tools);
         for (query, name) in [
@@ -198,9 +198,9 @@ mod tests {
     #[test]
     fn a_name_counts_more_and_equal_matches_keep_their_order() {
         let tools = [
-            tool("first", "Send it by mail.", json!({})),
-            tool("send_mail", "It goes out at once.", json!({})),
-            tool("second", "Send it by mail.", json!({})),
+            tool("first", "Send it by mail.", &json!({})),
+            tool("send_mail", "It goes out at once.", &json!({})),
+            tool("second", "Send it by mail.", &json!({})),
         ];
         assert_eq!(index(&tools).search("mail", 5), ["send_mail", "first", "second"]);
         assert_eq!(index(&tools).search("mail", 1), ["send_mail"]);
@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_long_query_is_cut() {
-        let many = (0..10_000).map(|at| format!("w{at} ")).collect::<String>();
-        let tools = [tool("w1", "", json!({})), tool("w9999", "", json!({}))];
+        let many = (0..10_000).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
+        let tools = [tool("w1", "", &json!({})), tool("w9999", "", &json!({}))];
         assert_eq!(index(&tools).search(&many, 5), ["w1"]);
     }
 }

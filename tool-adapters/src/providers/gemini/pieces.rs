@@ -9,7 +9,6 @@ use crate::providers::framing::frame::MAX_EVENT_BYTES;
 use crate::providers::gemini::read::{FunctionCall, PartItems};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientText, RawJson};
-use crate::providers::partial_calls::invalidate_if_empty;
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
 use tool_core::ToolCall;
@@ -173,9 +172,8 @@ impl OpenCall {
         let arguments = if arguments.is_null() { json!({}) } else { arguments };
         let mut text = arguments.to_string();
         if is_broken {
+            // Without its last brace it is not JSON.
             text.pop();
-            text = text.trim_end_matches('{').to_owned();
-            invalidate_if_empty(&mut text);
         }
         sink.push(Event::Arguments { id: id.clone(), delta: text.clone() });
         sink.push(Event::Call(ToolCall::new(id, &*wire.name, text)));
@@ -226,12 +224,11 @@ fn steps_of(path: &str) -> Option<Vec<PathStep>> {
         } else {
             let inner = rest.strip_prefix('[')?;
             let quote = inner.chars().next().filter(|quote| matches!(quote, '\'' | '"'));
-            let (step, after) = match quote {
-                Some(quote) => quoted_step(inner.get(1..)?, quote)?,
-                None => {
-                    let (index, after) = inner.split_once(']')?;
-                    (PathStep::Index(usize::from_str(index).ok()?), after)
-                }
+            let (step, after) = if let Some(quote) = quote {
+                quoted_step(inner.get(1..)?, quote)?
+            } else {
+                let (index, after) = inner.split_once(']')?;
+                (PathStep::Index(usize::from_str(index).ok()?), after)
             };
             rest = after;
             step

@@ -19,6 +19,7 @@ use tool_core::trace::TokenUsage;
 
 /// Reads Chat Completions.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about the message")]
 pub(crate) struct ChatReader {
     calls: PartialCalls<u64>,
     /// The key of the last entry's call.

@@ -212,7 +212,7 @@ fn usage_is_read_where_groq_has_it() {
     let last = format!(
         r#"{{"id":"c","choices":[{{"index":0,"delta":{{}},"finish_reason":"stop"}}],"x_groq":{{"id":"req_1","usage":{usage}}}}}"#
     );
-    let events = events(OpenAiChat, [sse([first, &last, "[DONE]"].into_iter()).as_bytes()]);
+    let events = events(OpenAiChat, [sse([first, &last, "[DONE]"]).as_bytes()]);
     expect![[r#"
         response: Some("c") None
         text: Hi
