@@ -31,6 +31,7 @@ use crate::providers::declare::declare_with;
 use crate::providers::provider::Provider;
 use crate::providers::report::{Change, ChangeKind, NotStrict, Report, ToolReport};
 use crate::providers::schema::document::is_annotation;
+use crate::providers::schema::words::says_nothing_of_names;
 use crate::providers::tool_names::NameRule;
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -246,11 +247,11 @@ impl FindingCollector {
 fn severity_of(change: &Change, parameters: &Value) -> Severity {
     // Calls are validated against the closed object, and a default is filled in, whatever the provider enforces. The author
     // need not change anything.
-    let closed =
-        || parameters.pointer(&change.pointer).and_then(|schema| schema.get("additionalProperties")?.as_bool());
+    let value = || parameters.pointer(&change.pointer).and_then(|schema| schema.get(&change.keyword));
     let ours = match change.keyword.as_str() {
         "default" => true,
-        "additionalProperties" => closed() == Some(false),
+        "additionalProperties" => value() == Some(&Value::Bool(false)),
+        "propertyNames" => value().is_some_and(says_nothing_of_names),
         _ => false,
     };
     // Nothing is lost of a keyword that constrains nothing.

@@ -199,7 +199,8 @@ async fn names_that_differ_in_case_or_punctuation_are_declared() {
 
 #[tokio::test]
 async fn lint_folds_what_repeats_and_does_not_warn_of_titles() {
-    let schema = json!({"type": "object", "title": "T", "properties": {"a": {"type": "string", "minLength": 1, "description": "A"}}});
+    let schema = json!({"type": "object", "title": "T", "properties": {"a": {"type": "string", "minLength": 1, "description": "A"},
+        "m": {"type": "object", "description": "M", "propertyNames": {"type": "string"}}}});
     let tool = |n: usize| json!({"name": format!("tool_{n}"), "description": "One.", "inputSchema": schema});
     let file = file((0..40).map(tool).collect::<Value>().to_string());
     let ran = piped(&["lint", "--provider", "ollama", "--tools", path(&file)]).await;
