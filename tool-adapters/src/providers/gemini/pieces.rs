@@ -6,7 +6,6 @@
 use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, ProtocolError, malformed};
 use crate::providers::framing::frame::MAX_EVENT_BYTES;
-use crate::providers::gemini::read::{FunctionCall, PartItems};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientText, RawJson};
 use serde_json::{Map, Value, json};
@@ -37,6 +36,15 @@ struct OpenCall {
 }
 
 json_objects! {
+    pub(crate) struct FunctionCall<'a> {
+        pub(crate) id: LenientText<'a>,
+        pub(crate) name: LenientText<'a>,
+        pub(crate) args: RawJson<'a>,
+        /// Pieces of arguments, if the request asks for them.
+        pub(crate) partial_args: RawJson<'a> = "partialArgs" | "partial_args",
+        pub(crate) will_continue: LenientText<'a> = "willContinue" | "will_continue",
+    }
+
     /// One value, or a piece of a text.
     struct PartialArgument<'a> {
         json_path: LenientText<'a> = "jsonPath" | "json_path",
@@ -45,6 +53,15 @@ json_objects! {
         bool_value: RawJson<'a> = "boolValue" | "bool_value",
         will_continue: LenientText<'a> = "willContinue" | "will_continue",
     }
+}
+
+/// The parts that become items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartItems {
+    /// Every part, for a conversation that the client keeps.
+    All,
+    /// Parts other than text, calls and audio, for a conversation that the server keeps. Audio is an event.
+    Other,
 }
 
 /// A step to a place in arguments.

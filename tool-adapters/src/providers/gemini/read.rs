@@ -2,7 +2,7 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::gemini::pieces::CallPieces;
+use crate::providers::gemini::pieces::{CallPieces, FunctionCall, PartItems};
 use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
 use crate::providers::lenient::{
     LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
@@ -153,15 +153,6 @@ fn is_failure(reason: &str) -> bool {
 fn failure(reason: &str, message: &str) -> ProtocolError {
     let message = if message.is_empty() { "the model's answer could not be used" } else { message };
     ProtocolError::Provider { code: Some(reason.to_owned()), message: message.to_owned() }
-}
-
-/// The parts that become items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PartItems {
-    /// Every part, for a conversation that the client keeps.
-    All,
-    /// Parts other than text, calls and audio, for a conversation that the server keeps. Audio is an event.
-    Other,
 }
 
 /// The form in which a call comes.
@@ -316,15 +307,6 @@ json_objects! {
         pub(crate) thought: LenientText<'a>,
         pub(crate) function_call: LenientObject<FunctionCall<'a>> = "functionCall" | "function_call",
         pub(crate) inline_data: LenientObject<InlineData<'a>> = "inlineData" | "inline_data",
-    }
-
-    pub(crate) struct FunctionCall<'a> {
-        pub(crate) id: LenientText<'a>,
-        pub(crate) name: LenientText<'a>,
-        pub(crate) args: RawJson<'a>,
-        /// Pieces of arguments, if the request asks for them.
-        pub(crate) partial_args: RawJson<'a> = "partialArgs" | "partial_args",
-        pub(crate) will_continue: LenientText<'a> = "willContinue" | "will_continue",
     }
 
     pub(crate) struct InlineData<'a> {

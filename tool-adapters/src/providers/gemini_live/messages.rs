@@ -2,10 +2,8 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::gemini::pieces::CallPieces;
-use crate::providers::gemini::read::{
-    Content, FunctionCall, PartItems, UsageMetadata, WirePart, read_call, read_parts,
-};
+use crate::providers::gemini::pieces::{CallPieces, FunctionCall, PartItems};
+use crate::providers::gemini::read::{Content, UsageMetadata, WirePart, read_call, read_parts};
 use crate::providers::gemini::write::{function_response, with_settings};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson, parse_object};

@@ -541,7 +541,7 @@ impl<'t> Renamer<'_, 't> {
 
 /// Returns a pointer with other names of properties.
 fn renamed_pointer(pointer: &str, to: &HashMap<String, String>) -> String {
-    /// What the next step is.
+    /// The meaning of the next step.
     enum Step {
         Keyword,
         /// The name of a property, or of another schema.
