@@ -19,6 +19,10 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
 
+    /// Leave out invalid declarations of the file, with a warning for each.
+    #[arg(long, global = true)]
+    pub(crate) skip_invalid: bool,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -6,7 +6,7 @@ use crate::cli::caller::Caller;
 use crate::cli::output::{CommandError, CommandIo, CommandResult, CommandStatus};
 use crate::cli::pairs::read_pairs;
 use crate::cli::text::SUCCESS;
-use crate::cli::tools::{ToolSource, read_declarations};
+use crate::cli::tools::{ToolFile, ToolSource, read_declarations};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,12 +16,12 @@ use tool_core::{Content, ErrorKind, ToolCall, ToolContext, ToolResponse};
 
 pub(crate) async fn call(
     source: ToolSource<'_>,
-    file: Option<&Path>,
+    file: Option<ToolFile<'_>>,
     options: &CallOptions,
     io: &mut CommandIo<'_>,
 ) -> CommandResult {
     let tools = match file {
-        Some(path) => read_declarations(path, false)?,
+        Some(file) => read_declarations(file, false, io)?,
         None => source().map_err(CommandError::failure)?,
     };
     // Read before a toolset is set up, so that a mistake costs nothing.

@@ -58,7 +58,7 @@ pub(crate) fn lint(tools: &ToolContext, options: &LintOptions, io: &mut CommandI
     }
     let notes = report.of(Severity::Note).len();
     let visible = report.keep(|finding| options.notes || finding.severity > Severity::Note);
-    for line in visible.to_string().lines() {
+    for line in visible.folded().lines() {
         let text = io.layout.message(&escape_invisible(line));
         io.print(&text)?;
     }
@@ -99,6 +99,12 @@ pub(crate) fn schema(
         // The declarations alone do not show which tools are missing.
         for (tool, reason) in refused_tools(declared.report()) {
             io.note(&format!("warning: `{}` is not declared: {reason}", tool.tool.escape_debug()));
+        }
+    }
+    // Text has the warnings. JSON has them in the report only.
+    if io.json {
+        for warning in &declared.report().warnings {
+            io.note(&format!("warning: {warning}"));
         }
     }
     Ok(CommandStatus::Success)

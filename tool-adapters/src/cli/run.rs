@@ -2,7 +2,7 @@
 
 use crate::cli::arguments::{Cli, Command};
 use crate::cli::output::{CommandIo, CommandResult, CommandStatus};
-use crate::cli::tools::{ToolSource, open_tools};
+use crate::cli::tools::{ToolFile, ToolSource, open_tools};
 use crate::cli::{call, declare, inspector, serve, show};
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::PossibleValuesParser;
@@ -124,17 +124,18 @@ where
 
 async fn run_command(cli: Cli, program: &str, source: ToolSource<'_>, io: &mut CommandIo<'_>) -> CommandResult {
     io.json = cli.json;
-    let file = cli.tools.as_deref();
+    let path = cli.tools.as_deref();
+    let file = path.map(|path| ToolFile { path, skips_invalid: cli.skip_invalid });
     match cli.command {
-        Command::List => show::list(&open_tools(source, file)?, file, io),
-        Command::Show(options) => show::show(&open_tools(source, file)?, &options.name, file, io).await,
-        Command::Schema(options) => declare::schema(&open_tools(source, file)?, &options, file.is_some(), io),
+        Command::List => show::list(&open_tools(source, file, io)?, path, io),
+        Command::Show(options) => show::show(&open_tools(source, file, io)?, &options.name, path, io).await,
+        Command::Schema(options) => declare::schema(&open_tools(source, file, io)?, &options, file.is_some(), io),
         Command::Call(options) => call::call(source, file, &options, io).await,
-        Command::Manifest(options) => declare::manifest(&open_tools(source, file)?, &options, io),
-        Command::Lint(options) => declare::lint(&open_tools(source, file)?, &options, io),
-        Command::Inspect(options) => inspector::inspect_tools(open_tools(source, file)?, &options, io).await,
-        Command::Serve(options) => serve::serve(open_tools(source, file)?, &options, io).await,
-        Command::Completions(options) => print_completions(options.shell, program, &open_tools(source, file)?, io),
+        Command::Manifest(options) => declare::manifest(&open_tools(source, file, io)?, &options, io),
+        Command::Lint(options) => declare::lint(&open_tools(source, file, io)?, &options, io),
+        Command::Inspect(options) => inspector::inspect_tools(open_tools(source, file, io)?, &options, io).await,
+        Command::Serve(options) => serve::serve(open_tools(source, file, io)?, &options, io).await,
+        Command::Completions(options) => print_completions(options.shell, program, &open_tools(source, file, io)?, io),
     }
 }
 

@@ -112,7 +112,8 @@ pub fn calls<'a>(declared: &Declarations, calls: impl IntoIterator<Item = &'a ch
 /// Converts responses into `genai`'s, in order. `genai` has no flag for errors, so an error is its text.
 pub fn results(declared: &Declarations, responses: &[ToolResponse]) -> Vec<chat::ToolResponse> {
     let convert = |response: &ToolResponse| {
-        let (meta, text) = (response.meta(), response.for_model(ResultForm::Plain).text);
+        let text = declared.written_response(response).for_model(ResultForm::Plain).text;
+        let meta = response.meta();
         let name = declared.wire_name(meta.tool()).unwrap_or(meta.tool());
         chat::ToolResponse::new(meta.call_id().unwrap_or_default(), text).with_fn_name(name)
     };

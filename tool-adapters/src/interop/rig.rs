@@ -63,7 +63,8 @@ fn dynamic_tool(declared: &Declarations, session: &Session, function: DeclaredFu
     Some(DynamicTool::new(name, function.description, function.parameters, move |arguments| {
         let call = declared.restore(ToolCall::new(next_id(), &*wire_name, arguments));
         let session = session.clone();
-        Box::pin(async move { convert_response(&session.call(call).await) })
+        let declared = declared.clone();
+        Box::pin(async move { convert_response(&declared.written_response(&session.call(call).await)) })
     }))
 }
 

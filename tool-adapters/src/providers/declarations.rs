@@ -2,14 +2,17 @@
 
 use crate::providers::provider::Provider;
 use crate::providers::report::Report;
+use crate::providers::schema::renames::PropertyRenames;
 use crate::providers::schema::restore::NullRules;
 use crate::providers::tool_names::{NameRule, ToolNames};
+use foldhash::HashMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use tool_core::{ToolCall, ToolDefinition};
+use tool_core::session::Message;
+use tool_core::{ToolCall, ToolDefinition, ToolResponse};
 
 /// The options of a declaration.
 ///
@@ -84,6 +87,8 @@ pub(crate) struct DeclaredTools {
     pub(crate) definitions: Vec<ToolDefinition>,
     /// Those of the definitions.
     pub(crate) null_rules: Vec<NullRules>,
+    /// The properties with other names, by the index of the definition. `None` without any.
+    pub(crate) renames: Option<Box<HashMap<usize, Box<PropertyRenames>>>>,
     pub(crate) report: Report,
 }
 
@@ -133,12 +138,16 @@ impl Declarations {
         self.0.names.tool(wire)
     }
 
-    /// Returns a call in the tool's own form: under its own name, and for a strict tool without the nulls that stand for
-    /// absent parameters. An unknown name stays, and so do arguments that are not JSON: the call then fails with a message
-    /// for the model.
+    /// Returns a call in the tool's own form: under its own name, with the tool's own names of properties, and for a strict
+    /// tool without the nulls that stand for absent parameters. An unknown name stays, and so do arguments that are not
+    /// JSON: the call then fails with a message for the model.
     pub fn restore(&self, call: ToolCall) -> ToolCall {
         let Some(index) = self.0.names.index(call.name()) else { return call };
         let Some(tool) = self.0.definitions.get(index) else { return call };
+        let call = match self.renames(index).map(|renames| renames.restore(call.arguments())) {
+            Some(Cow::Owned(arguments)) => call.with_arguments(arguments),
+            _ => call,
+        };
         let rules = self.0.null_rules.get(index);
         let rules = rules.filter(|_| self.0.report.tools.get(index).is_some_and(|report| report.strict));
         let call = match rules.map(|rules| rules.restore(tool.parameters(), call.arguments())) {
@@ -146,6 +155,56 @@ impl Declarations {
             _ => call,
         };
         if tool.name() == call.name() { call } else { call.renamed(tool.name()) }
+    }
+
+    /// Returns a response as the model reads it: an error names properties as the provider does. Other responses stay.
+    ///
+    /// For a host that writes results with [`Protocol::encode`](crate::Protocol::encode). Requests write their history so.
+    pub fn written_response<'a>(&self, response: &'a ToolResponse) -> Cow<'a, ToolResponse> {
+        let renamed = || {
+            let renames = self.renames_of(response.meta().tool())?;
+            let Cow::Owned(message) = renames.write_error(&response.error()?.message) else { return None };
+            let mut envelope = serde_json::to_value(response).ok()?;
+            *envelope.pointer_mut("/error/message")? = message.into();
+            serde_json::from_value(envelope).ok()
+        };
+        renamed().map_or(Cow::Borrowed(response), Cow::Owned)
+    }
+
+    /// Returns a history with the provider's names of properties in calls and errors; `None` if it has no other names.
+    pub(crate) fn written_history(&self, history: &[Message]) -> Option<Vec<Message>> {
+        self.0.renames.as_ref()?;
+        Some(history.iter().map(|message| self.written_message(message.clone())).collect())
+    }
+
+    fn written_message(&self, mut message: Message) -> Message {
+        match &mut message {
+            Message::Assistant { calls, .. } => {
+                for call in calls {
+                    let renames = self.renames_of(call.name());
+                    if let Some(Cow::Owned(arguments)) = renames.map(|renames| renames.write(call.arguments())) {
+                        *call = call.clone().with_arguments(arguments);
+                    }
+                }
+            }
+            Message::Result { tool, result, .. } if result.is_error => {
+                let renames = self.renames_of(tool);
+                if let Some(Cow::Owned(text)) = renames.map(|renames| renames.write_error(&result.text)) {
+                    result.text = text;
+                }
+            }
+            _ => {}
+        }
+        message
+    }
+
+    fn renames_of(&self, tool: &str) -> Option<&PropertyRenames> {
+        self.0.renames.as_ref()?;
+        self.renames(self.0.names.index(self.wire_name(tool)?)?)
+    }
+
+    fn renames(&self, index: usize) -> Option<&PropertyRenames> {
+        self.0.renames.as_ref()?.get(&index).map(|renames| &**renames)
     }
 
     /// Returns true if these declarations are of the same tools, so that they can be used again.

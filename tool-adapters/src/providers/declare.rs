@@ -5,9 +5,11 @@ use crate::providers::declared_tool::{DeclaredTool, JsonObject, json_array, writ
 use crate::providers::projection::{Projection, ProjectionResult, project_all};
 use crate::providers::provider::Provider;
 use crate::providers::report::{Report, Skipped, ToolReport};
+use crate::providers::schema::renames::PropertyRenames;
 use crate::providers::schema::restore::NullRules;
 use crate::providers::spec::{DeclaredKinds, ToolListForm};
 use crate::providers::tool_names::ToolNames;
+use foldhash::HashMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -73,13 +75,17 @@ pub fn declare_tools<'a>(
     let declared = declared.map(|(index, (definition, _))| (index, definition.name()));
     let mut names = ToolNames::new(spec.names, declared, &mixed.names());
     let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
-    for (index, (definition, projection)) in definitions.iter().zip(projections).enumerate() {
+    let mut renames = HashMap::default();
+    for (index, (definition, mut projection)) in definitions.iter().zip(projections).enumerate() {
         if mixed.answered.contains(definition.name()) {
             names.insert(index, definition.name(), definition.name().to_owned());
             reports.push(ToolReport::new(definition.name(), Some(definition.name())));
             continue;
         }
-        let (report, function) = declare_one(provider, definition, names.wire(definition.name()), projection, options);
+        let own_renames = projection.as_mut().ok().and_then(|projection| projection.renames.take());
+        let wire = WireNames { tool: names.wire(definition.name()), properties: own_renames.as_deref() };
+        let (report, function) = declare_one(provider, definition, wire, projection, options);
+        renames.extend(own_renames.map(|own| (index, own)));
         reports.push(report);
         functions.extend(function);
     }
@@ -98,28 +104,36 @@ pub fn declare_tools<'a>(
         settings: settings.and_then(|settings| settings.as_object().cloned()).unwrap_or_default(),
         name_rule: spec.names,
         names,
+        renames: (!renames.is_empty()).then(|| Box::new(renames)),
         null_rules: definitions.iter().map(|_| NullRules::default()).collect(),
         definitions,
         report: Report { provider, tools: reports, skipped: mixed.skipped, warnings: mixed.warnings },
     }))
 }
 
+/// The names of a tool and of its properties at the provider.
+#[derive(Clone, Copy)]
+struct WireNames<'a> {
+    tool: Option<&'a str>,
+    properties: Option<&'a PropertyRenames>,
+}
+
 /// Returns the report on a tool, and its declaration unless the provider refuses it.
 fn declare_one(
     provider: Provider,
     definition: &ToolDefinition,
-    wire: Option<&str>,
+    wire: WireNames<'_>,
     projection: ProjectionResult,
     options: DeclareOptions,
 ) -> (ToolReport, Option<String>) {
-    let report = ToolReport::new(definition.name(), wire);
-    let Projection { schema, changes, not_strict } = match projection {
+    let report = ToolReport::new(definition.name(), wire.tool);
+    let Projection { schema, changes, not_strict, .. } = match projection {
         Ok(projection) => projection,
         Err(refusal) => return (ToolReport { refused: Some(refusal), ..report }, None),
     };
     let strict = options.strict && not_strict.is_none();
-    let declaration = wire.map(|name| {
-        let schema = write_schema(definition, &schema);
+    let declaration = wire.tool.map(|name| {
+        let schema = write_schema(definition, &schema, wire.properties);
         (provider.spec().declaration)(&DeclaredTool { definition, name, schema: &schema, strict })
     });
     let tokens = declaration.as_ref().map_or(0, |declaration| declaration.chars().count().div_ceil(4));

@@ -1,5 +1,6 @@
 //! The declaration of one function tool, as JSON text.
 
+use crate::providers::schema::renames::PropertyRenames;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use tool_core::ToolDefinition;
@@ -57,11 +58,13 @@ const FIRST_MEMBERS: [&str; 3] = ["type", "properties", "required"];
 
 /// Writes a projection of the tool's parameters, with the parameters in the order of the tool: models write arguments in
 /// the order in which they read parameters.
-pub(crate) fn write_schema(tool: &ToolDefinition, schema: &Value) -> String {
+pub(crate) fn write_schema(tool: &ToolDefinition, schema: &Value, renames: Option<&PropertyRenames>) -> String {
     if schema == tool.parameters() {
         return tool.parameters_json().to_owned();
     }
-    let positions = tool.parameter_order().iter().enumerate().map(|(at, name)| (*name, at)).collect::<HashMap<_, _>>();
+    let wire_name = |name| renames.map_or(name, |renames| renames.wire_name(name));
+    let positions = tool.parameter_order().iter().enumerate().map(|(at, name)| (wire_name(*name), at));
+    let positions = positions.collect::<HashMap<_, _>>();
     match schema {
         Value::Object(root) if positions.len() > 1 => Value::Object(order_parameters(root, &positions)).to_string(),
         other => other.to_string(),

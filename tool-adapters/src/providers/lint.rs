@@ -30,10 +30,13 @@ use crate::providers::declarations::DeclareOptions;
 use crate::providers::declare::declare_with;
 use crate::providers::provider::Provider;
 use crate::providers::report::{Change, ChangeKind, NotStrict, Report, ToolReport};
+use crate::providers::schema::document::is_annotation;
+use crate::providers::schema::words::says_nothing_of_names;
 use crate::providers::tool_names::NameRule;
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fmt;
 use tool_core::{ToolContext, ToolDefinition};
 
@@ -244,16 +247,18 @@ impl FindingCollector {
 fn severity_of(change: &Change, parameters: &Value) -> Severity {
     // Calls are validated against the closed object, and a default is filled in, whatever the provider enforces. The author
     // need not change anything.
-    let closed =
-        || parameters.pointer(&change.pointer).and_then(|schema| schema.get("additionalProperties")?.as_bool());
+    let value = || parameters.pointer(&change.pointer).and_then(|schema| schema.get(&change.keyword));
     let ours = match change.keyword.as_str() {
         "default" => true,
-        "additionalProperties" => closed() == Some(false),
+        "additionalProperties" => value() == Some(&Value::Bool(false)),
+        "propertyNames" => value().is_some_and(says_nothing_of_names),
         _ => false,
     };
+    // Nothing is lost of a keyword that constrains nothing.
+    let says_nothing = is_annotation(&change.keyword);
     match change.kind {
         ChangeKind::Rewritten | ChangeKind::Closed => Severity::Note,
-        ChangeKind::Described | ChangeKind::Dropped if ours => Severity::Note,
+        ChangeKind::Described | ChangeKind::Dropped if ours || says_nothing => Severity::Note,
         ChangeKind::Described | ChangeKind::Weakened | ChangeKind::Dropped => Severity::Warning,
     }
 }
@@ -362,6 +367,40 @@ pub(crate) fn check_provider_tools(tools: &ToolContext, providers: &[Provider], 
     }
 }
 
+/// The number of equal findings from which they are one line.
+const FOLDED: usize = 3;
+
+impl LintReport {
+    /// Returns the report as text, in which equal findings on several places or tools are one line.
+    pub(crate) fn folded(&self) -> String {
+        let mut groups = IndexMap::<(Severity, String, String), Vec<&Finding>>::new();
+        for finding in &self.findings {
+            let (message, _) = finding.without_place();
+            groups.entry((finding.severity, message, finding.provider_names())).or_default().push(finding);
+        }
+        let lines = groups.iter().flat_map(|((severity, message, providers), same)| {
+            let tools = same.iter().filter_map(|finding| finding.tool.as_deref()).collect::<HashSet<_>>().len();
+            match same.as_slice() {
+                [first, ..] if same.len() >= FOLDED => {
+                    let tool = first.tool.as_deref().unwrap_or_default().escape_debug();
+                    let place = Some(first.without_place().1).filter(|place| !place.is_empty());
+                    let place = place.map_or_else(String::new, |place| format!(" at `{place}`"));
+                    let tools = if tools == 1 { "1 tool".to_owned() } else { format!("{tools} tools") };
+                    let count = same.len();
+                    vec![format!("{severity}: {message}: {count} times in {tools}, first {tool}{place}{providers}\n")]
+                }
+                few => few.iter().map(|finding| format!("{finding}\n")).collect(),
+            }
+        });
+        let mut text = lines.collect::<String>();
+        let costs = Self { findings: Vec::new(), costs: self.costs.clone() }.to_string();
+        if !text.is_empty() && !costs.is_empty() {
+            text.push('\n');
+        }
+        text + &costs
+    }
+}
+
 impl fmt::Display for LintReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for finding in &self.findings {
@@ -384,12 +423,30 @@ impl fmt::Display for Finding {
         if let Some(tool) = &self.tool {
             write!(f, "{}: ", tool.escape_debug())?;
         }
-        f.write_str(&self.message)?;
+        write!(f, "{}{}", self.message, self.provider_names())
+    }
+}
+
+impl Finding {
+    /// Returns the providers in parentheses, or nothing.
+    fn provider_names(&self) -> String {
         match &*self.providers {
-            [] => Ok(()),
-            all if all.len() == Provider::ALL.len() => f.write_str(" (all providers)"),
-            some => write!(f, " ({})", some.iter().map(|provider| provider.name()).collect::<Vec<_>>().join(", ")),
+            [] => String::new(),
+            all if all.len() == Provider::ALL.len() => " (all providers)".to_owned(),
+            some => format!(" ({})", some.iter().map(|provider| provider.name()).collect::<Vec<_>>().join(", ")),
         }
+    }
+
+    /// Returns the message without the place that it is about, and the place.
+    fn without_place(&self) -> (String, &str) {
+        let place = self.message.split_once(" at ").and_then(|(before, rest)| {
+            let (place, after) = match rest.strip_prefix("the root") {
+                Some(after) => ("", after),
+                None => rest.strip_prefix('`')?.split_once('`')?,
+            };
+            Some((format!("{before}{after}"), place))
+        });
+        place.unwrap_or_else(|| (self.message.clone(), ""))
     }
 }
 

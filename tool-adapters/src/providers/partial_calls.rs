@@ -39,6 +39,8 @@ pub(crate) struct PartialCall<K> {
     pub(crate) arguments: String,
     /// True once the call is emitted: later pieces are passed over.
     pub(crate) emitted: bool,
+    /// True for a call that was taken back.
+    discarded: bool,
     /// Our id, once the call is started.
     id: Option<String>,
     too_large: bool,
@@ -68,6 +70,7 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
             wire,
             arguments: String::new(),
             emitted: false,
+            discarded: false,
             id: None,
             too_large: false,
             scan: ObjectScan::default(),
@@ -127,6 +130,15 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
         }
     }
 
+    /// Takes back an open call that is none for us to answer. Its beginning may be emitted.
+    pub(crate) fn discard(&mut self, key: &K) {
+        if let Some(call) = self.latest_mut(key).filter(|call| !call.emitted) {
+            call.emitted = true;
+            call.discarded = true;
+            call.arguments = String::new();
+        }
+    }
+
     /// Emits all open calls as whole.
     pub(crate) fn complete_all(&mut self, sink: &mut EventSink<'_>) {
         for call in self.calls.iter_mut().skip(self.emitted) {
@@ -153,7 +165,7 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
 
     /// Returns true if the message has no call.
     pub(crate) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.calls.iter().all(|call| call.discarded)
     }
 
     fn latest_mut(&mut self, key: &K) -> Option<&mut PartialCall<K>> {

@@ -2,6 +2,7 @@
 
 use crate::providers::report::{Change, ChangeLog, NotStrict, Refusal};
 use crate::providers::schema::containers::refusal_of_root;
+use crate::providers::schema::renames::{PropertyRenames, refused_name, rename_properties};
 use crate::providers::schema::rules::{SchemaForm, TypeSet};
 use crate::providers::schema::subset::project_subset;
 use crate::providers::schema::whole::project_whole;
@@ -18,6 +19,8 @@ pub(crate) struct Projection {
     pub(crate) changes: Vec<Change>,
     /// The reason for which the schema is not strict, if strictness was asked for.
     pub(crate) not_strict: Option<NotStrict>,
+    /// The properties that have other names in the schema.
+    pub(crate) renames: Option<Box<PropertyRenames>>,
 }
 
 /// A projection, or the reason for which the provider has no form of the schema.
@@ -30,14 +33,31 @@ pub(crate) type ProjectionResult = Result<Projection, Refusal>;
 ///
 /// The reason for which the provider has no form of the schema.
 pub(crate) fn project(spec: &ProviderSpec, schema: &Value, strict: bool) -> ProjectionResult {
+    let Some(names) = spec.property_names else { return project_named(spec, schema, strict) };
+    let Some(renamed) = rename_properties(names, schema)? else { return project_named(spec, schema, strict) };
+    let mut projection = project_named(spec, &renamed.schema, strict)?;
+    // A reference may lead to a place that is no part of the schema otherwise.
+    if let Some(refusal) = refused_name(names, &projection.schema) {
+        return Err(refusal);
+    }
+    for change in &mut projection.changes {
+        change.pointer = renamed.renames.own_pointer(&change.pointer);
+    }
+    projection.changes.splice(0..0, renamed.changes);
+    projection.renames = Some(Box::new(renamed.renames));
+    Ok(projection)
+}
+
+/// Projects a schema whose properties have names that the provider accepts.
+fn project_named(spec: &ProviderSpec, schema: &Value, strict: bool) -> ProjectionResult {
     let (plain, plain_changes) = project_plain(spec.schema, schema)?;
-    let plain = |not_strict| Projection { schema: plain, changes: plain_changes, not_strict };
+    let plain = |not_strict| Projection { schema: plain, changes: plain_changes, not_strict, renames: None };
     if !strict {
         return Ok(plain(None));
     }
     let strict = spec.strict.ok_or(NotStrict::Unsupported).and_then(|strict| project_strict(strict.form, schema));
     Ok(match strict {
-        Ok((schema, changes)) => Projection { schema, changes, not_strict: None },
+        Ok((schema, changes)) => Projection { schema, changes, not_strict: None, renames: None },
         Err(reason) => plain(Some(reason)),
     })
 }
@@ -113,7 +133,7 @@ fn not_strict(spec: &ProviderSpec, tool: &ToolDefinition, reason: NotStrict) -> 
 fn project_plain(form: SchemaForm, schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
     match form {
         SchemaForm::AsIs => project_as_is(schema),
-        SchemaForm::Whole { property_names } => project_whole(property_names, schema),
+        SchemaForm::Whole => project_whole(schema),
         SchemaForm::Subset(subset) => project_subset(subset, schema).ok_or_else(|| refusal_of_root(schema)),
     }
 }

@@ -175,7 +175,11 @@ impl Protocol for ProviderProtocol {
     }
 
     fn request(&self, request: &Request<'_>) -> Value {
-        (self.provider.spec().request)(request)
+        let write = self.provider.spec().request;
+        match request.declarations.written_history(request.history) {
+            Some(history) => write(&Request { history: &history, ..*request }),
+            None => write(request),
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::providers::codec::{CallIds, MessageReader, ToolAnswer};
 use crate::providers::declared_tool::DeclaredTool;
 use crate::providers::request::Request;
-use crate::providers::schema::rules::SchemaForm;
+use crate::providers::schema::rules::{PropertyNames, SchemaForm};
 use crate::providers::strict::budget::StrictRules;
 use crate::providers::tool_names::NameRule;
 use serde_json::Value;
@@ -40,6 +40,8 @@ pub(crate) struct ProviderSpec {
     pub(crate) declaration: fn(&DeclaredTool<'_>) -> String,
     pub(crate) names: NameRule,
     pub(crate) schema: SchemaForm,
+    /// The names of properties, at any depth; `None` if the provider accepts any. Others are renamed.
+    pub(crate) property_names: Option<PropertyNames>,
     /// The strict tools; `None` if the provider has none.
     pub(crate) strict: Option<StrictRules>,
     pub(crate) tool_list: ToolListForm,

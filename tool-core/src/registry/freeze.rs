@@ -220,14 +220,17 @@ fn check_compiled(tool: &ToolDefinition) -> Option<String> {
     Some(format!("the output schema does not compile: {error}"))
 }
 
-/// Removes repeated instances. Names that collide, exactly or in the form that a provider sees, are problems.
+/// Removes repeated instances. Names that collide, exactly or in the form that a reader sees, are problems. A raw tool has
+/// its name from elsewhere, so only an equal name is one: declarations tell such names apart.
 fn unique(tools: Vec<FunctionTool>, problems: &mut Vec<RegistryError>) -> Vec<FunctionTool> {
     let mut kept: Vec<FunctionTool> = Vec::with_capacity(tools.len());
-    let mut names: FxHashMap<String, usize> = FxHashMap::default();
+    let (mut names, mut exact) = (FxHashMap::<String, usize>::default(), FxHashMap::<Name, usize>::default());
     for tool in tools {
-        let name = normalise_name(tool.name());
-        let Some(other) = names.get(&name).and_then(|index| kept.get(*index)) else {
-            names.insert(name, kept.len());
+        let own = (!tool.definition().is_raw()).then(|| normalise_name(tool.name()));
+        let same = exact.get(&tool.definition().name).or_else(|| names.get(own.as_ref()?));
+        let Some(other) = same.and_then(|index| kept.get(*index)) else {
+            names.extend(own.map(|name| (name, kept.len())));
+            exact.insert(tool.definition().name.clone(), kept.len());
             kept.push(tool);
             continue;
         };

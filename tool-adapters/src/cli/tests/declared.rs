@@ -84,3 +84,127 @@ async fn declares_ten_thousand_tools() {
     assert_eq!(schema["declarations"].as_array().map(Vec::len), Some(10_000));
     assert_eq!(schema["report"]["tools"].as_array().map(Vec::len), Some(10_000));
 }
+
+#[tokio::test]
+async fn reads_every_form_of_declarations() {
+    let tool = json!({"name": "echo", "inputSchema": {"type": "object"}});
+    let result = json!({"tools": [tool]});
+    for text in [
+        json!([tool]),
+        result.clone(),
+        json!({"jsonrpc": "2.0", "id": 1, "result": result}),
+        json!([{"type": "function", "function": {"name": "echo", "parameters": {"type": "object"}, "strict": true}}]),
+        json!([{"type": "function", "name": "echo", "parameters": {"type": "object"}, "strict": null}]),
+    ] {
+        let file = file(text.to_string());
+        let listed = in_json(&["list", "--tools", path(&file)]).await.json();
+        assert_eq!(
+            (&listed[0]["name"], &listed[0]["inputSchema"]),
+            (&json!("echo"), &json!({"type": "object"})),
+            "{text}"
+        );
+    }
+    // OpenAI's form may leave out the parameters of a tool without any.
+    for text in [
+        json!([{"type": "function", "function": {"name": "now"}}]),
+        json!([{"type": "function", "name": "now", "parameters": null}]),
+    ] {
+        let file = file(text.to_string());
+        let listed = in_json(&["list", "--tools", path(&file)]).await.json();
+        assert_eq!(listed[0]["inputSchema"], json!({"type": "object", "properties": {}}), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn hints_become_the_category_and_come_out_again() {
+    let schema = json!({"type": "object"});
+    let reads = json!({"readOnlyHint": true, "openWorldHint": true, "title": "Reads"});
+    let writes =
+        json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false});
+    let file = file(
+        json!([
+            {"name": "reads", "inputSchema": schema, "annotations": reads},
+            {"name": "writes", "inputSchema": schema, "annotations": writes},
+            {"name": "silent", "inputSchema": schema, "annotations": {}},
+            {"name": "plain", "inputSchema": schema},
+        ])
+        .to_string(),
+    );
+    let listed = in_json(&["list", "--tools", path(&file)]).await.json();
+    let categories = [0, 1, 2, 3].map(|at: usize| listed[at]["category"].clone());
+    assert_eq!(categories, ["retrieval", "action", "action", "utility"].map(Value::from));
+    let ran = in_json(&["schema", "--provider", "mcp", "--tools", path(&file)]).await.json();
+    let hints = |at: usize| ran["declarations"][at]["annotations"].clone();
+    assert_eq!(
+        hints(0),
+        json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": true, "title": "Reads"})
+    );
+    assert_eq!(hints(1), json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": true}));
+    assert_eq!(hints(2), json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true}));
+}
+
+#[tokio::test]
+async fn skips_invalid_tools_on_request() {
+    let schema = json!({"type": "object"});
+    let tools = json!([
+        {"name": "fine", "inputSchema": schema},
+        {"name": "fine", "inputSchema": schema},
+        {"name": "no blanks", "inputSchema": schema},
+        7,
+        {"name": "typo", "inputSchema": {"type": "object", "properties": {"a": {"type": "text"}}}},
+        {"name": "also", "inputSchema": schema},
+    ]);
+    let file = file(tools.to_string());
+    let ran = in_json(&["list", "--tools", path(&file), "--skip-invalid"]).await;
+    let names = ran.json().as_array().expect("a list").iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>();
+    assert_eq!((ran.status, names), (CommandStatus::Success, vec![json!("fine"), json!("also")]));
+    let warnings = ran.errors.lines().filter(|line| line.starts_with("warning: ")).collect::<Vec<_>>();
+    assert!(warnings.len() == 4 && warnings[0].contains("duplicate tool name `fine`"), "{}", ran.errors);
+}
+
+#[tokio::test]
+async fn warns_of_more_tools_than_the_provider_accepts() {
+    let tool = |n: usize| json!({"name": format!("tool_{n}"), "inputSchema": {"type": "object"}});
+    let file = file((0..129).map(tool).collect::<Value>().to_string());
+    let arguments = ["schema", "--provider", "openai-chat", "--tools", path(&file)];
+    let ran = in_json(&arguments).await;
+    assert!(
+        ran.errors.contains("warning: 129 tools are declared, but openai-chat accepts at most 128"),
+        "{}",
+        ran.errors
+    );
+    let ran = in_json(&["schema", "--provider", "anthropic", "--tools", path(&file)]).await;
+    assert_eq!(ran.errors, "");
+}
+
+#[tokio::test]
+async fn names_that_differ_in_case_or_punctuation_are_declared() {
+    let names = ["get-item", "get.item", "get_item", "Get_Item", "get:item"];
+    let file = file(
+        names
+            .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
+            .into_iter()
+            .collect::<Value>()
+            .to_string(),
+    );
+    for provider in ["openai-chat", "cohere", "gemini"] {
+        let report =
+            in_json(&["schema", "--provider", provider, "--tools", path(&file)]).await.json()["report"].clone();
+        let wire = report["tools"].as_array().expect("tools").iter().map(|tool| tool["declaredAs"].to_string());
+        assert_eq!(wire.collect::<std::collections::HashSet<_>>().len(), names.len(), "{provider}: {report}");
+    }
+    let ran = in_json(&["call", "get.item", "--tools", path(&file)]).await;
+    assert_eq!(ran.json()["meta"]["tool"], json!("get.item"));
+}
+
+#[tokio::test]
+async fn lint_folds_what_repeats_and_does_not_warn_of_titles() {
+    let schema = json!({"type": "object", "title": "T", "properties": {"a": {"type": "string", "minLength": 1, "description": "A"},
+        "m": {"type": "object", "description": "M", "propertyNames": {"type": "string"}}}});
+    let tool = |n: usize| json!({"name": format!("tool_{n}"), "description": "One.", "inputSchema": schema});
+    let file = file((0..40).map(tool).collect::<Value>().to_string());
+    let ran = piped(&["lint", "--provider", "ollama", "--tools", path(&file)]).await;
+    let warnings = ran.output.lines().filter(|line| line.starts_with("warning: ")).collect::<Vec<_>>();
+    let expected = "warning: `minLength` is not enforced: the description has it: 40 times in 40 tools, first tool_0 at `/properties/a` (ollama)";
+    assert_eq!(warnings, [expected], "{}", ran.output);
+}

@@ -95,7 +95,8 @@ pub(crate) fn refused_tool() -> ToolContext {
     async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
         Ok(Value::Null)
     }
-    let parameters = serde_json::json!({"type": "object", "properties": {"größe": {"type": "string"}}});
+    let parameters = serde_json::json!({
+        "type": "object", "properties": {"größe": {"type": "string"}}, "patternProperties": {"ß": {"type": "string"}}});
     let declared = RawTool { name: "measure".into(), description: "Measure something.".into(), parameters };
     ToolContext::builder().with(FunctionTool::raw(declared, nothing)).build().expect("sound")
 }

@@ -48,9 +48,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     request: write::request,
     declaration: write_declaration,
     names: NameRule { punctuation: "-", any_first: true, max_length: 128 },
-    schema: SchemaForm::Whole {
-        property_names: Some(PropertyNames { accepts: is_property_name, pattern: "^[a-zA-Z0-9_.-]{1,64}$" }),
-    },
+    schema: SchemaForm::Whole,
+    property_names: Some(PropertyNames::ANTHROPIC),
     strict: Some(STRICT),
     tool_list: ToolListForm::Flat,
     max_tools: None,
@@ -83,10 +82,6 @@ pub(crate) const STRICT: StrictRules = StrictRules {
     form: &STRICT_FORM,
     budget: StrictBudget::Shared(StrictCost { tools: 20, optional: 24, unions: 16 }),
 };
-
-fn is_property_name(name: &str) -> bool {
-    (1..=64).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it))
-}
 
 fn write_declaration(tool: &DeclaredTool<'_>) -> String {
     JsonObject::new()

@@ -13,7 +13,7 @@ mod tests;
 use crate::providers::bedrock::read::ConverseReader;
 use crate::providers::bedrock::write::ConverseTurns;
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
-use crate::providers::schema::rules::SchemaForm;
+use crate::providers::schema::rules::{PropertyNames, SchemaForm};
 use crate::providers::spec::{
     BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
@@ -46,7 +46,9 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     request: write::request,
     declaration: write_declaration,
     names: NameRule::OPENAI,
-    schema: SchemaForm::WHOLE,
+    schema: SchemaForm::Whole,
+    // Anthropic's models refuse the whole request for another name. The interface does not say which model answers.
+    property_names: Some(PropertyNames::ANTHROPIC),
     // Bedrock passes the schema to the same compiler of grammars.
     strict: Some(anthropic::STRICT),
     tool_list: ToolListForm::Flat,

@@ -40,7 +40,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     declaration: |tool| tool.nested_function(None),
     // The models call tools as Python does.
     names: NameRule { punctuation: "", any_first: false, max_length: 64 },
-    schema: SchemaForm::WHOLE,
+    schema: SchemaForm::Whole,
+    property_names: None,
     strict: Some(StrictRules {
         form: &StrictForm { formats: &["date-time", "time", "date", "uuid"], ..anthropic::STRICT_FORM },
         budget: StrictBudget::AllOrNone { max_fields: 200 },

@@ -4,6 +4,7 @@
 //! their results) are not calls to answer. Calls without an id are answered without one. A message ends with its stream:
 //! `Event::Finished` comes from `finish`.
 
+pub(crate) mod pieces;
 pub(crate) mod read;
 pub mod tools;
 pub(crate) mod write;
@@ -40,6 +41,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     declaration: |tool| write_declaration(tool, "parameters"),
     names: NameRule { punctuation: ".:-", any_first: false, max_length: 128 },
     schema: SCHEMA_RULES,
+    property_names: None,
     strict: None,
     tool_list: ToolListForm::Grouped,
     max_tools: Some(512),

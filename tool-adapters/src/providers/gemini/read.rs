@@ -1,7 +1,8 @@
 //! The reader of answers and chunks, and the members that it reads.
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::event::{Event, Finish, ProtocolError, malformed};
+use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::gemini::pieces::{CallPieces, FunctionCall, PartItems};
 use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
 use crate::providers::lenient::{
     LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
@@ -19,6 +20,7 @@ pub(crate) struct GeminiReader {
     origin: ResponseOrigin,
     begun: bool,
     has_calls: bool,
+    pieces: CallPieces,
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
     finish: Option<Finish>,
@@ -40,6 +42,7 @@ impl MessageReader for GeminiReader {
 
     /// The message ends with the stream: some models name the reason for the end in every chunk.
     fn finish(&mut self, sink: &mut EventSink<'_>) {
+        self.pieces.truncate(sink);
         let Self { begun, has_calls, failed, finish, .. } = std::mem::take(self);
         match finish {
             Some(Finish::Stop) if has_calls => sink.push(Event::Finished(Finish::ToolCalls)),
@@ -105,7 +108,7 @@ impl GeminiReader {
     }
 
     fn read_candidate(&mut self, candidate: &Candidate<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        self.has_calls |= read_parts(&candidate.content, PartItems::All, sink)?;
+        self.has_calls |= read_parts(&candidate.content, PartItems::All, &mut self.pieces, sink)?;
         let reason = candidate.finish_reason.as_str();
         if is_failure(reason) {
             sink.error(failure(reason, candidate.finish_message.as_str()));
@@ -152,24 +155,26 @@ fn failure(reason: &str, message: &str) -> ProtocolError {
     ProtocolError::Provider { code: Some(reason.to_owned()), message: message.to_owned() }
 }
 
-/// The parts that become items.
+/// The form in which a call comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PartItems {
-    /// Every part, for a conversation that the client keeps.
-    All,
-    /// Parts other than text, calls and audio, for a conversation that the server keeps. Audio is an event.
-    Other,
+pub(crate) enum CallForm {
+    Whole,
+    /// In pieces, which are no items by themselves.
+    Pieces,
+    /// Without a name.
+    Nameless,
 }
 
 /// Reads the parts of a content; returns true if there are calls among them.
 pub(crate) fn read_parts(
     content: &Content<'_>,
     items: PartItems,
+    pieces: &mut CallPieces,
     sink: &mut EventSink<'_>,
 ) -> serde_json::Result<bool> {
     let mut has_calls = false;
     for part in content.parts.0.iter().flatten() {
-        has_calls |= read_part(part, items, sink)?;
+        has_calls |= read_part(part, items, pieces, sink)?;
     }
     Ok(has_calls)
 }
@@ -177,6 +182,7 @@ pub(crate) fn read_parts(
 fn read_part(
     part: &RawObject<'_, WirePart<'_>>,
     items: PartItems,
+    pieces: &mut CallPieces,
     sink: &mut EventSink<'_>,
 ) -> serde_json::Result<bool> {
     let RawObject { raw, object: Some(part) } = part else {
@@ -188,7 +194,11 @@ fn read_part(
     } else {
         sink.text(part.text.as_str());
     }
-    let has_call = part.function_call.as_ref().is_some_and(|call| read_call(call, raw, sink));
+    let call = part.function_call.as_ref().map(|call| read_call(call, raw, items, pieces, sink));
+    let has_call = matches!(call, Some(CallForm::Whole | CallForm::Pieces));
+    if matches!(call, Some(CallForm::Pieces | CallForm::Nameless)) {
+        return Ok(has_call);
+    }
     if items == PartItems::Other {
         let audio = part.inline_data.as_ref().filter(|data| data.mime_type.as_str().starts_with("audio/"));
         if let Some(audio) = audio {
@@ -204,12 +214,20 @@ fn read_part(
     Ok(has_call)
 }
 
-/// Reads a call, which comes whole; returns false for one in pieces.
-pub(crate) fn read_call(call: &FunctionCall<'_>, raw: &str, sink: &mut EventSink<'_>) -> bool {
-    if call.partial_args.0.is_some() || call.will_continue.is_true() {
-        let message = "a call in pieces cannot be read: send the request without `streamFunctionCallArguments`";
-        sink.error(malformed(message, raw));
-        return false;
+/// Reads a call or a piece of one; returns true for a call that is emitted. One without a name has no answer.
+pub(crate) fn read_call(
+    call: &FunctionCall<'_>,
+    raw: &str,
+    items: PartItems,
+    pieces: &mut CallPieces,
+    sink: &mut EventSink<'_>,
+) -> CallForm {
+    if pieces.read(call, raw, items, sink) {
+        return CallForm::Pieces;
+    }
+    if call.name.as_str().is_empty() {
+        sink.error(ProtocolError::Orphan { key: "functionCall".to_owned() });
+        return CallForm::Nameless;
     }
     let name = call.name.as_str().to_owned();
     let id = sink.assign(WireCall { id: call.id.as_str().to_owned(), name: name.clone(), kind: "" });
@@ -218,7 +236,7 @@ pub(crate) fn read_call(call: &FunctionCall<'_>, raw: &str, sink: &mut EventSink
     let arguments = if arguments.is_empty() { "{}".to_owned() } else { arguments.into_owned() };
     sink.push(Event::Arguments { id: id.clone(), delta: arguments.clone() });
     sink.push(Event::Call(ToolCall::new(id, name, arguments)));
-    true
+    CallForm::Whole
 }
 
 impl<'a> GenerateAnswer<'a> {
@@ -289,15 +307,6 @@ json_objects! {
         pub(crate) thought: LenientText<'a>,
         pub(crate) function_call: LenientObject<FunctionCall<'a>> = "functionCall" | "function_call",
         pub(crate) inline_data: LenientObject<InlineData<'a>> = "inlineData" | "inline_data",
-    }
-
-    pub(crate) struct FunctionCall<'a> {
-        pub(crate) id: LenientText<'a>,
-        pub(crate) name: LenientText<'a>,
-        pub(crate) args: RawJson<'a>,
-        /// Pieces of arguments, if the request asks for them.
-        pub(crate) partial_args: RawJson<'a> = "partialArgs" | "partial_args",
-        pub(crate) will_continue: LenientText<'a> = "willContinue" | "will_continue",
     }
 
     pub(crate) struct InlineData<'a> {

@@ -2,9 +2,8 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::gemini::read::{
-    Content, FunctionCall, PartItems, UsageMetadata, WirePart, read_call, read_parts,
-};
+use crate::providers::gemini::pieces::{CallPieces, FunctionCall, PartItems};
+use crate::providers::gemini::read::{Content, UsageMetadata, WirePart, read_call, read_parts};
 use crate::providers::gemini::write::{function_response, with_settings};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson, parse_object};
@@ -20,6 +19,7 @@ use tool_core::session::Message;
 pub(crate) struct LiveReader {
     /// True after the beginning of a turn, until its end.
     begun: bool,
+    pieces: CallPieces,
 }
 
 json_objects! {
@@ -62,7 +62,7 @@ impl MessageReader for LiveReader {
         if let Some(calls) = &*message.tool_call {
             (known, self.begun) = (true, true);
             for call in calls.function_calls.iter() {
-                read_call(call, text, sink);
+                read_call(call, text, PartItems::Other, &mut self.pieces, sink);
             }
         }
         if message.tool_call_cancellation.0.is_some() {
@@ -79,6 +79,7 @@ impl MessageReader for LiveReader {
 
     /// The connection is closed.
     fn finish(&mut self, sink: &mut EventSink<'_>) {
+        self.pieces.truncate(sink);
         if std::mem::take(&mut self.begun) {
             sink.error(ProtocolError::Truncated { call_id: None });
         }
@@ -91,7 +92,7 @@ impl LiveReader {
         let mut known = content.generation_complete.is_true();
         if let Some(turn) = &content.model_turn {
             (known, self.begun) = (true, true);
-            read_parts(turn, PartItems::Other, sink)?;
+            read_parts(turn, PartItems::Other, &mut self.pieces, sink)?;
         }
         if let Some(speech) = &*content.output_transcription {
             (known, self.begun) = (true, true);
@@ -102,6 +103,7 @@ impl LiveReader {
             sink.push(Event::Interrupted);
         }
         if content.turn_complete.is_true() {
+            self.pieces.truncate(sink);
             (known, self.begun) = (true, false);
             sink.push(Event::Finished(match content.turn_complete_reason.as_str() {
                 "" | "TURN_COMPLETE_REASON_UNSPECIFIED" => Finish::Stop,

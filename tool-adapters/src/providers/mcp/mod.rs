@@ -28,6 +28,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     declaration: messages::declaration,
     names: NameRule { punctuation: ".-", any_first: true, max_length: 128 },
     schema: SchemaForm::AsIs,
+    property_names: None,
     strict: None,
     tool_list: ToolListForm::Flat,
     max_tools: None,

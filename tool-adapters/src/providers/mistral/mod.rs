@@ -40,7 +40,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     request: write::request,
     declaration: |tool| tool.nested_function(None),
     names: NameRule::OPENAI,
-    schema: SchemaForm::WHOLE,
+    schema: SchemaForm::Whole,
+    property_names: None,
     // Functions have a `strict`, but the accepted schemas are not documented.
     strict: None,
     tool_list: ToolListForm::Flat,

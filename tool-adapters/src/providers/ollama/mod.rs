@@ -38,6 +38,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     // The server accepts any name, but the templates of its models do not expect all characters.
     names: NameRule { punctuation: "-", any_first: true, max_length: 128 },
     schema: SchemaForm::Subset(&SUBSET),
+    property_names: None,
     strict: None,
     tool_list: ToolListForm::Flat,
     max_tools: None,

@@ -19,12 +19,17 @@ use tool_core::trace::TokenUsage;
 
 /// Reads Chat Completions.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about the message")]
 pub(crate) struct ChatReader {
     calls: PartialCalls<u64>,
     /// The key of the last entry's call.
     last: u64,
     origin: ResponseOrigin,
     begun: bool,
+    /// True once a delta has brought a part of the message: a whole message beside or after it says the same.
+    streamed: bool,
+    /// True once a delta has begun a call in the form before `tool_calls`.
+    legacy_call: bool,
     refused: bool,
     finish: Option<Finish>,
     last_event: Option<LastEvent<PieceKind>>,
@@ -53,7 +58,8 @@ impl MessageReader for ChatReader {
         }
         self.last_event = None;
         let Some(answer) = &parse_object::<ChatAnswer<'_>>(text)? else { return sink.unknown(text) };
-        let ChatAnswer { id, model, choices, usage, error, .. } = answer;
+        let ChatAnswer { id, model, choices, usage, error, x_groq, .. } = answer;
+        let usage = usage.as_ref().or(x_groq.as_ref().and_then(|groq| groq.usage.as_ref()));
         let is_empty = choices.is_none() && usage.is_none();
         let has_error = name == "error" || !error.text().is_empty() || is_empty;
         if !(has_error && sink.provider_error(text)) && is_empty {
@@ -70,11 +76,14 @@ impl MessageReader for ChatReader {
         if self.begun || usage_alone || first().next().is_some() {
             self.origin.emit(id.as_str(), model.as_str(), sink);
         }
-        first().for_each(|choice| self.read_choice(choice, sink));
-        if let Some(usage) = &**usage {
+        let mut is_whole = false;
+        for choice in first() {
+            is_whole |= self.read_choice(choice, sink);
+        }
+        if let Some(usage) = usage {
             sink.usage(usage.usage(), &answer.service_tier);
         }
-        if first().any(|choice| choice.message.is_some()) {
+        if is_whole {
             self.end(sink);
         }
         let obfuscation = answer.obfuscation.0.unwrap_or_default();
@@ -126,24 +135,29 @@ impl ChatReader {
         *self = Self::default();
     }
 
-    fn read_choice(&mut self, choice: &Choice<'_>, sink: &mut EventSink<'_>) {
+    /// Reads a choice; returns true for a whole message.
+    fn read_choice(&mut self, choice: &Choice<'_>, sink: &mut EventSink<'_>) -> bool {
         self.begun = true;
         if let Some(delta) = &*choice.delta {
+            self.streamed |= delta.has_content();
             self.read_text(delta, sink);
             for entry in delta.tool_calls.iter() {
                 let key = entry.index.map_or(self.last, |index| index.0);
                 self.read_piece(key, entry.piece(), sink);
             }
-            if let Some(function) = &*delta.function_call {
-                self.read_piece(0, CallPiece::new(&LenientText::default(), function, ""), sink);
+            if let Some(function) = delta.legacy_call() {
+                self.read_legacy_piece(function, sink);
             }
         }
-        if let Some(message) = &*choice.message {
+        // Some servers send the message so far, or the whole message, beside each delta.
+        let is_chunk = choice.delta.is_some() && choice.finish_reason.as_str().is_empty();
+        let message = choice.message.as_ref().filter(|_| !self.streamed && !is_chunk);
+        if let Some(message) = message {
             self.read_text(message, sink);
             for entry in message.tool_calls.iter() {
                 self.read_whole(entry.piece(), sink);
             }
-            if let Some(function) = message.function_call.as_ref().filter(|_| message.tool_calls.is_empty()) {
+            if let Some(function) = message.legacy_call().filter(|function| !function.name.as_str().is_empty()) {
                 self.read_whole(CallPiece::new(&LenientText::default(), function, ""), sink);
             }
         }
@@ -155,6 +169,15 @@ impl ChatReader {
                 _ => self.calls.truncate_all(sink),
             }
             self.finish = Some(finish);
+        }
+        message.is_some()
+    }
+
+    /// Reads a piece of a call in the form before `tool_calls`. Some servers send an empty one with every chunk.
+    fn read_legacy_piece(&mut self, function: &CalledFunction<'_>, sink: &mut EventSink<'_>) {
+        self.legacy_call |= !function.name.as_str().is_empty();
+        if self.legacy_call {
+            self.read_piece(0, CallPiece::new(&LenientText::default(), function, ""), sink);
         }
     }
 
@@ -197,7 +220,8 @@ impl<'a> ChatAnswer<'a> {
         let choice = self.choices.as_ref()?.only().filter(|choice| choice.index.0 == 0 && choice.message.is_none())?;
         let delta = choice.delta.as_ref()?;
         let texts = [&choice.finish_reason, &delta.refusal, &delta.reasoning_content, &delta.reasoning];
-        let has_more = self.usage.is_some() || delta.function_call.is_some() || delta.audio.is_some();
+        let has_more =
+            self.usage.is_some() || self.x_groq.is_some() || delta.function_call.is_some() || delta.audio.is_some();
         if has_more || self.error.0.is_some() || texts.iter().any(|text| !text.as_str().is_empty()) {
             return None;
         }
@@ -208,6 +232,22 @@ impl<'a> ChatAnswer<'a> {
         let function = entry.function.as_ref().filter(|_| entry.id.as_str().is_empty())?;
         let arguments = function.arguments.0.filter(|_| function.name.as_str().is_empty())?;
         Some((arguments, PieceKind::Arguments(entry.index.map(|index| index.0))))
+    }
+}
+
+impl ChatMessage<'_> {
+    /// Returns true if the message has more than a role.
+    fn has_content(&self) -> bool {
+        let texts = [&self.refusal, &self.reasoning_content, &self.reasoning];
+        let has_text = !self.content.text().is_empty() || texts.iter().any(|text| !text.as_str().is_empty());
+        let has_call =
+            !self.tool_calls.is_empty() || self.legacy_call().is_some_and(|call| !call.name.as_str().is_empty());
+        has_text || has_call || self.audio.is_some()
+    }
+
+    /// Returns the call in the form before `tool_calls`, unless there are such.
+    fn legacy_call(&self) -> Option<&CalledFunction<'_>> {
+        self.function_call.as_ref().filter(|_| self.tool_calls.is_empty())
     }
 }
 
@@ -293,10 +333,16 @@ json_objects! {
         pub(crate) model: LenientText<'a>,
         pub(crate) choices: Option<LenientObjects<Choice<'a>>>,
         pub(crate) usage: LenientObject<ChatUsage>,
+        /// Groq's usage of a stream.
+        x_groq: LenientObject<GroqMembers>,
         service_tier: ServiceTier,
         pub(crate) error: RawJson<'a>,
         /// Noise against guesses by size.
         obfuscation: RawJson<'a>,
+    }
+
+    struct GroqMembers {
+        usage: LenientObject<ChatUsage>,
     }
 
     pub(crate) struct Choice<'a> {

@@ -94,6 +94,7 @@ impl OutputItems {
             }
             return true;
         }
+        self.calls.discard(key);
         let parts = item.content.objects::<OutputPart<'_>>();
         self.refused |= parts.iter().any(|part| !part.refusal.as_str().is_empty());
         if !self.streamed.contains(key) {
@@ -152,13 +153,20 @@ fn emit_text(item: &OutputItem<'_>, parts: &LenientObjects<OutputPart<'_>>, sink
 }
 
 impl OutputItem<'_> {
-    /// Returns the kind of a call that is answered here; `None` for another item.
     fn call_kind(&self) -> Option<&'static str> {
-        match self.kind.as_str() {
-            "function_call" => Some(""),
-            CUSTOM_CALL => Some(CUSTOM_CALL),
-            _ => None,
-        }
+        call_kind(self.kind.as_str(), self.name.as_str(), self.output.0.is_some())
+    }
+}
+
+/// Returns the kind of a call that is answered here; `None` for another item, such as a call that the server has run.
+pub(crate) fn call_kind(item: &str, name: &str, has_output: bool) -> Option<&'static str> {
+    /// The custom tools with which xAI's server searches.
+    const HOSTED: [&str; 4] = ["x_user_search", "x_keyword_search", "x_semantic_search", "x_thread_fetch"];
+    match item {
+        _ if has_output => None,
+        "function_call" => Some(""),
+        CUSTOM_CALL if !HOSTED.contains(&name) => Some(CUSTOM_CALL),
+        _ => None,
     }
 }
 
@@ -216,6 +224,8 @@ json_objects! {
         pub(crate) input: RawJson<'a>,
         pub(crate) content: RawJson<'a>,
         pub(crate) summary: RawJson<'a>,
+        /// The result of a call that the server has run.
+        output: RawJson<'a>,
     }
 
     /// A part of a message or of its reasoning.

@@ -35,7 +35,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     // A declaration that does not say is strict.
     declaration: |tool| tool.flat_function(Some(tool.strict)),
     names: NameRule::OPENAI,
-    schema: SchemaForm::WHOLE,
+    schema: SchemaForm::Whole,
+    property_names: None,
     strict: Some(STRICT),
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),

@@ -1,7 +1,7 @@
 //! Results and requests.
 
 use crate::providers::codec::{CallIds, ToolAnswer, short_id};
-use crate::providers::openai_responses::items::CUSTOM_CALL;
+use crate::providers::openai_responses::items::{CUSTOM_CALL, call_kind};
 use crate::providers::provider::Provider;
 use crate::providers::request::{Request, RequestBody, text_of};
 use serde_json::{Value, json};
@@ -64,11 +64,10 @@ fn echo(native: &RawTurn, calls: &[ToolCall], request: &Request<'_>) -> Option<E
     let (mut items, mut ids) = (native.items.clone(), Vec::new());
     let mut left = calls.iter();
     for item in &mut items {
-        let (kind, member) = match item.get("type").and_then(Value::as_str) {
-            Some("function_call") => ("", "arguments"),
-            Some(CUSTOM_CALL) => (CUSTOM_CALL, "input"),
-            _ => continue,
-        };
+        let text = |member: &str| item.get(member).and_then(Value::as_str).unwrap_or_default();
+        let has_output = item.get("output").is_some_and(|output| !output.is_null());
+        let Some(kind) = call_kind(text("type"), text("name"), has_output) else { continue };
+        let member = if kind == CUSTOM_CALL { "input" } else { "arguments" };
         item[member] = left.next()?.arguments().into();
         ids.push((item.get("call_id")?.as_str()?.to_owned(), kind));
     }

@@ -4,6 +4,7 @@
 //! that know few, [`subset`] writes them anew. A schema may be spread over `allOf`, references and branches: [`node`] collects
 //! its parts first. A projection accepts at least the values of the schema.
 //!
+//! [`renames`] gives properties names that the provider accepts, before the projection, and leads back from them in arguments.
 //! [`restore`] leads back from the arguments of a strict tool to those of the tool's own schema.
 
 pub(crate) mod containers;
@@ -12,6 +13,7 @@ pub(crate) mod facts;
 pub(crate) mod matcher;
 pub(crate) mod node;
 pub(crate) mod projector;
+pub(crate) mod renames;
 pub(crate) mod restore;
 pub(crate) mod rules;
 pub(crate) mod subset;

@@ -12,23 +12,24 @@ pub(crate) struct PropertyNames {
     pub(crate) pattern: &'static str,
 }
 
+impl PropertyNames {
+    /// The rule of Anthropic's models, which other hosts of them have too.
+    pub(crate) const ANTHROPIC: Self = Self { accepts: is_anthropic_name, pattern: "^[a-zA-Z0-9_.-]{1,64}$" };
+}
+
+fn is_anthropic_name(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it))
+}
+
 /// The schemas that one provider accepts.
 #[derive(Clone, Copy)]
 pub(crate) enum SchemaForm {
     /// Any schema of an object.
     AsIs,
     /// Nearly any schema, with a restricted root.
-    Whole {
-        /// The accepted names of properties; `None` for any.
-        property_names: Option<PropertyNames>,
-    },
+    Whole,
     /// Schemas of a few keywords.
     Subset(&'static SchemaSubset),
-}
-
-impl SchemaForm {
-    /// Nearly any schema, as most providers accept.
-    pub(crate) const WHOLE: Self = Self::Whole { property_names: None };
 }
 
 /// A form with a few keywords besides `type`, `description`, `enum`, `items`, `anyOf`, `properties` and `required`.

@@ -7,7 +7,7 @@ use crate::providers::schema::document::{
 };
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
-use crate::providers::schema::rules::{PropertyNames, TypeSet, WIDTH, is_well_formed, restates_width};
+use crate::providers::schema::rules::{TypeSet, WIDTH, is_well_formed, restates_width};
 use crate::providers::schema::words::{DroppedKeyword, can_describe, describe};
 use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
@@ -15,24 +15,19 @@ use std::collections::HashSet;
 use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, is_standard_format, join_pointer as join};
 
 /// Projects a schema to a form with nearly all keywords, and returns the changes.
-pub(crate) fn project_whole(names: Option<PropertyNames>, schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
-    let mut projector = WholeProjector::new(names, schema, false);
+pub(crate) fn project_whole(schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
+    let mut projector = WholeProjector::new(schema, false);
     let mut written = projector.root();
     if projector.base.inexact && projector.has_inverting {
-        projector = WholeProjector::new(names, schema, true);
+        projector = WholeProjector::new(schema, true);
         written = projector.root();
     }
-    match projector.refusal {
-        Some(refusal) => Err(refusal),
-        None => Ok((written.ok_or_else(|| refusal_of_root(schema))?, projector.base.log.finish())),
-    }
+    Ok((written.ok_or_else(|| refusal_of_root(schema))?, projector.base.log.finish()))
 }
 
 /// Writes schemas in a form with nearly all keywords.
 struct WholeProjector<'a> {
     base: Projector<'a>,
-    property_names: Option<PropertyNames>,
-    refusal: Option<Refusal>,
     /// True if an inverting keyword was kept: `not`, `oneOf` and their like.
     has_inverting: bool,
     /// True if inverting keywords are dropped.
@@ -49,21 +44,9 @@ struct WholeObject<'a> {
 }
 
 impl<'a> WholeProjector<'a> {
-    fn new(property_names: Option<PropertyNames>, root: &'a Value, drops_inverting: bool) -> Self {
+    fn new(root: &'a Value, drops_inverting: bool) -> Self {
         let base = Projector::new(root, &PLAIN_NAMES);
-        let keeps_widths = depends_on_bounds(root);
-        Self { base, property_names, refusal: None, has_inverting: false, drops_inverting, keeps_widths }
-    }
-
-    /// Refuses the schema if the provider does not accept the name of a property.
-    fn check_name(&mut self, pointer: &str, name: &str) {
-        if let Some(PropertyNames { accepts, pattern }) = self.property_names
-            && !accepts(name)
-            && self.refusal.is_none()
-        {
-            let (pointer, name) = (pointer.to_owned(), name.to_owned());
-            self.refusal = Some(Refusal::PropertyName { pointer, name, allowed: pattern });
-        }
+        Self { base, has_inverting: false, drops_inverting, keeps_widths: depends_on_bounds(root) }
     }
 
     /// Writes a node that was merged from several schemas.
@@ -183,9 +166,6 @@ impl<'a> WholeProjector<'a> {
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(_)) => {
                 let mut schemas = Map::new();
                 for (name, place) in named_places(value, &own.pointer, keyword) {
-                    if keyword == "properties" {
-                        self.check_name(&own.pointer, name);
-                    }
                     schemas.insert(name.to_owned(), self.whole(place));
                 }
                 Value::Object(schemas)
@@ -240,7 +220,6 @@ impl<'a> WholeProjector<'a> {
         let WholeObject { mut written, dropped } = whole;
         let mut properties = Map::new();
         for (name, node) in merged.shape.properties {
-            self.check_name("", name);
             properties.insert(name.to_owned(), self.whole_node(node));
         }
         written.insert("properties".to_owned(), Value::Object(properties));

@@ -77,6 +77,14 @@ fn phrase_of_bounds(keyword: &str, value: &Value, bounds: &HashMap<&str, Vec<&Va
     (keyword == low).then_some(range)
 }
 
+/// Returns true for a schema that every name of a property satisfies, as libraries write it for any map.
+pub(crate) fn says_nothing_of_names(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => map.iter().all(|(keyword, value)| keyword == "type" && value == "string"),
+        schema => *schema == Value::Bool(true),
+    }
+}
+
 fn phrase(keyword: &str, value: &Value) -> Option<String> {
     let text = || value.as_str();
     Some(match keyword {
@@ -105,6 +113,8 @@ fn phrase(keyword: &str, value: &Value) -> Option<String> {
         "writeOnly" if *value == Value::Bool(true) => "write only".to_owned(),
         "contentEncoding" => format!("encoded as {}", text()?),
         "contentMediaType" => format!("content of type {}", text()?),
+        // A name is a text.
+        "propertyNames" if says_nothing_of_names(value) => return None,
         "propertyNames" => format!("property names fit {}", short(value)?),
         "patternProperties" => format!("properties by pattern: {}", short(value)?),
         "additionalProperties" if value.is_object() => format!("further properties fit {}", short(value)?),

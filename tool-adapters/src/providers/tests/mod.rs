@@ -13,6 +13,8 @@ mod provider_tools;
 #[cfg(test)]
 mod repeats;
 #[cfg(test)]
+mod search;
+#[cfg(test)]
 pub(crate) mod streams;
 #[cfg(test)]
 mod texts;

@@ -233,7 +233,8 @@ impl LiveTask {
     }
 
     pub(crate) fn send_response(&mut self, response: &ToolResponse, wants_reply: bool, connection: &mut Connection) {
-        let results = connection.messages.results(self.protocol.encode(std::slice::from_ref(response)));
+        let written = self.tools.declarations.written_response(response);
+        let results = connection.messages.results(self.protocol.encode(std::slice::from_ref(&*written)));
         let wants_reply = wants_reply && !is_stop(response);
         self.send(results, if wants_reply { ResponseRequest::AfterCalls } else { ResponseRequest::None }, connection);
         self.state.steps.wants_reply |= !is_stop(response);

@@ -153,13 +153,80 @@ fn chunks_in_another_order_lose_no_call() {
     }
 }
 
+/// A call in pieces, as Vertex AI streams it.
+fn pieces() -> Vec<Value> {
+    let piece = |arguments: Value| json!({"functionCall": {"partialArgs": arguments, "willContinue": true}});
+    let text =
+        |piece: &str, goes_on: bool| json!({"jsonPath": "$.place", "stringValue": piece, "willContinue": goes_on});
+    let parts = [
+        json!({"functionCall": {"name": "look", "id": "a", "willContinue": true}, "thoughtSignature": "c2ln"}),
+        piece(json!([text("Bos", true)])),
+        piece(json!([text("ton ü", false), {"jsonPath": "$.list[0].n", "numberValue": 1.5}])),
+        piece(
+            json!([{"jsonPath": "$.list[1]", "boolValue": true}, {"jsonPath": "$['a b']", "nullValue": "NULL_VALUE"}]),
+        ),
+        json!({"functionCall": {}}),
+        json!({"text": "Done."}),
+    ];
+    let last = parts.len() - 1;
+    let reason = |at: usize| if at == last { "STOP" } else { "" };
+    parts.iter().enumerate().map(|(at, part)| chunk(&json!([part]), reason(at))).collect()
+}
+
 #[test]
-fn a_call_in_pieces_is_an_error() {
-    let part = json!([{"functionCall": {"name": "look", "willContinue": true}}]);
-    let events = read(Gemini, &sse(&[chunk(&part, "STOP")]));
-    assert!(
-        matches!(&*errors(&events), [ProtocolError::Malformed { message, .. }] if message.contains("streamFunctionCallArguments"))
-    );
+fn a_call_in_pieces_is_put_together() {
+    expect![[r#"
+        response: None Some("m")
+        started a: look
+        usage: 10 0 0 0 0
+        usage: 10 0 0 0 0
+        usage: 10 0 0 0 0
+        usage: 10 0 0 0 0
+        arguments a: {"place":"Boston ü","list":[{"n":1.5},true],"a b":null}
+        call a look: {"place":"Boston ü","list":[{"n":1.5},true],"a b":null}
+        item: {"functionCall":{"args":{"a b":null,"list":[{"n":1.5},true],"place":"Boston ü"},"id":"a","name":"look"},"thoughtSignature":"c2ln"}
+        usage: 10 0 0 0 0
+        text: Done.
+        item: {"text":"Done."}
+        usage: 10 0 0 0 0
+        finished: ToolCalls
+    "#]]
+    .assert_eq(&brief(&read(Gemini, &sse(&pieces()))));
+}
+
+#[test]
+fn a_call_whose_pieces_break_off_does_not_run() {
+    let mut next = pieces()[..3].to_vec();
+    next.push(chunk(&json!([{"functionCall": call("b", &json!({"n": 1}))}]), "STOP"));
+    for stream in [pieces()[..1].to_vec(), pieces()[..3].to_vec(), next] {
+        let events = events(Gemini, [sse(&stream).as_bytes()]);
+        assert!(errors(&events).contains(&ProtocolError::Truncated { call_id: Some("a".into()) }));
+        let call = calls(&events).into_iter().next().expect("the call that is open");
+        assert!(call.id() == "a" && serde_json::from_str::<Value>(call.arguments()).is_err(), "{call:?}");
+    }
+}
+
+#[test]
+fn a_piece_without_a_place_spoils_its_call_only() {
+    for path in ["$.place.x", "$.list[7]", "$", "oops"] {
+        let bad = json!({"functionCall": {"partialArgs": [{"jsonPath": "$.place", "stringValue": "x"}, {"jsonPath": path, "numberValue": 1}]}});
+        let begin = json!({"functionCall": {"name": "look", "id": "a", "willContinue": true}});
+        let other = json!({"functionCall": call("b", &json!({}))});
+        let events = read(Gemini, &sse(&[chunk(&json!([begin, bad, other]), "STOP")]));
+        let texts = calls(&events).iter().map(|call| call.arguments().to_owned()).collect::<Vec<_>>();
+        assert_eq!(texts, ["{", "{}"], "{path}");
+        assert!(matches!(&*errors(&events), [ProtocolError::Malformed { .. }]), "{path}");
+    }
+}
+
+#[test]
+fn a_call_without_a_name_is_an_error() {
+    let piece = json!({"functionCall": {"partialArgs": [{"jsonPath": "$.a", "numberValue": 1}]}});
+    for part in [piece, json!({"functionCall": {"args": {"a": 1}}})] {
+        let events = read(Gemini, &sse(&[chunk(&json!([part]), "STOP")]));
+        assert_eq!((calls(&events), items(&events)), (vec![], vec![]));
+        assert_eq!(errors(&events), [ProtocolError::Orphan { key: "functionCall".into() }]);
+    }
 }
 
 #[test]

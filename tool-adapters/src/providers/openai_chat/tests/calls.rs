@@ -147,6 +147,80 @@ fn a_call_that_was_cut_off_is_told_after_the_error() {
     }
 }
 
+/// A chunk with a delta and the message so far.
+fn both(delta: &str, message: &str, reason: &str) -> String {
+    let reason = if reason.is_empty() { "null".to_owned() } else { format!("\"{reason}\"") };
+    format!(r#"{{"id":"c","choices":[{{"index":0,"delta":{delta},"message":{message},"finish_reason":{reason}}}]}}"#)
+}
+
+#[test]
+fn a_message_beside_or_after_deltas_makes_no_second_call() {
+    let call = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}"#;
+    let alone = format!(r#"{{"id":"c","choices":[{{"index":0,"message":{call},"finish_reason":"tool_calls"}}]}}"#);
+    for chunks in [
+        vec![both(call, call, ""), both("{}", call, "tool_calls")],
+        vec![both(call, call, "tool_calls")],
+        vec![both(r#"{"role":"assistant","content":""}"#, call, ""), delta(call), both("{}", call, "tool_calls")],
+        vec![delta(call), alone],
+        vec![both("{}", call, "tool_calls")],
+        vec![both("null", call, "tool_calls")],
+    ] {
+        let done = chunks.iter().map(String::as_str).chain(["[DONE]"]);
+        let events = events(OpenAiChat, [sse(done).as_bytes()]);
+        assert_eq!(calls(&events).len(), 1, "{chunks:?}: {}", summary(&events));
+        let ends = events.iter().filter(|event| matches!(event, Event::Finished(_))).count();
+        assert_eq!(ends, 1, "{chunks:?}: {}", summary(&events));
+    }
+}
+
+#[test]
+fn a_text_beside_deltas_is_read_once() {
+    let chunks = [
+        both(r#"{"content":"Hel"}"#, r#"{"content":"Hel"}"#, ""),
+        both(r#"{"content":"lo"}"#, r#"{"content":"Hello"}"#, "stop"),
+    ];
+    let events = events(OpenAiChat, [sse(chunks.iter().map(String::as_str).chain(["[DONE]"])).as_bytes()]);
+    let text = events.iter().filter_map(|event| if let Event::Text(text) = event { Some(&**text) } else { None });
+    assert_eq!(text.collect::<String>(), "Hello");
+}
+
+#[test]
+fn an_empty_call_in_the_old_form_is_none() {
+    for empty in ["null", "{}", r#"{"name":"","arguments":""}"#, r#"{"name":null,"arguments":"{}"}"#, r#"{"name":""}"#]
+    {
+        let text = format!(r#"{{"content":"Hi","function_call":{empty}}}"#);
+        let streamed = stream(&[&text, &text], "stop");
+        let whole = format!(r#"{{"id":"c","choices":[{{"index":0,"message":{text},"finish_reason":"stop"}}]}}"#);
+        for answer in [streamed, whole] {
+            let events = events(OpenAiChat, [answer.as_bytes()]);
+            assert!(calls(&events).is_empty() && !summary(&events).contains("error"), "{}", summary(&events));
+            assert!(summary(&events).ends_with("finished: Stop"), "{}", summary(&events));
+        }
+    }
+    let named = stream(
+        &[r#"{"function_call":{"name":"f","arguments":""}}"#, r#"{"function_call":{"arguments":"{}"}}"#],
+        "function_call",
+    );
+    assert_eq!(calls(&events(OpenAiChat, [named.as_bytes()])).len(), 1);
+}
+
+#[test]
+fn usage_is_read_where_groq_has_it() {
+    let usage = r#"{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}"#;
+    let first =
+        r#"{"id":"c","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}],"x_groq":{"id":"req_1"}}"#;
+    let last = format!(
+        r#"{{"id":"c","choices":[{{"index":0,"delta":{{}},"finish_reason":"stop"}}],"x_groq":{{"id":"req_1","usage":{usage}}}}}"#
+    );
+    let events = events(OpenAiChat, [sse([first, &last, "[DONE]"]).as_bytes()]);
+    expect![[r#"
+        response: Some("c") None
+        text: Hi
+        usage: 7 0 0 3 0
+        finished: Stop"#]]
+    .assert_eq(&summary(&events));
+}
+
 // `tests/cost` holds that twice as many take twice the instructions.
 #[test]
 fn ten_thousand_calls_are_read() {

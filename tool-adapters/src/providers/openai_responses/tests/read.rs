@@ -238,3 +238,28 @@ fn pieces_of_a_call_that_never_came_are_told() {
     assert_eq!(events.iter().find(|event| !matches!(event, Event::Response { .. })), Some(&orphan));
     assert_eq!(events.last(), Some(&Event::Finished(Finish::ToolCalls)));
 }
+
+#[test]
+fn a_call_that_the_server_has_run_is_an_item_only() {
+    let delta = r#"{"type":"response.custom_tool_call_input.delta","output_index":1,"item_id":"ctc_1","delta":"{}"}"#;
+    for item in [
+        r#"{"id":"ctc_1","type":"custom_tool_call","status":"completed","call_id":"xs_1","name":"x_keyword_search","input":"{}"}"#,
+        r#"{"id":"ctc_1","type":"custom_tool_call","status":"completed","call_id":"c","name":"shell","input":"{}","output":"done"}"#,
+        r#"{"id":"ctc_1","type":"function_call","status":"completed","call_id":"c","name":"find","arguments":"{}","output":"[]"}"#,
+        r#"{"id":"ctc_1","type":"mcp_call","status":"completed","name":"find","arguments":"{}","output":"[]"}"#,
+    ] {
+        let open = item
+            .replace("completed", "in_progress")
+            .replace(r#","output":"done""#, "")
+            .replace(r#","output":"[]""#, "");
+        let added = format!(r#"{{"type":"response.output_item.added","output_index":1,"item":{open}}}"#);
+        let done = format!(r#"{{"type":"response.output_item.done","output_index":1,"item":{item}}}"#);
+        let streamed = stream(&[CREATED, &added, delta, &done, COMPLETED]);
+        for answer in [streamed, format!(r#"{{"id":"resp_1","status":"completed","output":[{item}]}}"#)] {
+            let events = events(OpenAiResponses, [answer.as_bytes()]);
+            assert!(calls(&events).is_empty() && !summary(&events).contains("error"), "{}", summary(&events));
+            assert!(events.contains(&Event::Item(serde_json::from_str(item).expect("JSON"))));
+            assert_eq!(events.last(), Some(&Event::Finished(Finish::Stop)), "{}", summary(&events));
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-const NAMES: [&str; 6] = ["a", "b", "x1", "$ref", "type", "properties"];
+const NAMES: [&str; 7] = ["a", "b", "x1", "$ref", "x[1]", "type", "properties"];
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "null", "array", "object"];
 const COUNTS: &[&str] = &["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
 const BOUNDS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];

@@ -219,18 +219,6 @@ fn nothing_is_weakened_inside_a_negation() {
 }
 
 #[test]
-fn anthropic_takes_only_some_property_names() {
-    let inner = json!({"type": "object", "properties": {"a b": {"type": "string"}}});
-    let schema = json!({"type": "object", "properties": {"list": {"type": "array", "items": inner}}});
-    let refusal = project(Anthropic, &schema, false).expect_err("a space in a name");
-    let Refusal::PropertyName { pointer, name, .. } = &refusal else { panic!("{refusal}") };
-    assert_eq!((pointer.as_str(), name.as_str()), ("/properties/list/items", "a b"));
-    assert!(project(OpenAiChat, &schema, false).is_ok());
-    let merged = json!({"anyOf": [{"type": "object", "properties": {"$x": {}}}]});
-    assert!(matches!(project(Anthropic, &merged, false), Err(Refusal::PropertyName { .. })));
-}
-
-#[test]
 fn a_schema_that_nothing_fits_is_refused() {
     for provider in Provider::ALL {
         let refused = |schema: Value| project(provider, &schema, false).err();

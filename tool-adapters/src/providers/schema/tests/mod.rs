@@ -15,6 +15,8 @@ pub(crate) mod widening;
 #[cfg(test)]
 mod places;
 #[cfg(test)]
+mod renames;
+#[cfg(test)]
 mod restore;
 
 use crate::providers::projection;
