@@ -4,7 +4,7 @@ use super::http::{EventReader, HttpClient, by_user, serve};
 use super::support::{LineClient, stateless};
 use reqwest::StatusCode;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientInfo, ElicitRequestParams, ElicitResult, ElicitationAction,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationCapability, FormElicitationCapability, Implementation,
 };
 use rmcp::service::{RequestContext, RoleClient};
@@ -152,7 +152,7 @@ async fn client_without_forms_fails_the_question_at_once() {
     }
 }
 
-fn newest(id: u64, arguments: Value, more: Value) -> Value {
+fn newest(id: u64, arguments: &Value, more: &Value) -> Value {
     let mut params = json!({"name": "book", "arguments": arguments, "_meta": stateless(&elicitation())});
     params.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
@@ -169,15 +169,15 @@ fn repeated(asked: &Value, row: u64) -> Value {
 async fn newest_revision_repeats_the_call_with_the_answer() {
     let flight = json!({"flight": "LH 1"});
     let mut line = LineClient::connect(&server());
-    line.send(&newest(1, flight.clone(), json!({}))).await;
+    line.send(&newest(1, &flight, &json!({}))).await;
     let asked = line.receive().await;
     assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
     let question = &asked["result"]["inputRequests"]["ask"];
     assert_eq!(question["method"], "elicitation/create");
     assert_eq!(question["params"]["message"], "Which seat on LH 1?");
-    line.send(&newest(2, flight.clone(), repeated(&asked, 7))).await;
+    line.send(&newest(2, &flight, &repeated(&asked, 7))).await;
     assert_eq!(text(&line.receive().await), "LH 1: 7 Window");
-    line.send(&newest(3, flight.clone(), repeated(&asked, 8))).await;
+    line.send(&newest(3, &flight, &repeated(&asked, 8))).await;
     assert_eq!(line.receive().await["error"]["code"], -32602, "a state is valid once");
 
     let http = HttpClient::new(&serve(&server()).await);
@@ -195,15 +195,15 @@ async fn newest_revision_repeats_the_call_with_the_answer() {
 async fn call_that_is_repeated_without_an_answer_is_asked_again() {
     let flight = json!({"flight": "LH 1"});
     let mut line = LineClient::connect(&server());
-    line.send(&newest(1, flight.clone(), json!({}))).await;
+    line.send(&newest(1, &flight, &json!({}))).await;
     let asked = line.receive().await;
     let state = &asked["result"]["requestState"];
-    line.send(&newest(2, flight.clone(), json!({"requestState": state}))).await;
+    line.send(&newest(2, &flight, &json!({"requestState": state}))).await;
     assert_eq!(line.receive().await["result"], asked["result"]);
     let wrong = json!({"requestState": state, "inputResponses": {"ask": {"action": "yes"}}});
-    line.send(&newest(3, flight.clone(), wrong)).await;
+    line.send(&newest(3, &flight, &wrong)).await;
     assert_eq!(line.receive().await["error"]["code"], -32602);
-    line.send(&newest(4, flight, repeated(&asked, 7))).await;
+    line.send(&newest(4, &flight, &repeated(&asked, 7))).await;
     assert_eq!(text(&line.receive().await), "LH 1: 7 Window");
 }
 
@@ -244,13 +244,13 @@ async fn question_of_the_newest_revision_ends_with_its_time() {
     let flight = json!({"flight": "LH 1"});
     let policy = Server::policy().question_timeout(Duration::from_millis(1));
     let mut line = LineClient::connect(&server_with(policy));
-    line.send(&newest(1, flight.clone(), json!({}))).await;
+    line.send(&newest(1, &flight, &json!({}))).await;
     let asked = line.receive().await;
     let state = &asked["result"]["requestState"];
     // Repeated without an answer, the question is asked again until its time is over.
     let mut id = 2;
     let over = loop {
-        line.send(&newest(id, flight.clone(), json!({"requestState": state}))).await;
+        line.send(&newest(id, &flight, &json!({"requestState": state}))).await;
         let answer = line.receive().await;
         if answer.get("error").is_some() {
             break answer;
@@ -258,7 +258,7 @@ async fn question_of_the_newest_revision_ends_with_its_time() {
         id += 1;
     };
     assert_eq!(over["error"]["code"], -32602, "{over}");
-    line.send(&newest(id + 1, flight, repeated(&asked, 7))).await;
+    line.send(&newest(id + 1, &flight, &repeated(&asked, 7))).await;
     assert_eq!(line.receive().await["error"]["code"], -32602);
 }
 
@@ -364,13 +364,13 @@ async fn foreigners_answer_no_question_over_http() {
 struct Passenger;
 
 impl ClientHandler for Passenger {
-    fn get_info(&self) -> ClientInfo {
+    fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         let form = Some(FormElicitationCapability::default());
         let mut elicitation = ElicitationCapability::default();
         elicitation.form = form;
         capabilities.elicitation = Some(elicitation);
-        ClientInfo::new(capabilities, Implementation::new("test", "1"))
+        ClientConfig::new(capabilities, Implementation::new("test", "1"))
     }
 
     async fn create_elicitation(
