@@ -225,7 +225,7 @@ async fn answer_http(request: Request, in_events: bool) -> Response {
     match lines.last() {
         None => StatusCode::ACCEPTED.into_response(),
         Some(_) if in_events => {
-            let events = lines.iter().map(|line| format!("data: {line}\n\n")).collect::<String>();
+            let events = lines.iter().map(|line| format!("data: {line}\n\n")).collect::<Vec<_>>().concat();
             ([(header::CONTENT_TYPE, "text/event-stream")], events).into_response()
         }
         Some(line) => ([(header::CONTENT_TYPE, "application/json")], line.clone()).into_response(),

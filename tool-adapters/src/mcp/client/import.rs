@@ -480,19 +480,19 @@ impl RemoteTool {
         let answer = loop {
             tokio::select! {
                 biased;
-                Some(update) = progress.updates.recv() => self.report(update, ctx),
+                Some(update) = progress.updates.recv() => self.report(&update, ctx),
                 answer = &mut answer => break answer,
             }
         };
         cancel.id = None;
         while let Ok(update) = progress.updates.try_recv() {
-            self.report(update, ctx);
+            self.report(&update, ctx);
         }
         answer
     }
 
     /// Reports the progress of the server as an update of the call.
-    fn report(&self, update: ProgressNotificationParam, ctx: &RunContext) {
+    fn report(&self, update: &ProgressNotificationParam, ctx: &RunContext) {
         let message = self.remote.options.credentials.display(update.message.as_deref().unwrap_or_default());
         match update.total.filter(|total| *total > 0.0) {
             Some(total) => ctx.progress().fraction(update.progress / total, message),

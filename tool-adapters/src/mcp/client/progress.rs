@@ -34,15 +34,14 @@ impl ProgressRoutes {
         short.total = update.total;
         short.message = update.message.as_deref().map(|message| truncate(message, MAX_TEXT));
         let mut routes = self.lock();
-        match routes.calls.get(&short.progress_token) {
-            Some(call) => _ = call.try_send(short),
-            None => {
-                if routes.unclaimed.len() == CAPACITY {
-                    routes.unclaimed.pop_front();
-                }
-                routes.unclaimed.push_back(short);
-            }
+        if let Some(call) = routes.calls.get(&short.progress_token) {
+            _ = call.try_send(short);
+            return;
         }
+        if routes.unclaimed.len() == CAPACITY {
+            routes.unclaimed.pop_front();
+        }
+        routes.unclaimed.push_back(short);
     }
 
     /// Returns the updates of a call until they are dropped.

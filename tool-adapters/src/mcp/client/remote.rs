@@ -77,7 +77,7 @@ impl Launcher {
             self.repairs = 0;
         }
         if self.repairs >= Self::MAX_REPAIRS {
-            let wait = (Self::STABLE - since).as_secs() + 1;
+            let wait = Self::STABLE.saturating_sub(since).as_secs() + 1;
             let message = format!(
                 "the tool's server ended {} times in a row; the tool can be called again in {wait} s",
                 Self::MAX_REPAIRS + 1
@@ -104,8 +104,8 @@ impl Connection {
         tasks: &TaskTools,
     ) -> Result<Arc<Self>, ImportError> {
         let progress = ProgressRoutes::default();
-        let changes = ListChanges { changed: Arc::clone(changed), progress: progress.clone(), tasks: tasks.clone() };
-        let connecting = address.connect(changes, options.probe, &options.credentials);
+        let handler = ListChanges { changed: Arc::clone(changed), progress: progress.clone(), tasks: tasks.clone() };
+        let connecting = address.connect(handler, options.probe, &options.credentials);
         let (running, process) = timeout(options.timeout, connecting).await.map_err(|_| ImportError::Timeout)??;
         let peer = running.peer().clone();
         Ok(Arc::new(Self { peer, progress, running: tokio::sync::Mutex::new(Some(running)), process }))

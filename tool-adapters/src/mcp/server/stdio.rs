@@ -116,7 +116,7 @@ impl Requests {
             JsonRpcMessage::Notification(sent) => match &sent.notification {
                 ClientNotification::CancelledNotification(cancelled) => {
                     let id = cancelled.params.request_id.as_ref();
-                    (true, id.and_then(|id| self.end(id, None)).flatten())
+                    (true, id.and_then(|id| self.end(id, None)))
                 }
                 _ => (true, None),
             },
@@ -124,19 +124,18 @@ impl Requests {
         }
     }
 
-    /// Notes the end of a request, and its answer. Returns `None` if it belongs to no batch, and otherwise the line of the
-    /// batch if that is answered.
-    fn end(&mut self, id: &RequestId, answer: Option<&str>) -> Option<Option<String>> {
+    /// Notes the end of a request. Returns the line to write: its answer, or all answers of its batch if none is missing.
+    fn end(&mut self, id: &RequestId, answer: Option<String>) -> Option<String> {
         self.calls.remove(id);
-        let at = self.batches.iter().position(|batch| batch.unanswered.contains(id))?;
+        let Some(at) = self.batches.iter().position(|batch| batch.unanswered.contains(id)) else { return answer };
         let batch = self.batches.get_mut(at)?;
         batch.unanswered.remove(id);
-        batch.answers.extend(answer.map(str::to_owned));
+        batch.answers.extend(answer);
         let line = batch.line();
         if batch.unanswered.is_empty() {
             self.batches.swap_remove(at);
         }
-        Some(line)
+        line
     }
 }
 
@@ -165,15 +164,19 @@ impl LineTransport {
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        let of_batch = id.and_then(|id| self.requests().end(id, Some(&line)));
-        Ok(of_batch.unwrap_or(Some(line)))
+        Ok(match id {
+            Some(id) => self.requests().end(id, Some(line)),
+            None => Some(line),
+        })
     }
 }
 
 impl LineReader {
-    /// Writes a line before the next message is received.
-    fn answer(&mut self, writer: &LineWriter, line: String) {
-        self.answer = Some(Box::pin(write_line(Arc::clone(writer), line)));
+    /// Writes a line, if there is one, before the next message is received.
+    fn answer(&mut self, writer: &LineWriter, line: Option<String>) {
+        if let Some(line) = line {
+            self.answer = Some(Box::pin(write_line(Arc::clone(writer), line)));
+        }
     }
 }
 
@@ -208,7 +211,7 @@ impl Transport<RoleServer> for LineTransport {
             match reader.batch.pop_front() {
                 Some(Ok(message)) => {
                     let (is_new, line) = self.requests().receive(&message);
-                    line.into_iter().for_each(|line| reader.answer(&self.writer, line));
+                    reader.answer(&self.writer, line);
                     if is_new {
                         return Some(message);
                     }
@@ -224,11 +227,11 @@ impl Transport<RoleServer> for LineTransport {
                     Parsed::One(Ok(message)) => reader.batch.push_back(Ok(message)),
                     Parsed::One(Err(invalid)) => {
                         tracing::debug!(error = %invalid.error, "refused an invalid message");
-                        reader.answer(&self.writer, invalid.to_json());
+                        reader.answer(&self.writer, Some(invalid.to_json()));
                     }
                     Parsed::Batch(messages) => {
                         let line = self.requests().begin_batch(&messages);
-                        line.into_iter().for_each(|line| reader.answer(&self.writer, line));
+                        reader.answer(&self.writer, line);
                         reader.batch.extend(messages);
                     }
                 },

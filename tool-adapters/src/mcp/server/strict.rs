@@ -67,6 +67,7 @@ fn id_of_request(id: &MessageId) -> Value {
 pub(crate) type CheckedMessage = Result<ClientJsonRpcMessage, InvalidMessage>;
 
 /// The messages of a text.
+#[allow(clippy::large_enum_variant)] // nearly all texts are one message
 pub(crate) enum Parsed {
     One(CheckedMessage),
     /// An array of messages, which one revision allows.
