@@ -237,7 +237,7 @@ async fn everywhere(file: &Path) -> [ToolContext; 3] {
     [tools("", file).await, over_http(true).await, over_http(false).await]
 }
 
-// T23
+// T24
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_result_is_checked_before_it_is_cut() {
     let (_folder, file) = folder();
@@ -266,7 +266,7 @@ async fn a_wrong_result_names_its_place_and_server() {
     }
 }
 
-// T23
+// T24
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_over_the_cap_fails_its_call_at_once() {
     let (_folder, file) = folder();
@@ -337,7 +337,7 @@ async fn a_cancelled_call_of_a_session_is_cancelled_at_the_server() {
     until(async || lines(&file).iter().any(|line| line.starts_with("notifications/cancelled"))).await;
 }
 
-// T23
+// T24
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parts_of_an_unknown_kind_keep_the_rest() {
     let (_folder, file) = folder();
@@ -401,7 +401,7 @@ async fn progress_of_a_server_becomes_updates_of_the_call() {
     }
 }
 
-// T24
+// T25
 #[tokio::test]
 async fn a_crashed_server_is_started_again() {
     let (_folder, file) = folder();
@@ -417,7 +417,7 @@ async fn a_crashed_server_is_started_again() {
     assert_eq!(starts(&file), 2, "for all 20 calls");
 }
 
-// T24
+// T25
 #[tokio::test]
 async fn a_server_that_keeps_crashing_is_left_alone() {
     let (_folder, file) = folder();
@@ -524,7 +524,7 @@ fn a_child_ends_with_its_importer() {
     }
 }
 
-// T24
+// T25
 #[tokio::test]
 async fn a_child_ends_when_its_tools_are_dropped() {
     let (_folder, file) = folder();

@@ -123,7 +123,7 @@ fn with_unknown_members() -> [Value; 6] {
     ]
 }
 
-// T22
+// T23
 #[tokio::test]
 async fn ignores_members_that_it_does_not_know() {
     let mut client = LineClient::initialized(&server(), json!({})).await;
@@ -234,7 +234,7 @@ async fn answers_what_it_does_not_read_under_its_id() {
     }
 }
 
-// T22
+// T23
 #[tokio::test]
 async fn a_session_outlives_what_the_server_does_not_read() {
     let session = HttpClient::new(&serve(&server()).await).initialize(&json!({})).await.expect("a session");
@@ -324,7 +324,7 @@ async fn answers_a_batch_over_http() {
     assert_eq!(ended.status(), StatusCode::NO_CONTENT);
 }
 
-// T22
+// T23
 #[tokio::test]
 async fn a_repeated_id_runs_once() {
     let runtime = Runtime::builder(super::support::tools()).build().expect("a runtime");
