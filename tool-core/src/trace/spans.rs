@@ -129,6 +129,15 @@ pub fn import<F: Future>(context: impl Borrow<DistributedContext>, work: F) -> W
     WithSpan::imported(current(), context.cloned(), work)
 }
 
+/// Passes a progress update of the tool in whose span the thread is to the sinks that watch open spans.
+pub(crate) fn progressed(message: &str, fraction: Option<f64>) {
+    let Some(here) = current().filter(|here| here.trace.collector.is_watched()) else { return };
+    let call = here.chain().find(|span| span.kind == Some(SpanKind::Tool));
+    if let Some((trace, span)) = call.and_then(|call| call.trace.id.zip(call.id)) {
+        here.trace.collector.progressed(trace, span, message, fraction);
+    }
+}
+
 /// Marks the current span as panicked, for a tool whose panic was caught.
 #[cold]
 pub(crate) fn mark_panicked() {
