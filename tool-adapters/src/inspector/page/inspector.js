@@ -716,7 +716,7 @@ async function callTool(tool, form, { select }, result) {
   const id = `inspector_${crypto.getRandomValues(new Uint32Array(2)).join("_")}`;
   report(`Calling ${tool.name} …`);
   app.calling = { id, progress: el("div", { class: "progress", "aria-live": "polite" }), result };
-  fill(result, app.calling.progress);
+  result.prepend(app.calling.progress);
   const answer = await ask("POST", "call", { tool: tool.name, arguments: text, id, ...to }).finally(() => app.calling?.progress.remove());
   const { envelope } = answer.response;
   form.show(envelope.meta.problems ?? []);
@@ -1025,10 +1025,9 @@ const keyOf = (trace, id) => `${trace}/${id}`;
 const keyOfSpan = (span) => keyOf(span.trace, span.id);
 
 function treeOf(spans) {
-  const nodes = spans.map((span) => ({ span, children: [], depth: 0 }));
-  const byKey = new Map(nodes.map((node) => [keyOf(node.span.trace, node.span.id), node]));
+  const byKey = new Map(spans.map((span) => [keyOfSpan(span), { span, children: [], depth: 0 }]));
   const roots = [];
-  for (const node of nodes) {
+  for (const node of byKey.values()) {
     const parent = byKey.get(keyOf(node.span.trace, node.span.parent));
     (parent && parent !== node ? parent.children : roots).push(node);
   }
@@ -1068,8 +1067,6 @@ function filterSpans() {
   const lost = traces.lost ? `, ${traces.lost} more were not kept` : "";
   const running = traces.running.length ? `, ${traces.running.length} running` : "";
   $("span-found").textContent = `${rows.length} of ${traces.rows.length} spans${running}${lost}`;
-  // The bars of running spans, and of those beside them, have other places now.
-  if (running) spanList.redraw();
 }
 
 /** Returns the text in which a span is searched, and keeps it. */
