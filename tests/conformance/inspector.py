@@ -300,7 +300,7 @@ def check_sessions(page: Inspector, found: Findings):
     page.view("sessions")
     page.button("tea-1", "document.querySelector('#session-list')")
     page.until("document.querySelector('#session-detail')?.innerText.includes('Audit log')")
-    caps = page.text("[aria-label='Caps on cost and time']")
+    caps = page.text("#session-detail [aria-label='Caps on cost and time']")
     found.hold("cost of a turn\t$0.01\t$0.00025\t$0.00975" in caps, f"what is left of the caps is shown: {caps!r}")
     found.hold("time of a session\t60.00 s\t" in caps, f"the cap on time is shown: {caps!r}")
     page.until("document.querySelector('[aria-label=\"Audit log\"]')?.innerText.includes('SUPPRESS_AUDIO')")

@@ -9,8 +9,8 @@ use tool_adapters::inspector::Inspector;
 use tool_core::session::{CapScope, Model, ModelRequest, ModelStep};
 use tool_core::trace::{self, Collector, Cost, SpanKind, in_scope};
 use tool_core::{
-    FunctionTool, Intent, Mode, Policy, RawTool, RunContext, Runtime, Timestamp, ToolCall, ToolContext, ToolError, ToolOutput, tool,
-    tool_type,
+    FunctionTool, Intent, Mode, Policy, RawTool, RunContext, Runtime, Timestamp, ToolCall, ToolContext, ToolError,
+    ToolOutput, tool, tool_type,
 };
 
 /// The raw tools beside the others.
@@ -151,7 +151,8 @@ fn record_spans(collector: &Collector) {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let own = ToolContext::builder().with(create_event).with(search_notes).with(stay_silent).with(sign_in).with(import_rows);
+    let own =
+        ToolContext::builder().with(create_event).with(search_notes).with(stay_silent).with(sign_in).with(import_rows);
     let tools = own.with_all((0..TOOLS).map(raw_tool)).build()?;
     let policy = Policy::text().max_calls(Some(8)).max_cost(CapScope::Turn, Some(Cost::micros(10_000)));
     let policy = policy.max_time(CapScope::Session, Some(Duration::from_mins(1)));

@@ -161,7 +161,9 @@ impl PageSession {
             if let Some(limit) = caps.time(scope) {
                 let left = used.map(|used| limit.saturating_sub(used.time).as_secs_f64());
                 let used = used.map(|used| used.time.as_secs_f64());
-                rows.push(json!({"scope": name, "of": "time", "limit": limit.as_secs_f64(), "used": used, "left": left}));
+                rows.push(
+                    json!({"scope": name, "of": "time", "limit": limit.as_secs_f64(), "used": used, "left": left}),
+                );
             }
         }
         rows.into()

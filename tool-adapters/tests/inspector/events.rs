@@ -126,7 +126,10 @@ async fn a_running_call_is_streamed_with_its_progress() {
     let events = served.events_until(0, "almost done").await;
     let events = events + &served.events_until(0, "\n\n").await;
     let span = running(&events).pop().expect("a span");
-    assert_eq!((&span["name"], &span["status"], &span["callId"]), (&json!("import"), &json!("running"), &json!("page_1")));
+    assert_eq!(
+        (&span["name"], &span["status"], &span["callId"]),
+        (&json!("import"), &json!("running"), &json!("page_1"))
+    );
     assert_eq!(span["durationMs"], Value::Null);
     assert_eq!(span["updates"][0], json!({"message": "half of it with Bearer [redacted]", "fraction": 0.5}));
     assert_eq!(span["updates"][1], json!({"message": "almost done", "fraction": null}));

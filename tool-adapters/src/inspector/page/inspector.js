@@ -893,7 +893,7 @@ function budgetView({ budgets }) {
 
 function capView({ caps }) {
   if (caps.length === 0) return null;
-  const amount = (of, value) => (of === "cost" ? `$${Number(value)}` : duration(1000 * value));
+  const amount = (of, value) => (of === "cost" ? `$${Number(value)}` : duration(1000 * Number(value.source ?? value)));
   const known = (one, value) => (value === null ? (one.scope === "call" ? "of each call" : "unknown") : amount(one.of, value));
   const rows = caps.map((one) => [`${one.of} of a ${one.scope}`, amount(one.of, one.limit), known(one, one.used), known(one, one.left)]);
   return section("Caps on cost and time", table("Caps on cost and time", ["Cap", "Limit", "Used", "Left"], rows));

@@ -70,7 +70,10 @@ impl Display for Page<'_> {
         let all = report.nodes().count();
         if rows.len() < all {
             let (shown, all) = (grouped(rows.len() as u64), grouped(all as u64));
-            write!(f, "<p class=\"note\">{shown} of {all} spans are shown, those nearest to the root and the first of each list. ")?;
+            write!(
+                f,
+                "<p class=\"note\">{shown} of {all} spans are shown, those nearest to the root and the first of each list. "
+            )?;
             f.write_str("The totals include all spans.</p>\n")?;
         }
         write_figures(f, report)?;
@@ -293,7 +296,10 @@ impl Waterfall {
         let VisibleRow { node, hidden } = *row;
         let (id, depth) = (node.span_id(), node.depth());
         let indent = depth.min(MAX_INDENT);
-        write!(f, "<li data-span=\"{id}\" style=\"--d:{indent}\"><details class=\"span\"><summary><span class=\"label\">")?;
+        write!(
+            f,
+            "<li data-span=\"{id}\" style=\"--d:{indent}\"><details class=\"span\"><summary><span class=\"label\">"
+        )?;
         f.write_str(&label_element(node))?;
         if depth > MAX_DEPTH {
             write!(f, " <span class=\"dim\">{depth} deep</span>")?;
@@ -372,6 +378,9 @@ impl Waterfall {
 
     /// Writes a text of any length and form. Its lines stay lines.
     fn write_text(&mut self, f: &mut Formatter<'_>, title: &str, text: &str) -> fmt::Result {
+        if self.texts_left == 0 {
+            return Ok(());
+        }
         let end = text.char_indices().nth(MAX_TEXT).map_or(text.len(), |(end, _)| end);
         let (shown, rest) = text.split_at(end);
         let mut lines = shown.split('\n').map(|line| escaped(line, MAX_TEXT)).collect::<Vec<_>>().join("\n");

@@ -15,8 +15,8 @@ fn tags(page: &str) -> Vec<&str> {
 fn a_page_has_known_tags_only() {
     let own = [
         "/head", "body", "header", "h1", "h2", "p", "time", "main", "section", "dl", "div", "dt", "dd", "data", "ul",
-        "li", "details", "summary", "span", "bdi", "label", "input", "output", "table", "caption", "thead", "tbody", "tr", "th", "td",
-        "/html",
+        "li", "details", "summary", "span", "bdi", "label", "input", "output", "table", "caption", "thead", "tbody",
+        "tr", "th", "td", "/html",
     ];
     for page in [planner().to_html(), hostile().to_html()] {
         for tag in tags(&page) {
@@ -50,7 +50,8 @@ fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digits = bytes.chunks(3).flat_map(|chunk| {
         let bits = [0, 1, 2].iter().fold(0, |bits, at| bits << 8 | chunk.get(*at).map_or(0, |byte| u32::from(*byte)));
-        let digit = move |at: usize| if at > chunk.len() { b'=' } else { DIGITS[(bits >> (18 - 6 * at) & 63) as usize] };
+        let digit =
+            move |at: usize| if at > chunk.len() { b'=' } else { DIGITS[(bits >> (18 - 6 * at) & 63) as usize] };
         (0..4).map(move |at| char::from(digit(at)))
     });
     digits.collect()
@@ -89,7 +90,8 @@ fn a_span_opens_to_its_input_and_output() {
         ("gen_ai.tool.call.result", serde_json::json!([1])),
         ("http.route", "/search".into()),
     ]);
-    let shown = "<dt>Input</dt><dd><bdi class=\"text\">{&quot;q&quot;: &quot;&lt;b&gt;&quot;}\n\\u{202e}next line</bdi></dd>";
+    let shown =
+        "<dt>Input</dt><dd><bdi class=\"text\">{&quot;q&quot;: &quot;&lt;b&gt;&quot;}\n\\u{202e}next line</bdi></dd>";
     assert!(page.contains(shown), "{page}");
     assert!(page.contains("<dt>Output</dt><dd><bdi class=\"text\">[1]</bdi></dd>"), "{page}");
     assert!(page.contains("<dt>http.route</dt><dd><bdi class=\"text\">/search</bdi></dd>"), "{page}");
