@@ -163,16 +163,16 @@ def check_opening(page: Inspector, found: Findings):
 
 def check_tools(page: Inspector, found: Findings):
     page.view("tools")
-    found.hold("1004 of 1004" in page.text("#tool-found"), f"all tools are found: {page.text('#tool-found')}")
+    found.hold("1005 of 1005" in page.text("#tool-found"), f"all tools are found: {page.text('#tool-found')}")
     found.hold(page.look("document.querySelectorAll('#tool-list [role=option]').length") < 60, "only visible tools are drawn")
     page.choose("document.querySelector('#tool-category')", "retrieval")
     page.until("document.querySelector('#tool-found').innerText.startsWith('1 of')")
     page.choose("document.querySelector('#tool-category')", "")
     page.choose("document.querySelector('#tool-mode')", "voice")
-    page.until("document.querySelector('#tool-found').innerText.startsWith('1004 of')")
+    page.until("document.querySelector('#tool-found').innerText.startsWith('1005 of')")
     page.choose("document.querySelector('#tool-mode')", "")
     page.look("document.querySelector('#tool-list').focus()")
-    for key, at in (("End", "1004"), ("Home", "1"), ("ArrowDown", "2"), ("ArrowUp", "1")):
+    for key, at in (("End", "1005"), ("Home", "1"), ("ArrowDown", "2"), ("ArrowUp", "1")):
         page.key(key)
         chosen = "document.getElementById(document.querySelector('#tool-list').getAttribute('aria-activedescendant'))"
         page.until(f"{chosen}?.getAttribute('aria-posinset') === '{at}' && {chosen}.ariaSelected === 'true'")
@@ -296,9 +296,13 @@ def check_sessions(page: Inspector, found: Findings):
     found.same("a call that needs approval", page.text("#tool-detail .result h3"), "CONFIRMATION_REQUIRED")
     page.button("Show approvals", "document.querySelector('#tool-detail .result')")
     check_approvals(page, found)
+    check_approvals_of_the_program(page, found)
     page.view("sessions")
     page.button("tea-1", "document.querySelector('#session-list')")
     page.until("document.querySelector('#session-detail')?.innerText.includes('Audit log')")
+    caps = page.text("#session-detail [aria-label='Caps on cost and time']")
+    found.hold("cost of a turn\t$0.01\t$0.00025\t$0.00975" in caps, f"what is left of the caps is shown: {caps!r}")
+    found.hold("time of a session\t60.00 s\t" in caps, f"the cap on time is shown: {caps!r}")
     page.until("document.querySelector('[aria-label=\"Audit log\"]')?.innerText.includes('SUPPRESS_AUDIO')")
     found.hold("stay_silent" in page.text("[aria-label='Loop detection']"), "the loop state is shown")
     page.button("Next turn")
@@ -312,19 +316,36 @@ def check_sessions(page: Inspector, found: Findings):
     found.same("open sessions", page.look("document.querySelectorAll('#session-list li').length"), 0)
 
 
-def check_approvals(page: Inspector, found: Findings):
-    page.until("document.querySelectorAll('#approval-list [data-key]').length === 2")
-    page.button("Whole call", "document.querySelector('#approval-list')")
-    found.hold('"title":"From JSON"' in page.text("#approval-list"), "the whole call is shown")
+def check_approvals_of_the_program(page: Inspector, found: Findings):
+    """The calls that the program made in its own session are approved and denied too."""
+    page.view("approvals")
+    page.until("document.querySelectorAll('#approval-list [data-key]').length === 4")
+    text = page.text("#approval-list")
+    found.hold("program" in text and "user:8" in text and "call_2" in text and "Expires" in text, f"whose calls wait is shown: {text!r}")
     page.button("Approve create_event")
     page.until("document.querySelector('#approval-result h3')?.innerText === 'Success'")
-    found.hold("No call waits" in page.text("#approval-list"), "the approved call is gone")
+    found.hold("Cake" in page.text("#approval-result"), "the result of the program's call is shown")
+    page.until("document.querySelectorAll('#approval-list [data-key]').length === 2")
+    page.button("Deny create_event")
+    page.until("document.querySelector('#approval-result h3')?.innerText === 'DENIED'")
+    found.hold("No call waits" in page.text("#approval-list"), "the denied call is gone")
+    found.hold("program" not in page.text("#session-list"), "a session of the program is not one of the page")
+
+
+def check_approvals(page: Inspector, found: Findings):
+    mine = "[...document.querySelectorAll('#approval-list > li')].find((l) => l.innerText.includes('tea-1'))"
+    page.until("document.querySelectorAll('#approval-list [data-key]').length === 6")
+    page.button("Whole call", mine)
+    found.hold('"title":"From JSON"' in page.text("#approval-list"), "the whole call is shown")
+    page.button("Approve create_event", mine)
+    page.until("document.querySelector('#approval-result h3')?.innerText === 'Success'")
+    page.until(f"!{mine}")
     page.open_tool("create_event")
     page.choose("document.querySelector('#tool-detail select.target')", "s:tea-1")
     page.call()
     page.view("approvals")
-    page.until("document.querySelectorAll('#approval-list [data-key]').length === 2")
-    page.button("Deny create_event")
+    page.until("document.querySelectorAll('#approval-list [data-key]').length === 6")
+    page.button("Deny create_event", mine)
     page.until("document.querySelector('#approval-result h3')?.innerText === 'DENIED'")
 
 
@@ -377,6 +398,27 @@ def check_traces(page: Inspector, found: Findings):
     found.hold(page.look("document.querySelectorAll('#span-list [role=option]').length") < 80, "only visible spans are drawn")
     page.until("new Set([...document.querySelectorAll('#span-list .one')].map((e) => e.style.paddingLeft)).size >= 2")
     found.hold(True, "spans are inside of others")
+
+
+def check_running(page: Inspector, found: Findings):
+    """A call that runs is shown with its progress, at the tool and among the spans, until it ends."""
+    page.open_tool("import_rows")
+    page.click("document.querySelector('#tool-detail button[data-key=call]')")
+    page.until("document.querySelector('#tool-detail .progress')?.innerText.includes('step 1 <b>of</b> 5')")
+    found.hold(page.look("document.querySelector('#tool-detail .progress progress').value") > 0, "the completed part is shown")
+    page.view("traces")
+    page.type("document.querySelector('#span-search')", "import_rows")
+    page.until("document.querySelector('#span-list .bar.running')")
+    page.click("document.querySelector('#span-list [role=option]')")
+    row, detail = page.text("#span-list [role=option]"), page.text("#span-detail")
+    found.hold("running" in row and "step" in row, f"the running call is in the waterfall: {row!r}")
+    found.hold("so far" in detail and "Progress" in detail, f"its progress is in the detail: {detail!r}")
+    page.until("document.querySelector('#span-detail').innerText.includes('Status\\nok')")
+    page.until("!document.querySelector('#span-list .bar.running')")
+    found.hold("so far" not in page.text("#span-detail"), "the ended call is no longer running")
+    page.type("document.querySelector('#span-search')", "")
+    page.view("tools")
+    page.until("document.querySelector('#tool-detail .result h3')?.innerText === 'Success'")
 
 
 def check_pause(page: Inspector, found: Findings):
@@ -461,7 +503,7 @@ def check_speed(page: Inspector, found: Findings):
     figures = {}
     page.view("tools")
     page.type("document.querySelector('#tool-search')", "")
-    page.until("document.querySelector('#tool-found').innerText.startsWith('1004')")
+    page.until("document.querySelector('#tool-found').innerText.startsWith('1005')")
     figures["search tools"] = [timed(page, typed % ("#tool-search", text)) for text in ("w", "wo", "work_09", "", "event", "")]
     figures["scroll tools"] = [timed(page, scrolled % ("#tool-list", at)) for at in range(0, 50_000, 9_000)]
     # From the click to the detail of the tool, with its request.
@@ -504,6 +546,7 @@ def use(page: Inspector, found: Findings, axe: str):
     check_declarations(page, found)
     check_sessions(page, found)
     check_traces(page, found)
+    check_running(page, found)
     check_metrics(page, found)
     found.same("complaints of the browser", complaints(page), [])
     page.open_tool("create_event")

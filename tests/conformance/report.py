@@ -1,17 +1,21 @@
 """Looks at the page of a report in a real browser: what it shows is what the report's JSON says.
 
     cargo build --example conformance_report
+    npm install --prefix target/conformance/axe axe-core@4.14.1
     python tests/conformance/report.py
 
-Needs Chromium, and `websocket-client`. Without a browser it prints `skipped`, and fails where `CI=true`. Pictures of
+Needs Chromium, and `websocket-client`. Without a browser it prints `skipped`, and fails where `CI=true`. Where axe-core is in
+target/conformance/axe, it looks at the pages too. Pictures of
 the pages are left in target/conformance/report.
 """
 
 import collections
 import json
+import math
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import unicodedata
@@ -24,13 +28,16 @@ sys.path.insert(0, str(HERE / "report"))
 
 LOOK = (HERE / "report" / "look.js").read_text()
 CONTRAST = (HERE / "report" / "contrast.js").read_text()
-SEEN = "[...document.querySelectorAll('.tree .row')].filter((row) => row.checkVisibility()).length"
+AXE = ROOT / "target" / "conformance" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+SEEN = "[...document.querySelectorAll('.span > summary')].filter((row) => row.checkVisibility()).length"
+# The most milliseconds from an interaction to the frame that shows it.
+MOST = 100
 # The narrowest bar, in pixels.
 NARROWEST = 3
 # How deep the tree is nested.
 DEEPEST = 16
 # The elements of the page.
-OWN = {"h1", "h2", "p", "time", "main", "header", "section", "dl", "div", "dt", "dd", "data", "ul", "li", "details", "summary", "span", "bdi", "ol", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+OWN = {"h1", "h2", "p", "time", "main", "header", "section", "dl", "div", "dt", "dd", "data", "ul", "li", "details", "summary", "span", "bdi", "label", "input", "output", "table", "caption", "thead", "tbody", "tr", "th", "td"}
 HIDDEN = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0}
 
 
@@ -133,6 +140,7 @@ def check_tree(found: Findings, page: dict, spans: list[dict]):
             found.same(f"{what}, name", row["name"], shown(span["name"]))
             found.same(f"{what}, kind", row["kind"], span["kind"])
             check_time(found, what, row["time"], span["duration_ms"])
+            check_facts(found, what, row["facts"], span)
         check_money(found, what, row["cost"], span["total"])
         status, marks = span.get("status"), " ".join(row["marks"])
         wanted = "" if status == "ok" or "name" not in span else status or "running"
@@ -141,9 +149,25 @@ def check_tree(found: Findings, page: dict, spans: list[dict]):
             found.hold(span["error"]["kind"] in marks, f"{what}: {marks!r} does not tell {span['error']['kind']}")
 
 
+def check_facts(found: Findings, what: str, facts: dict, span: dict):
+    """What a span opens to: its status and ids, and every text that the report has of it."""
+    found.same(f"{what}, status", facts["Status"], span["status"] or "running")
+    for name, of in (("Span", "span_id"), ("Trace", "trace_id"), ("Call", "call_id"), ("Run", "run_id"), ("Customer", "customer_id")):
+        found.same(f"{what}, {name}", facts.get(name), shown(span[of]) if of in span else None)
+    text = lambda value: "\n".join(shown(line, 2_000) for line in (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))).split("\n"))
+    titles = {"gen_ai.tool.call.arguments": "Input", "gen_ai.tool.call.result": "Output"}
+    for key, value in span.get("attributes", {}).items():
+        found.same(f"{what}, {key}", facts.get(titles.get(key, key)), text(value))
+    if "error" in span:
+        found.same(f"{what}, error", facts.get("Error"), text(span["error"].get("message") or span["error"]["kind"]))
+    for use in span.get("spent", [])[-1:]:
+        found.hold(shown(use["model"]) in facts["Cost"], f"{what}: {facts['Cost']!r} does not name {use['model']!r}")
+
+
 def check_bars(found: Findings, page: dict, spans: list[dict], whole: float):
     """Every bar: seen, inside of its track, where its times put it, and inside of its parent's."""
     timed = [span for span in spans if "start_ms" in span]
+    timed = timed[:: max(1, math.ceil(len(timed) / 1000))]
     found.same("bars", [bar["span"] for bar in page["bars"]], [span["span_id"] for span in timed])
     bars = {bar["span"]: bar for bar in page["bars"]}
     times = {span["span_id"]: span for span in timed}
@@ -158,10 +182,9 @@ def check_bars(found: Findings, page: dict, spans: list[dict], whole: float):
         width = min(max(span["duration_ms"] / whole * track["width"], NARROWEST), track["width"] - left)
         found.hold(abs(box["left"] - track["left"] - left) <= 1, f"{what} begins at {box['left'] - track['left']}, not at {left}")
         found.hold(abs(box["width"] - width) <= 1, f"{what} is {box['width']} wide, not {width}")
-        check_time(found, what, bar["time"], span["duration_ms"])
         parent = times.get(span["parent_id"])
         ends = lambda of: of["start_ms"] + of["duration_ms"]
-        if parent and ends(parent) >= ends(span):
+        if parent and span["parent_id"] in bars and ends(parent) >= ends(span):
             around = bars[span["parent_id"]]["bar"]
             inside = box["left"] >= around["left"] - 1 and box["right"] <= around["right"] + NARROWEST
             found.hold(inside, f"{what} leaves the bar of what is around it")
@@ -191,12 +214,118 @@ def check_first_sight(found: Findings, spans: list[dict], seen: int):
 def check_folding(found: Findings, tab):
     """A click folds the tree up, and another opens it."""
     seen = lambda: tab.look(SEEN)
-    spot = tab.look("(() => { const s = document.querySelector('summary'); s.scrollIntoView({block: 'center'}); const b = s.getBoundingClientRect(); return [b.left + 20, b.top + 10]; })()")
+    spot = tab.look("(() => { const s = document.querySelector('.fold > summary'); s.scrollIntoView({block: 'center'}); const b = s.getBoundingClientRect(); return [b.left + 10, b.top + 10]; })()")
     before = seen()
     tab.click(*spot)
     folded = seen()
     tab.click(*spot)
     found.hold(folded < before == seen(), f"{before} rows, {folded} folded up, {seen()} opened again")
+
+
+def check_details(found: Findings, tab):
+    """A click on a span opens its input, its output and its error."""
+    opened = lambda: tab.look("document.querySelector('.span[open]')?.innerText ?? ''")
+    for name, words in (("geocode", ("Input", '{"place":"Rome"}', "Output", '"Rome"')), ("sign_in", ("[redacted]", "AUTH", "wrong"))):
+        spot = tab.look(f"(() => {{ const s = [...document.querySelectorAll('.span > summary')].find((s) => s.innerText.includes('{name}')); "
+                        "s.scrollIntoView({block: 'center'}); const b = s.getBoundingClientRect(); return [b.left + 200, b.top + 10]; })()")
+        tab.click(*spot)
+        found.hold(all(word in opened() for word in words), f"{name} opens to {opened()!r}")
+        tab.click(*spot)
+    found.hold("hunter2" not in tab.look("document.documentElement.outerHTML"), "a password is on the page")
+    found.same("what is open", opened(), "")
+
+
+# Lays out what is out of sight too, so that its place can be read.
+LAID_OUT = "document.querySelectorAll('.span').forEach((s) => { s.style.contentVisibility = 'visible'; })"
+SEARCH = "(() => { const e = document.querySelector('#search'); e.value = %s; e.dispatchEvent(new Event('input')); return new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))); })()"
+NAMES = "[...document.querySelectorAll('.span > summary')].filter((row) => row.checkVisibility()).map((row) => row.querySelector('.name').innerText)"
+
+
+def check_search(found: Findings, tab):
+    """A search shows the spans that have all its words, and those around them."""
+    before = tab.look(NAMES)
+    for text, names, count in (("rome", ["planner", "places", "geocode"], "1 of"), ("ATLANTIS tool", ["planner", "places", "geocode"], "1 of"),
+                               ("there is no", ["planner", "places", "geocode"], "1 of"), ("no such span", [], "0 of"), ("hunter2", [], "0 of")):
+        tab.look(SEARCH % json.dumps(text))
+        found.same(f"spans with {text!r}", tab.look(NAMES), names)
+        found.hold(tab.look("document.querySelector('output').innerText").startswith(count), f"{text!r}: {count}")
+    tab.look(SEARCH % '""')
+    found.same("spans after the search", tab.look(NAMES), before)
+
+
+def check_keys(found: Findings, tab):
+    """The arrow keys move between spans, and fold them."""
+    keys = {"ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39, "End": 35, "Home": 36, "Enter": 13}
+
+    def press(name: str):
+        for kind in ("keyDown", "keyUp"):
+            more = {"text": "\r"} if name == "Enter" and kind == "keyDown" else {}
+            tab.ask("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=keys[name], **more)
+        return tab.look("document.activeElement.closest('li')?.querySelector('.name').innerText ?? ''")
+
+    tab.look("document.querySelector('.span > summary').focus()")
+    rows = tab.look(NAMES)
+    found.same("the next span", press("ArrowDown"), rows[1])
+    found.same("the first span", press("Home"), rows[0])
+    found.same("the last span", press("End"), rows[-1])
+    press("Home")
+    press("ArrowLeft")
+    found.hold(len(tab.look(NAMES)) < len(rows), "ArrowLeft folds a span up")
+    press("ArrowRight")
+    found.same("spans after ArrowRight", tab.look(NAMES), rows)
+    found.same("the span inside", press("ArrowRight"), rows[1])
+    found.same("the span around", press("ArrowLeft"), rows[0])
+    press("Enter")
+    found.hold(tab.look("document.querySelector('.span').open"), "Enter opens a span")
+    found.hold(tab.look("getComputedStyle(document.activeElement).outlineStyle") == "solid", "the focus is seen")
+    press("Enter")
+
+
+def check_axe(found: Findings, tab, name: str):
+    """axe-core finds nothing, with everything unfolded."""
+    tab.look(f"{AXE.read_text()}\n;void 0")
+    seen = tab.look("axe.run(document).then((r) => ({passes: r.passes.length, broken: r.violations.map((v) => "
+                    "`${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.failureSummary}`).join(' | ')}`)}))")
+    found.same(f"axe-core, {name}", seen["broken"], [])
+    found.hold(seen["passes"] > 15, f"axe-core has looked at {seen['passes']} rules")
+
+
+# Runs an interaction and returns the milliseconds until the frame after it is on the screen.
+TIMED = """(async () => {
+  const frame = () => new Promise((r) => requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = r; c.port2.postMessage(0); }));
+  await frame();
+  const start = performance.now();
+  %s;
+  await frame();
+  return performance.now() - start;
+})()"""
+
+
+def check_speed(found: Findings, tab, name: str):
+    """Interactions with 10,000 spans: the slowest of several."""
+    timed = lambda action: tab.look(TIMED % action)
+    typed = "(() => { const e = document.querySelector('#search'); e.value = '%s'; e.dispatchEvent(new Event('input')); })()"
+    fold = "document.querySelectorAll('.fold')[%d].open = %s"
+    keyed = "(document.activeElement.closest('.tree') ? document.activeElement : document.querySelector('.span > summary')).dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
+    figures = {
+        "search": [timed(typed % text) for text in ("s", "se", "agent 7", "search", "", "a", "no such", "")],
+        "fold": [timed(fold % (at, is_open)) for at in ((0,) if name == 'wide' else (3, 30, 70)) for is_open in ("true", "false", "true")],
+        "open a span": [timed(f"document.querySelectorAll('.span')[{at}].open = true") for at in (0, 1, 2, 3)],
+        "scroll": [timed(f"scrollTo(0, {at})") for at in (0, 5_000, 20_000, 1_000, 0)],
+        "keys": [timed(keyed % key) for key in ("ArrowDown", "End", "Home", "ArrowRight", "ArrowDown", "ArrowUp")],
+    }
+    for what, times in figures.items():
+        print(f"       {what}: {statistics.median(times):.0f} ms, at most {max(times):.0f} ms")
+        found.hold(max(times) <= MOST, f"{what} takes {max(times):.0f} ms, at most {MOST} are allowed")
+
+
+def check_without_script(found: Findings, tab, spans: list[dict]):
+    """Without scripts, the page has the same spans, and no search that does nothing."""
+    tab.ask("Emulation.setScriptExecutionDisabled", value=True)
+    tab.open(FOLDER / "real.html")
+    found.same("spans without a script", tab.look("document.querySelectorAll('.tree li').length"), len(spans))
+    found.same("the search without a script", tab.look("document.querySelector('#search').checkVisibility()"), False)
+    tab.ask("Emulation.setScriptExecutionDisabled", value=False)
 
 
 def check_looks(found: Findings, tab, name: str):
@@ -208,21 +337,27 @@ def check_looks(found: Findings, tab, name: str):
         found.same("dark", dark, scheme == "dark")
         found.hold(contrast["count"] > 0 and contrast["least"] >= 4.5, f"{scheme}: {contrast['least']} of {contrast['worst']!r}")
         tab.look("scrollTo(0, 0)")
-        tab.picture(FOLDER / f"{name}-{scheme}.png", whole=name not in ("many", "deep"))
+        tab.picture(FOLDER / f"{name}-{scheme}.png", whole=name not in ("many", "deep", "wide"))
     for width in (320, 375, 768):
         tab.size(width, 800, phone=True)
         over = tab.look("document.documentElement.scrollWidth") - width
         found.hold(over <= 0, f"at {width} pixels the page is {over} too wide")
-        cut = tab.look("[...document.querySelectorAll('h1, h2, p, .row, .figures > div, .track, .time')].filter((e) => e.checkVisibility() && !e.closest('.wide')).filter((e) => { const b = e.getBoundingClientRect(); return b.right > innerWidth + 1 || b.left < -1; }).length")
+        cut = tab.look("[...document.querySelectorAll('h1, h2, p, .span > summary, .figures > div, .track, .time')].filter((e) => e.checkVisibility() && !e.closest('.wide')).filter((e) => { const b = e.getBoundingClientRect(); return b.right > innerWidth + 1 || b.left < -1; }).length")
         found.same(f"what leaves a screen {width} pixels wide", cut, 0)
         if width == 375:
             tab.look("scrollTo(0, 0)")
-            tab.picture(FOLDER / f"{name}-phone.png", whole=name not in ("many", "deep"))
+            tab.picture(FOLDER / f"{name}-phone.png", whole=name not in ("many", "deep", "wide"))
     tab.size(1280, 900)
 
 
-def on_page(spans: list[dict], most: int = 2_000) -> list[dict]:
-    """The spans that are on the page: those nearest to their root."""
+def on_page(spans: list[dict], most: int = 10_000) -> list[dict]:
+    """The spans that are on the page: the first of each list, and of these those nearest to their root."""
+    lists, listed = collections.Counter(), {None}
+    for span in spans:
+        lists[span["parent_id"]] += 1
+        if lists[span["parent_id"]] <= 1_000 and span["parent_id"] in listed:
+            listed.add(span["span_id"])
+    spans = [span for span in spans if span["span_id"] in listed]
     if len(spans) <= most:
         return spans
     nearest = sorted(range(len(spans)), key=lambda at: (spans[at]["depth"], at))[:most]
@@ -234,9 +369,14 @@ def check(tab, name: str) -> Findings:
     tab.size(1280, 900)
     tab.scheme("light")
     tab.open(FOLDER / f"{name}.html")
+    tab.look("new Promise((r) => setTimeout(r, 500))")
     seen = tab.look(SEEN)
+    if name in ("many", "wide"):
+        check_speed(found, tab, name)
+        tab.open(FOLDER / f"{name}.html")
+    tab.look(LAID_OUT)
     # What is folded up at first is read as well.
-    tab.look("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    tab.look("document.querySelectorAll('.fold').forEach((d) => { d.open = true; })")
     page = tab.look(LOOK)
     spans = on_page(report["spans"])
     check_form(found, page)
@@ -250,8 +390,19 @@ def check(tab, name: str) -> Findings:
     check_first_sight(found, spans, seen)
     if name == "real":
         check_folding(found, tab)
+        check_details(found, tab)
+        check_search(found, tab)
+        check_keys(found, tab)
+        tab.picture(FOLDER / "real-search.png")
+    if name in ("real", "hostile"):
+        tab.look("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     check_looks(found, tab, name)
     found.same("complaints of the browser", tab.complaints(), [])
+    if name in ("real", "hostile", "empty") and AXE.exists():
+        # The policy of the page allows no other script, so axe-core comes through the debugger.
+        check_axe(found, tab, name)
+    if name == "real":
+        check_without_script(found, tab, spans)
     return found
 
 
@@ -265,11 +416,11 @@ def main() -> int:
     subprocess.run([TARGET / "debug" / "examples" / "conformance_report", FOLDER], check=True)
     wrong = []
     with Browser(program) as browser:
-        for name in ("real", "hostile", "deep", "many", "empty"):
+        for name in ("real", "hostile", "deep", "many", "wide", "empty"):
             found = check(browser.page(), name)
             print(f"{'FAILED' if found.wrong else 'ok':6} {name}: {found.looked} checks")
-            wrong += found.wrong[:20]
-    print("\n".join(wrong))
+            print("\n".join(found.wrong[:20]))
+            wrong += found.wrong
     return 1 if wrong else 0
 
 

@@ -4,12 +4,13 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::time::Duration;
 use tool_adapters::inspector::Inspector;
-use tool_core::session::{Model, ModelRequest, ModelStep};
+use tool_core::session::{CapScope, Model, ModelRequest, ModelStep};
 use tool_core::trace::{self, Collector, Cost, SpanKind, in_scope};
 use tool_core::{
-    FunctionTool, Intent, Policy, RawTool, RunContext, Runtime, Timestamp, ToolContext, ToolError, ToolOutput, tool,
-    tool_type,
+    FunctionTool, Intent, Mode, Policy, RawTool, RunContext, Runtime, Timestamp, ToolCall, ToolContext, ToolError,
+    ToolOutput, tool, tool_type,
 };
 
 /// The raw tools beside the others.
@@ -96,6 +97,16 @@ fn stay_silent() -> ToolOutput {
     ToolOutput::new("silent").intent(Intent::SuppressAudio).warning("nothing is spoken")
 }
 
+/// Import rows, a step in 300 ms.
+#[tool]
+async fn import_rows(#[arg(default = 5)] steps: u32, ctx: &RunContext) -> u32 {
+    for step in 0..steps {
+        ctx.progress().fraction(f64::from(step) / f64::from(steps), format!("step {step} <b>of</b> {steps}"));
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    steps
+}
+
 /// Sign in.
 #[tool]
 fn sign_in(user: &str, password: &str) -> Result<String, ToolError> {
@@ -140,9 +151,17 @@ fn record_spans(collector: &Collector) {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let own = ToolContext::builder().with(create_event).with(search_notes).with(stay_silent).with(sign_in);
+    let own =
+        ToolContext::builder().with(create_event).with(search_notes).with(stay_silent).with(sign_in).with(import_rows);
     let tools = own.with_all((0..TOOLS).map(raw_tool)).build()?;
-    let runtime = Runtime::builder(tools).policy(Policy::text().max_calls(Some(8))).build()?;
+    let policy = Policy::text().max_calls(Some(8)).max_cost(CapScope::Turn, Some(Cost::micros(10_000)));
+    let policy = policy.max_time(CapScope::Session, Some(Duration::from_mins(1)));
+    let runtime = Runtime::builder(tools).policy(policy).build()?;
+    // Calls of the program itself, which the page has not made.
+    let session = runtime.session("program", Mode::Text).principal("user:8").await?;
+    let event = json!({"title": "Cake", "start_time": "2026-01-31T09:00:00Z", "place": "Video"});
+    let calls = ["call_1", "call_2"].map(|id| ToolCall::new(id, "create_event", event.to_string()));
+    session.call_all(calls).await;
     let inspector = Inspector::new(&runtime).model(Echo);
     record_spans(&Collector::builder().keep(0).sink(inspector.span_log()).build());
     let bound = inspector.bind(([127, 0, 0, 1], 0).into()).await?;

@@ -7,27 +7,28 @@
   const text = (element) => element?.innerText ?? null;
   const money = (element) => element && { text: text(element), value: element.value };
   const time = (element) => element && { text: text(element), datetime: element.dateTime };
-  const row = (row) => ({
-    span: row.dataset.span,
-    parent: row.closest("li").parentElement.closest("li")?.querySelector(".row").dataset.span ?? null,
-    kind: text(row.querySelector(".kind")),
-    name: text(row.querySelector(".name")),
-    marks: [...row.querySelectorAll(".mark")].map(text),
-    details: [...row.querySelectorAll(".detail")].map(text),
-    cost: money(row.querySelector("data")),
-    time: time(row.querySelector("time")),
-    seen: row.checkVisibility(),
-  });
-  const bar = (line) => {
-    const [bar, track] = [line.querySelector(".bar"), line.querySelector(".track")];
-    line.scrollIntoView({ block: "center" });
+  const row = (item) => {
+    const line = item.querySelector("summary");
+    return {
+      span: item.dataset.span,
+      parent: item.parentElement.closest("li")?.dataset.span ?? null,
+      kind: text(line.querySelector(".kind")),
+      name: text(line.querySelector(".name")),
+      marks: [...line.querySelectorAll(".mark")].map(text),
+      facts: Object.fromEntries([...item.querySelectorAll(":scope > .span dt")].map((name) => [name.textContent, name.nextSibling.textContent])),
+      cost: money(line.querySelector("data")),
+      time: time(line.querySelector("time")),
+    };
+  };
+  const bar = (track) => {
+    const [bar, line] = [track.querySelector(".bar"), track.closest("li")];
+    track.scrollIntoView({ block: "center" });
     const box = rect(bar);
     const middle = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
     const style = getComputedStyle(bar);
     return {
       span: line.dataset.span, bar: box, track: rect(track), hit: middle === bar, visible: bar.checkVisibility(),
-      paint: style.backgroundColor + style.backgroundImage, opacity: style.opacity,
-      name: text(line.querySelector(".name")), time: time(line.querySelector("time")),
+      paint: style.backgroundColor + style.backgroundImage, opacity: style.opacity, name: text(line.querySelector(".name")),
     };
   };
   const table = (table) => ({
@@ -37,6 +38,9 @@
     rows: [...table.tBodies[0].rows].map((row) => ({ cost: money(row.querySelector("data")), cells: [...row.cells].map(text) })),
   });
   const all = (selector, of) => [...document.querySelectorAll(selector)].map(of);
+  // Each bar is scrolled into sight, so of many, some are read.
+  const tracks = [...document.querySelectorAll(".track")];
+  const step = Math.ceil(tracks.length / 1000);
   return {
     title: document.title, language: document.documentElement.lang, owned: window.owned ?? null,
     elements: [...new Set(all("body *", (element) => element.localName))],
@@ -44,8 +48,8 @@
     headings: all("h1, h2, h3, h4", (heading) => [Number(heading.localName[1]), text(heading)]),
     figures: Object.fromEntries(all(".figures > div", (box) => [box.id, { text: text(box.querySelector("dd")), value: box.querySelector("data")?.value ?? null }])),
     notes: all(".note", text),
-    tree: all(".tree .row", row),
-    bars: all(".timeline li", bar),
+    tree: all(".tree li", row),
+    bars: tracks.filter((_, at) => at % step === 0).map(bar),
     tables: Object.fromEntries(all("table", (of) => [of.id, table(of)])),
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   };

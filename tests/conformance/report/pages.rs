@@ -42,6 +42,12 @@ async fn geocode(place: String) -> Result<String, ToolError> {
     if place == "Atlantis" { Err(ToolError::permanent("there is no Atlantis")) } else { Ok(place) }
 }
 
+/// Sign in.
+#[tool]
+fn sign_in(user: &str, password: &str) -> Result<String, ToolError> {
+    Err(ToolError::auth(format!("`{user}` and a wrong password of {} characters", password.len())))
+}
+
 /// Count for ever.
 #[tool]
 async fn count() {
@@ -67,12 +73,13 @@ async fn plan(tools: &ToolContext) {
         }),
         async { timeout(Duration::from_millis(30), tools.call("count", "{}", &ctx)).await.is_err() },
         tools.call("broken", "{}", &ctx),
+        tools.call("sign_in", r#"{"user":"ann","password":"hunter2"}"#, &ctx),
     );
     asked("local", 10, TokenUsage { input: 300, output: 20, ..TokenUsage::default() }).await;
 }
 
 async fn real(collector: Collector) -> Result<trace::Report, Box<dyn Error>> {
-    let tools = ToolContext::builder().with(summarise).with(geocode).with(count).with(broken).build()?;
+    let tools = ToolContext::builder().with(summarise).with(geocode).with(count).with(broken).with(sign_in).build()?;
     let context = DistributedContext::new().run_id("run-7").customer_id("acme");
     let work = async {
         trace::import(context, async { trace::agent("planner", plan(&tools)).await }).await;
@@ -100,6 +107,8 @@ async fn hostile(collector: Collector) -> trace::Report {
         for name in NAMES {
             trace::agent(name, async {
                 trace::record(ModelUsage::new(name, TokenUsage { input: 1, ..TokenUsage::default() }));
+                trace::attribute("gen_ai.tool.call.arguments", format!("{name}\n{}", name.repeat(10)));
+                trace::attribute("gen_ai.tool.call.result", serde_json::json!({ name: [name] }));
                 trace::section(name.repeat(60), trace::llm(name, trace::http(name, async {}))).await;
             })
             .await;
@@ -122,6 +131,20 @@ fn many(collector: &Collector) -> trace::Report {
     collector.report()
 }
 
+/// An agent with many calls, and with more texts than the page takes.
+fn wide(collector: &Collector) -> trace::Report {
+    collector.run_sync(|| {
+        trace::in_scope(SpanKind::Agent, "agent 1", || {
+            for number in 0..9_999 {
+                trace::in_scope(SpanKind::Tool, "search", || {
+                    trace::attribute("gen_ai.tool.call.arguments", format!("{number} {}", "<&>".repeat(50)));
+                });
+            }
+        });
+    });
+    collector.report()
+}
+
 fn deep(collector: &Collector) -> trace::Report {
     fn down(depth: u32) {
         if depth > 0 {
@@ -140,12 +163,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(&folder)?;
     // One of the tools panics, as it should.
     std::panic::set_hook(Box::new(|_| {}));
-    let new = || Collector::builder().pricing(Prices).build();
+    let new = || Collector::builder().pricing(Prices).content(true).build();
     let reports = [
         ("real", real(new()).await?),
         ("hostile", hostile(new()).await),
         ("many", many(&new())),
         ("deep", deep(&new())),
+        ("wide", wide(&new())),
         ("empty", new().report()),
     ];
     for (name, report) in reports {

@@ -20,10 +20,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::call::ResultForm;
+use tool_core::session::{StoreError, WaitingCall};
 use tool_core::{Mode, RunContext, ToolCall, ToolDefinition, ToolResponse};
 
 /// The bytes of a body. The arguments of a call have 1 MiB by default, and escaping may double them.
 const MAX_BODY: usize = 2 << 20;
+/// The bytes of the id of a call.
+const MAX_CALL_ID: usize = 64;
 /// The time in which a body has to arrive.
 const BODY_TIME: Duration = Duration::from_secs(20);
 
@@ -107,11 +110,16 @@ impl InspectorState {
         self.sessions.get(id).ok_or_else(unknown)
     }
 
-    /// Returns the answer to a call in a session, and notes the calls that now wait for approval.
-    fn answer(&self, open: &Arc<PageSession>, response: &ToolResponse) -> Response {
-        self.approvals.add(open, response.meta().confirmations());
-        respond(&CallAnswer { response: ResponseViews::new(response), session: Some(open.snapshot_json()) })
+    /// Returns the call that waits for approval under an id.
+    async fn waiting(&self, id: &str) -> Result<WaitingCall, ApiError> {
+        let gone = || ApiError::NotFound("no call waits under this id; it was decided or has expired".to_owned());
+        self.waiting_call(id).await.map_err(store_down)?.ok_or_else(gone)
     }
+}
+
+fn store_down(error: StoreError) -> ApiError {
+    tracing::warn!(%error, "failed to look up the calls that wait for approval");
+    ApiError::Busy("the session store did not answer".to_owned())
 }
 
 /// The answer to a call.
@@ -120,6 +128,13 @@ struct CallAnswer {
     response: ResponseViews,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<Value>,
+}
+
+impl CallAnswer {
+    /// Returns the answer to a call, with the session in which it was made if that is one of the page.
+    fn new(response: &ToolResponse, open: Option<&PageSession>) -> Self {
+        Self { response: ResponseViews::new(response), session: open.map(PageSession::snapshot_json) }
+    }
 }
 
 /// A response as the host sees it, with its numbers as the tool wrote them, and as the model does.
@@ -173,20 +188,23 @@ struct CallRequest {
     arguments: String,
     session: Option<String>,
     mode: Option<Mode>,
+    /// The id of the call, by which the page finds its progress.
+    id: Option<String>,
 }
 
 async fn call(State(state): Shared, body: Body) -> ApiResult {
-    let CallRequest { tool, arguments, session, mode } = read(body).await?;
+    let CallRequest { tool, arguments, session, mode, id } = read(body).await?;
+    let id = id.filter(|id| id.len() <= MAX_CALL_ID).unwrap_or_else(|| state.next_call_id());
     let _permit = state.call_permit().ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
     let Some(session) = session else {
-        let ctx = RunContext::builder().mode(mode.unwrap_or(Mode::Text)).call_id(state.next_call_id()).build();
+        let ctx = RunContext::builder().mode(mode.unwrap_or(Mode::Text)).call_id(id).build();
         let response = state.collector.run(state.runtime.tools().call(&tool, arguments.as_str(), &ctx)).await;
-        return Ok(respond(&CallAnswer { response: ResponseViews::new(&response), session: None }));
+        return Ok(respond(&CallAnswer::new(&response, None)));
     };
     let open = state.session(&session)?;
-    let call = ToolCall::new(state.next_call_id(), tool, arguments.as_str());
+    let call = ToolCall::new(id, tool, arguments.as_str());
     let response = state.collector.run(open.session.call(call)).await;
-    Ok(state.answer(&open, &response))
+    Ok(respond(&CallAnswer::new(&response, Some(&open))))
 }
 
 async fn sessions(State(state): Shared) -> Response {
@@ -208,10 +226,10 @@ async fn open_session(State(state): Shared, body: Body) -> ApiResult {
     if state.sessions.get(&id).is_none() && state.sessions.is_full() {
         return Err(full());
     }
-    let opened = state.runtime.session(id, mode).principal(principal.clone()).await;
+    let opened = state.runtime.session(id, mode).principal(principal).await;
     let session = opened.map_err(|error| ApiError::Conflict(error.to_string()))?;
-    let open = state.sessions.add(session, principal).ok_or_else(full)?;
-    state.approvals.changed();
+    let open = state.sessions.add(session).ok_or_else(full)?;
+    state.sessions.changed();
     Ok(respond(&open.snapshot_json()))
 }
 
@@ -228,14 +246,14 @@ async fn end_session(State(state): Shared, Path(id): Path<String>) -> ApiResult 
     let open = state.session(&id)?;
     open.session.end().await;
     state.sessions.remove(&id);
-    state.approvals.changed();
+    state.sessions.changed();
     Ok(respond(&open.snapshot_json()))
 }
 
 async fn next_turn(State(state): Shared, Path(id): Path<String>) -> ApiResult {
     let open = state.session(&id)?;
     let turn = open.session.next_turn().await;
-    state.approvals.changed();
+    state.sessions.changed();
     let turn = json!({"number": turn.number, "pendingMessage": turn.pending_message, "ended": turn.ended});
     Ok(respond(&json!({"turn": turn, "session": open.snapshot_json()})))
 }
@@ -250,7 +268,7 @@ async fn switch_mode(State(state): Shared, Path(id): Path<String>, body: Body) -
     let ModeRequest { mode } = read(body).await?;
     let open = state.session(&id)?;
     open.session.switch_mode(mode).await.map_err(|error| ApiError::Conflict(error.to_string()))?;
-    state.approvals.changed();
+    state.sessions.changed();
     Ok(respond(&open.snapshot_json()))
 }
 
@@ -267,7 +285,6 @@ async fn send_message(State(state): Shared, Path(id): Path<String>, body: Body) 
     let reply = state.collector.run(say(&open, state.model.as_ref(), request)).await;
     let no_model = || ApiError::Malformed("a script, as the program gave the inspector no model".to_owned());
     let reply = reply.ok_or_else(no_model)?;
-    state.approvals.add(&open, reply.confirmations());
     let history = open.history.lock().await;
     Ok(respond(&json!({
         "text": reply.text,
@@ -278,8 +295,8 @@ async fn send_message(State(state): Shared, Path(id): Path<String>, body: Body) 
     })))
 }
 
-async fn approvals(State(state): Shared) -> Response {
-    respond(&state.approvals.list_json().await)
+async fn approvals(State(state): Shared) -> ApiResult {
+    Ok(respond(&state.approvals_json().await.map_err(store_down)?))
 }
 
 async fn decide(State(state): Shared, Path((id, decision)): Path<(String, String)>) -> ApiResult {
@@ -289,17 +306,12 @@ async fn decide(State(state): Shared, Path((id, decision)): Path<(String, String
         _ => return Err(ApiError::NotFound("expected `approve` or `deny`".to_owned())),
     };
     let _permit = state.call_permit().ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
-    let gone = || ApiError::NotFound("no call waits under this id; it was decided or has expired".to_owned());
-    let approval = state.approvals.take(&id).ok_or_else(gone)?;
-    let session = &approval.session.session;
-    let deciding =
-        async { if approves { session.approve(approval.token()).await } else { session.deny(approval.token()).await } };
+    let WaitingCall { session, token, .. } = state.waiting(&id).await?;
+    let deciding = async { if approves { session.approve(&token).await } else { session.deny(&token).await } };
     let response = state.collector.run(deciding).await;
-    // The store may have been down.
-    if session.pending_call(approval.token()).await.is_ok() {
-        state.approvals.put_back(Arc::clone(&approval));
-    }
-    Ok(state.answer(&approval.session, &response))
+    state.sessions.changed();
+    let open = state.sessions.get(session.id().as_str());
+    Ok(respond(&CallAnswer::new(&response, open.as_deref())))
 }
 
 async fn metrics(State(state): Shared) -> Response {

@@ -1,4 +1,4 @@
-//! The stream of events that keeps the page up to date: spans, metrics and approvals.
+//! The stream of events that keeps the page up to date: ended and running spans, metrics, sessions and approvals.
 
 use crate::inspector::spans::span_json;
 use crate::inspector::state::InspectorState;
@@ -9,7 +9,7 @@ use futures_util::stream::unfold;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -26,7 +26,12 @@ struct EventReader {
     /// The number of the last span that was sent.
     last: u64,
     spans: watch::Receiver<u64>,
+    sessions: watch::Receiver<u64>,
     approvals: watch::Receiver<u64>,
+    /// The sessions and approvals that were sent last.
+    overview: Value,
+    /// The running spans that were sent last.
+    running: Value,
     next_metrics: Instant,
     /// The metrics that were sent last.
     metrics: Value,
@@ -34,11 +39,18 @@ struct EventReader {
 
 /// Returns the stream of events from the span after `last` on.
 pub(crate) fn stream(state: Arc<InspectorState>, permit: OwnedSemaphorePermit, last: u64) -> Response {
-    let (spans, mut approvals) = (state.spans.changes(), state.approvals.changes());
-    // The first event has the approvals.
-    approvals.mark_changed();
-    let next_metrics = Instant::now();
-    let reader = EventReader { state, _permit: permit, last, spans, approvals, next_metrics, metrics: Value::Null };
+    let reader = EventReader {
+        _permit: permit,
+        last,
+        spans: state.spans.changes(),
+        sessions: state.sessions.changes(),
+        approvals: state.runtime.approval_requests(),
+        overview: Value::Null,
+        running: json!([]),
+        next_metrics: Instant::now(),
+        metrics: Value::Null,
+        state,
+    };
     let events = unfold(reader, async |mut reader| {
         let event = reader.next().await?;
         Some((Ok::<_, Infallible>(event), reader))
@@ -50,16 +62,16 @@ impl EventReader {
     /// Waits for the next event. Returns `None` at the shutdown.
     async fn next(&mut self) -> Option<Event> {
         loop {
-            if self.approvals.has_changed().unwrap_or(false) {
-                self.approvals.mark_unchanged();
-                let approvals = self.state.approvals.list_json().await;
-                let document = json!({"approvals": approvals, "sessions": self.state.sessions.list_json()});
-                return Some(event("sessions", &document));
-            }
-            if let Some(event) = self.next_spans() {
+            let is_due = Instant::now() >= self.next_metrics;
+            if (is_due || has_changed(&mut self.approvals) | has_changed(&mut self.sessions))
+                && let Some(event) = self.next_overview().await
+            {
                 return Some(event);
             }
-            if Instant::now() >= self.next_metrics {
+            if let Some(event) = self.next_spans().or_else(|| self.next_running()) {
+                return Some(event);
+            }
+            if is_due {
                 self.next_metrics = Instant::now() + METRICS_INTERVAL;
                 let metrics = metrics_json(&self.state);
                 if metrics != self.metrics {
@@ -70,10 +82,33 @@ impl EventReader {
             tokio::select! {
                 _ = self.spans.changed() => sleep(BATCH_TIME).await,
                 _ = self.approvals.changed() => self.approvals.mark_changed(),
+                _ = self.sessions.changed() => self.sessions.mark_changed(),
                 () = sleep_until(self.next_metrics) => {}
                 () = self.state.shutdown.cancelled() => return None,
             }
         }
+    }
+
+    /// Returns the sessions and approvals, if they are others than before. Calls are decided and expire elsewhere too, so
+    /// this is asked for at every interval.
+    async fn next_overview(&mut self) -> Option<Event> {
+        // The store may be down for a moment.
+        let approvals = self.state.approvals_json().await.ok()?;
+        let overview = json!({"approvals": approvals, "sessions": self.state.sessions.list_json()});
+        (overview != self.overview).then(|| {
+            self.overview.clone_from(&overview);
+            event("sessions", &overview)
+        })
+    }
+
+    /// Returns the running spans, if they are others than before.
+    fn next_running(&mut self) -> Option<Event> {
+        let running = self.state.spans.running_json();
+        (running != self.running).then(|| {
+            self.running.clone_from(&running);
+            let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64() * 1e3;
+            event("running", &json!({"nowMs": now, "spans": running}))
+        })
     }
 
     fn next_spans(&mut self) -> Option<Event> {
@@ -85,6 +120,12 @@ impl EventReader {
         let spans = batch.spans.iter().map(span_json).collect::<Vec<_>>();
         Some(event("spans", &json!({"lost": batch.lost, "spans": spans})).id(batch.last.to_string()))
     }
+}
+
+fn has_changed(receiver: &mut watch::Receiver<u64>) -> bool {
+    let changed = receiver.has_changed().unwrap_or(false);
+    receiver.mark_unchanged();
+    changed
 }
 
 fn event(name: &str, data: &Value) -> Event {

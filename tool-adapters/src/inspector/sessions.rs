@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::Mutex as AsyncMutex;
-use tool_core::session::{History, TurnReport};
+use tokio::sync::{Mutex as AsyncMutex, watch};
+use tool_core::session::{CapScope, History, TurnReport};
+use tool_core::trace::Cost;
 use tool_core::{Category, Session};
 
 /// The sessions that the page may have open.
@@ -11,16 +12,32 @@ pub(crate) const MAX_SESSIONS: usize = 32;
 /// The newest calls and audit entries of a session that the page shows.
 const MAX_ENTRIES: usize = 100;
 
+/// The scopes of caps. A call has its caps to itself, so they are never used when it begins.
+const SCOPES: [(&str, CapScope); 4] = [
+    ("call", CapScope::Call),
+    ("turn", CapScope::Turn),
+    ("session", CapScope::Session),
+    ("principal", CapScope::Principal),
+];
+
 /// A session that the page has opened or joined.
 pub(crate) struct PageSession {
     pub(crate) session: Session,
-    pub(crate) principal: String,
     /// The conversation. The lock makes replies wait for each other.
     pub(crate) history: AsyncMutex<History>,
 }
 
-#[derive(Default)]
-pub(crate) struct OpenSessions(Mutex<Vec<Arc<PageSession>>>);
+pub(crate) struct OpenSessions {
+    open: Mutex<Vec<Arc<PageSession>>>,
+    /// The number of changes.
+    version: watch::Sender<u64>,
+}
+
+impl Default for OpenSessions {
+    fn default() -> Self {
+        Self { open: Mutex::default(), version: watch::Sender::new(0) }
+    }
+}
 
 impl OpenSessions {
     /// Returns true if no further session may be opened.
@@ -31,7 +48,7 @@ impl OpenSessions {
     }
 
     /// Adds a session, or returns the one that is known under its id. Returns `None` if there are too many.
-    pub(crate) fn add(&self, session: Session, principal: String) -> Option<Arc<PageSession>> {
+    pub(crate) fn add(&self, session: Session) -> Option<Arc<PageSession>> {
         let mut sessions = self.lock();
         let is_same = |open: &Arc<PageSession>| open.session.id() == session.id() && !open.session.state().ended;
         if let Some(open) = sessions.iter().find(|open| is_same(open)) {
@@ -41,7 +58,7 @@ impl OpenSessions {
         if sessions.len() >= MAX_SESSIONS {
             return None;
         }
-        let open = Arc::new(PageSession { session, principal, history: AsyncMutex::default() });
+        let open = Arc::new(PageSession { session, history: AsyncMutex::default() });
         sessions.push(Arc::clone(&open));
         Some(open)
     }
@@ -56,6 +73,16 @@ impl OpenSessions {
         self.lock().retain(|open| open.session.id().as_str() != id);
     }
 
+    /// Returns a receiver that wakes its reader after each change.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    /// Wakes the readers, as a session has changed.
+    pub(crate) fn changed(&self) {
+        self.version.send_modify(|version| *version += 1);
+    }
+
     /// Returns the sessions, the oldest first.
     pub(crate) fn list_json(&self) -> Value {
         let listed = self.lock().iter().map(|open| open.summary_json()).collect::<Vec<_>>();
@@ -63,7 +90,7 @@ impl OpenSessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<PageSession>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,7 +100,7 @@ impl PageSession {
         json!({
             "id": session.id().as_str(),
             "mode": session.mode(),
-            "principal": self.principal,
+            "principal": session.principal(),
             "turn": session.turn(),
             "ended": session.state().ended,
         })
@@ -96,6 +123,7 @@ impl PageSession {
             members.insert("context".to_owned(), json!(metrics.context));
             members.insert("visibleTools".to_owned(), json!(session.definitions().len()));
             members.insert("budgets".to_owned(), self.budgets_json(report.as_ref()));
+            members.insert("caps".to_owned(), self.caps_json());
             members.insert("loops".to_owned(), self.loops_json(report.as_ref()));
         }
         snapshot
@@ -115,6 +143,30 @@ impl PageSession {
             budget_json(name, Some(limit), used)
         }));
         budgets.into()
+    }
+
+    /// Returns the caps on cost, in dollars, and on time, in seconds, and what the calls that have ended have used of them.
+    fn caps_json(&self) -> Value {
+        let Some(caps) = self.session.policy().caps() else { return json!([]) };
+        let spending = self.session.spending();
+        let mut rows = Vec::new();
+        for (name, scope) in SCOPES {
+            let stored = CapScope::STORED.into_iter().position(|stored| stored == scope);
+            let used = stored.and_then(|at| Some(spending?[at]));
+            if let Some(limit) = caps.cost(scope) {
+                let left = used.map(|used| Cost::pico(limit.picodollars().saturating_sub(used.cost.picodollars())));
+                let used = used.map(|used| used.cost.decimal());
+                rows.push(json!({"scope": name, "of": "cost", "limit": limit.decimal(), "used": used, "left": left.map(Cost::decimal)}));
+            }
+            if let Some(limit) = caps.time(scope) {
+                let left = used.map(|used| limit.saturating_sub(used.time).as_secs_f64());
+                let used = used.map(|used| used.time.as_secs_f64());
+                rows.push(
+                    json!({"scope": name, "of": "time", "limit": limit.as_secs_f64(), "used": used, "left": left}),
+                );
+            }
+        }
+        rows.into()
     }
 
     /// Returns the tools that the turn has tried, and the attempts and empty results at which they are refused.

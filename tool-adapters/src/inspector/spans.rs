@@ -1,18 +1,22 @@
-//! The newest spans, as the page shows them.
+//! The newest spans and the running ones, as the page shows them.
 
 use serde_json::{Map, Value, json};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 use tokio::sync::watch;
-use tool_core::trace::{Cost, CostEntry, SpanRecord, SpanSink};
+use tool_core::trace::{Cost, CostEntry, SpanId, SpanRecord, SpanSink, TraceId};
 
 /// The spans that are kept.
 const MAX_SPANS: usize = 10_000;
+/// The running spans that are kept. Others are shown when they end.
+const MAX_RUNNING: usize = 200;
+/// The newest progress updates of a running span that are kept.
+const MAX_UPDATES: usize = 10;
 /// The spans of one event.
 const MAX_BATCH: usize = 500;
 
-/// A bounded log of the newest ended spans, which an [`Inspector`](crate::inspector::Inspector) shows. Cheap to clone; clones
+/// A bounded log of the newest ended spans and of the running ones, which an [`Inspector`](crate::inspector::Inspector) shows. Cheap to clone; clones
 /// share the spans.
 ///
 /// ```
@@ -43,6 +47,15 @@ struct KeptSpans {
     spans: VecDeque<SpanRecord>,
     /// The number of all spans so far, which is the number of the last one.
     seen: u64,
+    /// The running spans, by the number of their opening.
+    running: BTreeMap<u64, RunningSpan>,
+    numbers: HashMap<(TraceId, SpanId), u64>,
+    opened: u64,
+}
+
+struct RunningSpan {
+    span: SpanRecord,
+    updates: VecDeque<(String, Option<f64>)>,
 }
 
 debug_only!(SpanLog, |this| seen: this.lock().seen);
@@ -53,11 +66,42 @@ impl SpanSink for SpanLog {
         let oldest = if kept.spans.len() < MAX_SPANS { None } else { kept.spans.pop_front() };
         kept.spans.push_back(span.clone());
         kept.seen += 1;
+        let number = kept.numbers.remove(&(span.trace_id(), span.span_id()));
+        number.and_then(|number| kept.running.remove(&number));
         let seen = kept.seen;
         drop(kept);
         // Freed outside of the lock.
         drop(oldest);
         self.0.last.send_replace(seen);
+    }
+
+    fn watches_open(&self) -> bool {
+        true
+    }
+
+    fn opened(&self, span: &SpanRecord) {
+        let mut kept = self.lock();
+        if kept.running.len() < MAX_RUNNING {
+            kept.opened += 1;
+            let number = kept.opened;
+            kept.numbers.insert((span.trace_id(), span.span_id()), number);
+            kept.running.insert(number, RunningSpan { span: span.clone(), updates: VecDeque::new() });
+        }
+        drop(kept);
+        self.0.last.send_modify(|_| ());
+    }
+
+    fn progressed(&self, trace: TraceId, span: SpanId, message: &str, fraction: Option<f64>) {
+        let mut kept = self.lock();
+        let number = kept.numbers.get(&(trace, span)).copied();
+        if let Some(running) = number.and_then(|number| kept.running.get_mut(&number)) {
+            if running.updates.len() == MAX_UPDATES {
+                running.updates.pop_front();
+            }
+            running.updates.push_back((message.to_owned(), fraction));
+        }
+        drop(kept);
+        self.0.last.send_modify(|_| ());
     }
 }
 
@@ -71,7 +115,12 @@ pub(crate) struct SpanBatch {
 }
 
 impl SpanLog {
-    /// Returns a receiver that wakes its reader after each span.
+    /// Returns the running spans, in the order in which they opened.
+    pub(crate) fn running_json(&self) -> Value {
+        self.lock().running.values().map(RunningSpan::json).collect()
+    }
+
+    /// Returns a receiver that wakes its reader after each span that opens or ends, and after each progress update.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.0.last.subscribe()
     }
@@ -89,6 +138,20 @@ impl SpanLog {
 
     fn lock(&self) -> MutexGuard<'_, KeptSpans> {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RunningSpan {
+    /// Returns the span as JSON, without a duration and a status.
+    fn json(&self) -> Value {
+        let mut members = span_json(&self.span);
+        let update = |(message, fraction): &(String, Option<f64>)| json!({"message": message, "fraction": fraction});
+        if let Value::Object(members) = &mut members {
+            members.remove("durationMs");
+            members.insert("status".to_owned(), "running".into());
+            members.insert("updates".to_owned(), self.updates.iter().map(update).collect());
+        }
+        members
     }
 }
 
@@ -132,7 +195,7 @@ fn cost_json(entry: &CostEntry) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tool_core::trace::{Collector, SpanKind, in_scope};
+    use tool_core::trace::{Collector, SpanHandle, SpanKind, in_scope};
 
     fn filled(spans: usize) -> SpanLog {
         let log = SpanLog::default();
@@ -167,6 +230,18 @@ mod tests {
     #[test]
     fn a_number_from_an_earlier_program_starts_again() {
         assert_eq!(filled(3).after(900).spans.len(), 3);
+    }
+
+    #[test]
+    fn running_spans_are_bounded_and_leave_when_they_end() {
+        let log = SpanLog::default();
+        let collector = Collector::builder().sink(log.clone()).build();
+        let open = || collector.run_sync(|| SpanHandle::open(SpanKind::Section, "part"));
+        let handles = (0..MAX_RUNNING + 50).map(|_| open()).collect::<Vec<_>>();
+        assert_eq!(log.running_json().as_array().map(Vec::len), Some(MAX_RUNNING));
+        handles.into_iter().for_each(SpanHandle::end);
+        let kept = log.lock();
+        assert_eq!((kept.running.len(), kept.numbers.len(), kept.seen), (0, 0, 250));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The state that the requests of an inspector share.
 
-use crate::inspector::approvals::WaitingApprovals;
 use crate::inspector::conversation::SharedModel;
 use crate::inspector::sessions::OpenSessions;
 use crate::inspector::spans::SpanLog;
@@ -21,7 +20,6 @@ pub(crate) struct InspectorState {
     pub(crate) collector: Collector,
     pub(crate) spans: SpanLog,
     pub(crate) sessions: OpenSessions,
-    pub(crate) approvals: WaitingApprovals,
     pub(crate) model: Option<SharedModel>,
     pub(crate) shutdown: CancellationToken,
     calls: Arc<Semaphore>,
@@ -42,7 +40,6 @@ impl InspectorState {
             collector,
             spans,
             sessions: OpenSessions::default(),
-            approvals: WaitingApprovals::default(),
             model,
             shutdown,
             calls: Arc::new(Semaphore::new(MAX_CALLS)),

@@ -1,8 +1,9 @@
 //! Calls that wait for approval.
 
-use crate::support::{Served, served};
+use crate::support::{Served, served, served_with};
 use serde_json::{Value, json};
-use tool_core::Mode;
+use tool_core::trace::Redaction;
+use tool_core::{Mode, ToolCall};
 
 /// Requests a call that has to be approved, and returns what the page lists of it.
 async fn waiting(served: &Served) -> Value {
@@ -60,4 +61,58 @@ async fn the_calls_of_an_ended_session_are_not_listed() {
     waiting(&served).await;
     served.send("DELETE", "/api/sessions/s", "").await.json();
     assert_eq!(served.get("/api/approvals").await, json!([]));
+}
+
+/// Requests a call in a session of the program, which the page has not opened.
+async fn waiting_elsewhere(served: &Served) -> tool_core::Session {
+    let session = served.runtime.session("other", Mode::Text).principal("user:8").await.expect("opens");
+    session.call(ToolCall::new("call_1", "delete", json!({"id": 8}))).await;
+    session
+}
+
+#[tokio::test]
+async fn a_call_of_the_program_is_listed_and_approved() {
+    let served = served().await;
+    let session = waiting_elsewhere(&served).await;
+    let waiting = served.get("/api/approvals").await;
+    let found = ["session", "principal", "tool", "callId", "payload"].map(|name| waiting[0][name].clone());
+    assert_eq!(found, ["other", "user:8", "delete", "call_1", r#"delete({"id":8})"#].map(Value::from));
+    assert!(waiting[0]["expiresAtMs"].as_u64() > Some(0));
+    let answer = served.post(&path(&waiting[0], "approve"), Value::Null).await;
+    assert_eq!((&answer["response"]["envelope"]["data"], &answer["session"]), (&json!(8), &Value::Null));
+    assert_eq!(served.get("/api/approvals").await, json!([]));
+    assert_eq!(session.metrics().calls.len(), 2);
+}
+
+#[tokio::test]
+async fn a_call_of_the_program_is_denied() {
+    let served = served().await;
+    let _session = waiting_elsewhere(&served).await;
+    let waiting = served.get("/api/approvals").await;
+    let answer = served.post(&path(&waiting[0], "deny"), Value::Null).await;
+    assert_eq!(answer["response"]["envelope"]["error"]["type"], "DENIED");
+    assert_eq!(served.get("/api/approvals").await, json!([]));
+}
+
+#[tokio::test]
+async fn a_decision_of_the_program_reaches_the_page() {
+    let served = served().await;
+    let session = waiting_elsewhere(&served).await;
+    let events = served.events_until(0, "event: sessions").await;
+    assert!(events.contains(r#""session":"other""#), "{events}");
+    for waiting in served.runtime.waiting_calls().await.expect("in memory") {
+        session.deny(&waiting.token).await;
+    }
+    served.events_until(0, r#""approvals":[]"#).await;
+}
+
+#[tokio::test]
+async fn the_arguments_of_a_waiting_call_are_redacted() {
+    let served = served_with(|inspector| inspector.redaction(Redaction::new().pointer("/id"))).await;
+    let approval = waiting(&served).await;
+    assert_eq!(approval["payload"], r#"delete({"id":"[redacted]"})"#);
+    assert_eq!(approval["summary"], r#"delete(id: "[redacted]")"#);
+    assert_eq!(approval["isRedacted"], true);
+    let answer = served.post(&path(&approval, "approve"), Value::Null).await;
+    assert_eq!(answer["response"]["envelope"]["data"], 7);
 }

@@ -1,7 +1,8 @@
 //! The stream of events, with spans and metrics.
 
-use crate::support::{served, served_with};
+use crate::support::{RELEASED, served, served_with};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use tokio::io::AsyncReadExt;
 use tool_core::trace::Collector;
 use tool_core::{CancellationToken, Mode, RunContext, ToolCall};
@@ -107,4 +108,53 @@ async fn a_shutdown_ends_the_streams() {
     shutdown.cancel();
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).await.expect("the stream ends");
+}
+
+/// Returns the running spans of the last event of that kind.
+fn running(events: &str) -> Vec<Value> {
+    let last = events.rsplit("event: running\ndata: ").next().and_then(|rest| rest.lines().next());
+    let document = last.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
+    document["spans"].as_array().cloned().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_running_call_is_streamed_with_its_progress() {
+    let served = Arc::new(served().await);
+    let call = json!({"tool": "import", "arguments": r#"{"slot": 0}"#, "id": "page_1"});
+    let caller = Arc::clone(&served);
+    let answer = tokio::spawn(async move { caller.post("/api/call", call).await });
+    let events = served.events_until(0, "almost done").await;
+    let events = events + &served.events_until(0, "\n\n").await;
+    let span = running(&events).pop().expect("a span");
+    assert_eq!(
+        (&span["name"], &span["status"], &span["callId"]),
+        (&json!("import"), &json!("running"), &json!("page_1"))
+    );
+    assert_eq!(span["durationMs"], Value::Null);
+    assert_eq!(span["updates"][0], json!({"message": "half of it with Bearer [redacted]", "fraction": 0.5}));
+    assert_eq!(span["updates"][1], json!({"message": "almost done", "fraction": null}));
+    RELEASED[0].add_permits(1);
+    answer.await.expect("no panic");
+}
+
+#[tokio::test]
+async fn a_running_span_becomes_an_ended_one() {
+    let served = Arc::new(served().await);
+    let caller = Arc::clone(&served);
+    let call = json!({"tool": "import", "arguments": r#"{"slot": 1}"#});
+    let answer = tokio::spawn(async move { caller.post("/api/call", call).await });
+    let mut stream = served.event_stream(0).await;
+    let (mut read, mut buffer) = (String::new(), [0; 4096]);
+    let mut is_released = false;
+    // The list of running spans is sent again once it is empty.
+    while !read.contains("\"spans\":[]}\n") {
+        let bytes = stream.read(&mut buffer).await.expect("the server sends");
+        read.push_str(&String::from_utf8_lossy(&buffer[..bytes]));
+        if read.contains("almost done") && !std::mem::replace(&mut is_released, true) {
+            RELEASED[1].add_permits(1);
+        }
+    }
+    assert_eq!(answer.await.expect("no panic")["response"]["envelope"]["data"], 1);
+    let ended = spans(&read).into_iter().filter(|span| span["status"] == "ok").collect::<Vec<_>>();
+    assert_eq!((ended.len(), &ended[0]["name"]), (1, &json!("import")));
 }

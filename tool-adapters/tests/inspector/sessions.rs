@@ -116,3 +116,23 @@ async fn calls_in_unknown_sessions_are_refused() {
     let answer = served().await.send("POST", "/api/call", &call).await;
     assert!(answer.error(404).contains("no session `none`"), "{}", answer.body);
 }
+
+#[tokio::test]
+async fn a_session_shows_its_caps_and_what_is_left() {
+    let served = served().await;
+    served.open("s", Mode::Text).await;
+    let answer = served.call_in("s", "pay", json!({})).await;
+    let caps = answer["session"]["caps"].as_array().expect("a list").clone();
+    assert_eq!(caps[0], json!({"scope": "call", "of": "cost", "limit": "0.500000000000", "used": null, "left": null}));
+    assert_eq!(
+        caps[1],
+        json!({"scope": "turn", "of": "cost", "limit": "0.050000000000", "used": "0.010000000000", "left": "0.040000000000"})
+    );
+    assert_eq!(
+        (&caps[2]["scope"], &caps[2]["of"], &caps[2]["limit"]),
+        (&json!("principal"), &json!("time"), &json!(3600.0))
+    );
+    assert!(caps[2]["used"].as_f64() > Some(0.0), "{caps:?}");
+    let next = served.post("/api/sessions/s/turn", Value::Null).await;
+    assert_eq!(next["session"]["caps"][1]["left"], "0.050000000000");
+}

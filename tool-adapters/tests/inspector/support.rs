@@ -2,10 +2,14 @@
 
 use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tool_adapters::inspector::Inspector;
-use tool_core::{Intent, Mode, Policy, Runtime, ToolContext, ToolError, ToolOutput, tool};
+use tool_core::session::CapScope;
+use tool_core::trace::Cost;
+use tool_core::{Intent, Mode, Policy, RunContext, Runtime, ToolContext, ToolError, ToolOutput, tool};
 
 pub(crate) const TOKEN: &str = "correct-horse-battery-staple";
 
@@ -33,13 +37,34 @@ pub(crate) fn sign_in(user: &str, password: &str) -> Result<String, ToolError> {
     if password.len() < 3 { Err(ToolError::auth(format!("not {user}"))) } else { Ok(format!("welcome, {user}")) }
 }
 
+/// Import rows, a part at a time. It ends when its `slot` is released.
+#[tool]
+pub(crate) async fn import(slot: usize, ctx: &RunContext) -> usize {
+    ctx.progress().fraction(0.5, "half of it with Bearer sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789");
+    ctx.update("almost done");
+    let released = RELEASED[slot].acquire().await;
+    released.expect("not closed").forget();
+    slot
+}
+
+pub(crate) static RELEASED: [Semaphore; 4] = [const { Semaphore::const_new(0) }; 4];
+
+/// Pay a cent.
+#[tool]
+pub(crate) fn pay(ctx: &RunContext) {
+    ctx.record_cost("bank", Cost::micros(10_000));
+}
+
 /// Hang up.
 #[tool(modes = "voice")]
 pub(crate) fn hang_up() {}
 
 pub(crate) fn runtime() -> Runtime {
     let tools = ToolContext::builder().with(search).with(delete).with(remind).with(sign_in).with(hang_up);
-    let policy = Policy::text().max_calls(Some(5));
+    let tools = tools.with(import).with(pay);
+    let policy = Policy::text().max_calls(Some(5)).max_cost(CapScope::Call, Some(Cost::micros(500_000)));
+    let policy = policy.max_cost(CapScope::Turn, Some(Cost::micros(50_000)));
+    let policy = policy.max_time(CapScope::Principal, Some(Duration::from_hours(1)));
     Runtime::builder(tools.build().expect("sound")).policy(policy).build().expect("sound")
 }
 

@@ -1,5 +1,6 @@
 //! Progress updates of a running tool.
 
+use crate::trace::spans::progressed;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -83,6 +84,7 @@ impl Progress {
         if let Some(listener) = &self.listener {
             listener(&update);
         }
+        progressed(&update.message, update.fraction);
         let mut pending = self.pending.lock();
         if pending.len() == MAX_PENDING {
             pending.pop_front();

@@ -5,6 +5,7 @@ use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{Reply, reply};
 use crate::session::approvals::{PendingCall, Signer};
+use crate::session::caps::Spending;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{History, Model, ToolChoice};
@@ -219,6 +220,32 @@ impl Session {
     /// is not in memory, as other stores count for themselves.
     pub fn turn_report(&self) -> Option<TurnReport> {
         self.0.record.turn_report()
+    }
+
+    /// Returns what the calls of each of [`CapScope::STORED`](crate::session::CapScope::STORED) that have ended count toward
+    /// its caps. Calls are summed up under a policy with caps only. Returns `None` if the session store is not in memory.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tool_core::session::{CapScope, Spending};
+    /// # use tool_core::{Mode, Policy, Runtime, ToolContext};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tools = ToolContext::builder().build()?;
+    /// let policy = Policy::text().max_time(CapScope::Turn, Some(Duration::from_secs(60)));
+    /// let runtime = Runtime::builder(tools).policy(policy).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// assert_eq!(session.spending(), Some([Spending::default(); 3]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn spending(&self) -> Option<[Spending; 3]> {
+        self.0.record.spending()
+    }
+
+    /// Returns the principal; empty where the host gave none.
+    pub fn principal(&self) -> &str {
+        &self.0.principal
     }
 
     /// Returns the policy.

@@ -55,6 +55,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) threads: ThreadPool,
     pub(crate) metrics: RuntimeMetrics,
     pub(crate) accounts: Mutex<Accounts>,
+    pub(crate) approvals: ApprovalRequests,
     /// The spare bytes of the lists of calls, of sessions that are not in memory.
     pub(crate) spare: Arc<SpareBytes>,
 }
@@ -97,6 +98,30 @@ impl RuntimeInner {
     /// Finds a session that has a handle in this process.
     pub(crate) fn session(&self, id: &str) -> Option<Arc<SessionInner>> {
         self.sessions.lock().get(id)?.upgrade()
+    }
+}
+
+/// The calls for which this process has requested approval, the oldest first.
+#[derive(Default)]
+pub(crate) struct ApprovalRequests {
+    pub(crate) calls: Mutex<VecDeque<(Weak<SessionInner>, String)>>,
+    /// The number of requests so far.
+    pub(crate) count: watch::Sender<u64>,
+}
+
+/// The most calls that a runtime remembers to have requested approval for.
+const MAX_REQUESTS: usize = 256;
+
+impl ApprovalRequests {
+    /// Adds a call by its id. Forgets the oldest past [`MAX_REQUESTS`].
+    pub(crate) fn add(&self, session: &Arc<SessionInner>, id: &str) {
+        let mut calls = self.calls.lock();
+        if calls.len() == MAX_REQUESTS {
+            calls.pop_front();
+        }
+        calls.push_back((Arc::downgrade(session), id.to_owned()));
+        drop(calls);
+        self.count.send_modify(|count| *count += 1);
     }
 }
 

@@ -47,7 +47,7 @@ pub use crate::session::metrics::{
 };
 pub use crate::session::model::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ToolChoice};
 pub use crate::session::policy::{Policy, TurnLimits};
-pub use crate::session::runtime::{Runtime, RuntimeBuilder};
+pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
     Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal, SessionRecord,

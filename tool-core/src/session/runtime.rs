@@ -5,12 +5,13 @@ use crate::call::questions::QuestionHandler;
 #[cfg(feature = "tower")]
 use crate::call::{ToolCall, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
-use crate::session::approvals::Signer;
+use crate::session::approvals::{PendingCall, Signer};
 use crate::session::builder::SessionBuilder;
+use crate::session::handle::Session;
 use crate::session::hooks::{
     AfterFn, AfterHook, AfterWith, AroundFn, AroundHook, AroundWith, BeforeFn, BeforeHook, BeforeWith, Hook, Stateless,
 };
-use crate::session::inner::{RuntimeInner, SessionInner, ThreadPool};
+use crate::session::inner::{ApprovalRequests, RuntimeInner, SessionInner, ThreadPool};
 use crate::session::journal::{DynJournal, Journal};
 #[cfg(feature = "tower")]
 use crate::session::layers::{CallService, LayerStack, WrapService, wrap_in};
@@ -29,6 +30,7 @@ use parking_lot::{Mutex, RwLock};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// Builds a [`Runtime`].
 ///
@@ -268,6 +270,7 @@ impl RuntimeBuilder {
                 threads: ThreadPool::new(threads),
                 metrics,
                 accounts: Mutex::default(),
+                approvals: ApprovalRequests::default(),
                 spare: Arc::default(),
             }
         });
@@ -282,6 +285,18 @@ fn innermost_service(runtime: Weak<RuntimeInner>) -> CallService {
         let runtime = runtime.upgrade();
         async move { Ok(call::call_from_layers(runtime, call).await) }
     }))
+}
+
+/// A call that waits for approval, with the session that decides on it. See [`Runtime::waiting_calls`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WaitingCall {
+    /// The session.
+    pub session: Session,
+    /// The call.
+    pub call: PendingCall,
+    /// The token of the call, for [`Session::approve`] and [`Session::deny`].
+    pub token: String,
 }
 
 /// Governs the calls of all sessions: budgets, modes, loop detection, confirmation, deadlines. Cheap to clone.
@@ -365,6 +380,61 @@ impl Runtime {
     /// read of a session is its [`history`](crate::Session::history).
     pub async fn calls(&self, id: impl Into<SessionId>) -> Result<Vec<SessionCall>, StoreError> {
         self.0.store.calls(&id.into()).await
+    }
+
+    /// Returns the calls that wait for approval and were requested in this process, the oldest first: of the last 256
+    /// requests, those whose session still has a handle here. Calls that other processes requested are in the store, but are
+    /// not listed.
+    ///
+    /// This is for the host, such as its pages for operators: it does not ask on whose behalf the host decides.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+    /// # /// Delete a note.
+    /// # #[tool(confirm)]
+    /// # fn delete(id: u32) -> u32 {
+    /// #     id
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = Runtime::builder(ToolContext::builder().with(delete).build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// session.call(ToolCall::new("call_1", "delete", r#"{"id": 7}"#)).await;
+    ///
+    /// let waiting = runtime.waiting_calls().await?;
+    /// assert_eq!(waiting[0].call.payload(), r#"delete({"id":7})"#);
+    /// let response = waiting[0].session.approve(&waiting[0].token).await;
+    /// assert_eq!(response.data_json(), Some("7"));
+    /// assert!(runtime.waiting_calls().await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn waiting_calls(&self) -> Result<Vec<WaitingCall>, StoreError> {
+        let (known, mut waiting) = (self.0.approvals.calls.lock().clone(), Vec::new());
+        for (session, id) in known {
+            let session = session.upgrade().filter(|session| !session.record.state().ended);
+            let pending = match &session {
+                Some(session) => session.record.pending(&id).await?.filter(|call| !call.is_stale()),
+                None => None,
+            };
+            match session.zip(pending) {
+                Some((session, call)) => {
+                    let token = self.0.signer.sign(&call);
+                    waiting.push(WaitingCall { session: Session(session), call, token });
+                }
+                None => self.0.approvals.calls.lock().retain(|(_, other)| *other != id),
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Returns the number of approvals that this process has requested, as a receiver that wakes at each one.
+    pub fn approval_requests(&self) -> watch::Receiver<u64> {
+        self.0.approvals.count.subscribe()
     }
 
     /// Returns the measurements: calls, sizes, latencies, errors, context, loops. Tools of one name are measured together,

@@ -1,7 +1,9 @@
 //! The collector: a bounded buffer of ended spans, their totals, and the sinks that receive each span.
 
+use crate::text::truncate;
 use crate::trace::cost::{Cost, CostSummary, DefaultPricing, Pricing};
-use crate::trace::record::{SpanKind, SpanRecord};
+use crate::trace::ids::{SpanId, TraceId};
+use crate::trace::record::{MAX_ATTRIBUTE, SpanKind, SpanRecord};
 use crate::trace::redaction::Redaction;
 use crate::trace::usage::{ModelUsage, RecentResponses};
 use parking_lot::Mutex;
@@ -40,6 +42,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub trait SpanSink: Send + Sync {
     /// Receives a span that has ended.
     fn ended(&self, span: &SpanRecord);
+
+    /// Returns whether the sink also receives spans as they open, and the progress of open ones. Asked once, when the
+    /// collector is built. Defaults to `false`.
+    fn watches_open(&self) -> bool {
+        false
+    }
+
+    /// Receives a span that has opened, if the sink [watches](Self::watches_open) open spans. Its duration is 0, and it has
+    /// neither costs nor contents. [`ended`](Self::ended) receives it again. Defaults to nothing.
+    fn opened(&self, span: &SpanRecord) {
+        let _ = span;
+    }
+
+    /// Receives a progress update of the tool whose call has the open span `span`, if the sink
+    /// [watches](Self::watches_open) open spans. The message is redacted, and at most 1,024 characters long. The fraction is
+    /// the completed part of the work, from 0 to 1. Defaults to nothing.
+    fn progressed(&self, trace: TraceId, span: SpanId, message: &str, fraction: Option<f64>) {
+        let _ = (trace, span, message, fraction);
+    }
 
     /// Receives a span that has ended and the spans around it. Defaults to [`ended`](Self::ended).
     fn ended_in(&self, span: &SpanRecord, around: &ParentSpan<'_>) {
@@ -149,6 +170,8 @@ pub(super) struct CollectorInner {
     capacity: usize,
     pricing: Option<Arc<dyn Pricing>>,
     sinks: Vec<Arc<dyn SpanSink>>,
+    /// The sinks that watch open spans. Few do, so that opening a span costs one check.
+    watchers: Vec<Arc<dyn SpanSink>>,
     keeps_content: bool,
     redaction: Redaction,
     pub(super) buffer: Mutex<SpanBuffer>,
@@ -242,6 +265,7 @@ impl CollectorBuilder {
     pub fn build(mut self) -> Collector {
         let linked = || inventory::iter::<DefaultPricing>.into_iter().next().map(|linked| (linked.0)());
         self.0.pricing = self.0.pricing.or_else(linked);
+        self.0.watchers = self.0.sinks.iter().filter(|sink| sink.watches_open()).cloned().collect();
         Collector(Arc::new(self.0))
     }
 }
@@ -264,6 +288,7 @@ impl Collector {
             capacity: 10_000,
             pricing: None,
             sinks: Vec::new(),
+            watchers: Vec::new(),
             keeps_content: false,
             redaction: Redaction::new(),
             buffer: Mutex::default(),
@@ -299,6 +324,35 @@ impl Collector {
             tracing::error!("failed to price a response: the price table panicked");
             None
         })
+    }
+
+    /// Returns whether a sink receives spans as they open.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.0.watchers.is_empty()
+    }
+
+    /// Passes a span that has opened to the sinks that watch.
+    #[cold]
+    pub(crate) fn opened(&self, span: &SpanRecord) {
+        self.each_watcher(|sink| sink.opened(span));
+    }
+
+    /// Passes a progress update to the sinks that watch.
+    #[cold]
+    pub(crate) fn progressed(&self, trace: TraceId, span: SpanId, message: &str, fraction: Option<f64>) {
+        // Redacted before it is cut, as a part of a secret is not found, and of a long text not all is read.
+        let message = truncate(&self.redaction().text(&truncate(message, 16 * MAX_ATTRIBUTE)), MAX_ATTRIBUTE);
+        self.each_watcher(|sink| sink.progressed(trace, span, &message, fraction));
+    }
+
+    fn each_watcher(&self, pass: impl Fn(&dyn SpanSink)) {
+        for sink in &self.0.watchers {
+            // A sink that panics must not fail the tool.
+            if catch_unwind(AssertUnwindSafe(|| pass(&**sink))).is_err() {
+                tracing::error!("failed to pass on an open span: a span sink panicked");
+            }
+        }
     }
 
     /// Passes an ended span to the sinks and adds it to the buffer. `around` is called only where it matters.

@@ -391,7 +391,13 @@ pub(crate) fn open_in(parent: Option<Arc<OpenSpan>>, new: NewSpan) -> SpanGuard 
         span.change(|details| details.attributes = attributes);
     }
     span.start = now();
-    SpanGuard { span: Some(Arc::new(span)), call_id: new.call_id.filter(|id| id.len() <= MAX_CALL_ID) }
+    let call_id = new.call_id.filter(|id| id.len() <= MAX_CALL_ID);
+    if span.trace.collector.is_watched()
+        && let Some(record) = span.record()
+    {
+        span.trace.collector.opened(&SpanRecord { call_id: call_id.clone(), nanos: 0, ..record });
+    }
+    SpanGuard { span: Some(Arc::new(span)), call_id }
 }
 
 impl SpanGuard {

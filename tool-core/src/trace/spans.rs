@@ -198,6 +198,15 @@ pub fn import<F: Future>(context: impl Borrow<DistributedContext>, work: F) -> W
     WithSpan::imported(current(), context.cloned(), work)
 }
 
+/// Passes a progress update of the tool in whose span the thread is to the sinks that watch open spans.
+pub(crate) fn progressed(message: &str, fraction: Option<f64>) {
+    let Some(here) = current().filter(|here| here.trace.collector.is_watched()) else { return };
+    let call = here.chain().find(|span| span.kind == Some(SpanKind::Tool));
+    if let Some((trace, span)) = call.and_then(|call| call.trace.id.zip(call.id)) {
+        here.trace.collector.progressed(trace, span, message, fraction);
+    }
+}
+
 /// Marks the current span as panicked, for a tool whose panic was caught.
 #[cold]
 pub(crate) fn mark_panicked() {
@@ -341,7 +350,10 @@ impl fmt::Debug for SpanHandle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::Progress;
     use crate::call::error::ToolError;
+    use crate::trace::collector::SpanSink;
+    use crate::trace::ids::{SpanId, TraceId};
     use crate::trace::record::{MAX_ATTRIBUTE, MAX_ATTRIBUTES, SpanRecord};
     use serde_json::json;
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -423,5 +435,60 @@ mod tests {
         ];
         assert_eq!(found.collect::<Vec<_>>(), expected);
         assert!(spans.iter().filter_map(|span| span.error()).all(|error| error.message.is_none()));
+    }
+
+    /// A sink that notes what it receives.
+    #[derive(Clone, Default)]
+    struct Watcher(Arc<parking_lot::Mutex<Vec<String>>>, bool);
+
+    impl SpanSink for Watcher {
+        fn ended(&self, span: &SpanRecord) {
+            self.0.lock().push(format!("ended {}", span.label()));
+        }
+
+        fn watches_open(&self) -> bool {
+            self.1
+        }
+
+        fn opened(&self, span: &SpanRecord) {
+            self.0.lock().push(format!("opened {}", span.label()));
+        }
+
+        fn progressed(&self, _: TraceId, _: SpanId, message: &str, fraction: Option<f64>) {
+            self.0.lock().push(format!("{message} {fraction:?}"));
+        }
+    }
+
+    fn watched(watches: bool) -> Vec<String> {
+        let watcher = Watcher(Arc::default(), watches);
+        let collector = Collector::builder().sink(watcher.clone()).build();
+        collector.run_sync(|| {
+            Progress::default().message("outside of any call");
+            in_scope(SpanKind::Tool, "import", || {
+                in_scope(SpanKind::Section, "part", || Progress::default().fraction(0.5, "password=hunter2"));
+            });
+        });
+        watcher.0.lock().clone()
+    }
+
+    #[test]
+    fn a_sink_that_watches_receives_open_spans_and_progress() {
+        let noted = ["opened tool:import", "opened section:part", "password=[redacted] Some(0.5)"];
+        assert_eq!(watched(true)[..3], noted);
+        assert_eq!(watched(true)[3..], ["ended section:part", "ended tool:import"]);
+    }
+
+    #[test]
+    fn a_sink_that_does_not_watch_receives_ended_spans_only() {
+        assert_eq!(watched(false), ["ended section:part", "ended tool:import"]);
+    }
+
+    #[test]
+    fn a_long_progress_message_is_cut() {
+        let watcher = Watcher(Arc::default(), true);
+        let collector = Collector::builder().sink(watcher.clone()).build();
+        collector
+            .run_sync(|| in_scope(SpanKind::Tool, "import", || Progress::default().message("x".repeat(10_000_000))));
+        assert_eq!(watcher.0.lock()[1].len(), MAX_ATTRIBUTE + "... None".len());
     }
 }

@@ -233,3 +233,35 @@ async fn call_is_decided_once_across_processes() {
     assert_unknown(&one.approve(&token).await);
     assert_eq!(runs.get(), 0);
 }
+
+#[tokio::test]
+async fn the_runtime_lists_waiting_calls_of_all_sessions() {
+    let (tools, ran) = bank();
+    let runtime = runtime(tools, Policy::text());
+    let requests = runtime.approval_requests();
+    let (first, second) = (open(&runtime, "s-1", Mode::Text).await, open(&runtime, "s-2", Mode::Text).await);
+    let tokens = [ask(&first, 1).await, ask(&second, 2).await, ask(&second, 3).await];
+    assert_eq!(*requests.borrow(), 3);
+    let waiting = runtime.waiting_calls().await.expect("in memory");
+    assert_eq!(waiting.iter().map(|waiting| waiting.token.clone()).collect::<Vec<_>>(), tokens);
+    assert_eq!(waiting[1].call.payload(), r#"pay({"amount":2})"#);
+    let response = waiting[1].session.approve(&waiting[1].token).await;
+    assert_eq!((response.data_json(), ran.get()), (Some("2"), 1));
+    // One session ends, so its call is not decided any more.
+    first.end().await;
+    let waiting = runtime.waiting_calls().await.expect("in memory");
+    assert_eq!(waiting.iter().map(|waiting| waiting.call.arguments.as_str()).collect::<Vec<_>>(), [r#"{"amount":3}"#]);
+}
+
+#[tokio::test]
+async fn a_runtime_remembers_256_requests_for_approval() {
+    let runtime = runtime(bank().0, Policy::text());
+    let mut sessions = Vec::new();
+    for number in 0..300 {
+        let session = open(&runtime, &format!("s-{number}"), Mode::Text).await;
+        ask(&session, number).await;
+        sessions.push(session);
+    }
+    let waiting = runtime.waiting_calls().await.expect("in memory");
+    assert_eq!((waiting.len(), waiting[0].session.id().as_str()), (256, "s-44"));
+}

@@ -713,14 +713,34 @@ async function callTool(tool, form, { select }, result) {
   const [kind, name] = [select.value.slice(0, 1), select.value.slice(2)];
   const to = kind === "s" ? { session: name } : { mode: name };
   const text = form.read();
+  const id = `inspector_${crypto.getRandomValues(new Uint32Array(2)).join("_")}`;
   report(`Calling ${tool.name} …`);
-  const answer = await ask("POST", "call", { tool: tool.name, arguments: text, ...to });
+  app.calling = { id, progress: el("div", { class: "progress", "aria-live": "polite" }), result };
+  result.prepend(app.calling.progress);
+  const answer = await ask("POST", "call", { tool: tool.name, arguments: text, id, ...to }).finally(() => app.calling?.progress.remove());
   const { envelope } = answer.response;
   form.show(envelope.meta.problems ?? []);
   report(envelope.ok ? `${tool.name} succeeded` : `${tool.name}: ${envelope.error.type}`);
   fill(result, ...responseView(answer, form));
   if (answer.session) updateSession(answer.session);
 }
+
+/** Shows how far the call of the page is. */
+function drawProgress() {
+  const { id, progress } = app.calling ?? {};
+  const call = traces.running.find((span) => span.callId === id);
+  if (call && progress.isConnected) progress.replaceChildren(el("p", {}, `Running for ${duration(lengthOf(call))}`), ...progressView(call));
+}
+
+function progressView({ updates }) {
+  const last = updates?.at(-1);
+  const known = updates?.findLast((update) => update.fraction !== null);
+  if (!last) return [];
+  const bar = known ? el("progress", { max: "1", value: String(known.fraction), "aria-label": "Completed part" }) : null;
+  return [bar, el("ul", {}, ...updates.map((update) => el("li", {}, percented(update))))].filter(Boolean);
+}
+
+const percented = ({ message, fraction }) => (fraction === null ? message : `${Math.round(100 * fraction)} % ${message}`);
 
 function responseView({ response, session }, form) {
   const { envelope, model } = response;
@@ -734,7 +754,7 @@ function responseView({ response, session }, form) {
       bullets("Warnings", meta.warnings), bullets("Coerced arguments", meta.coerced),
       envelope.intents?.length ? section("Intents", code(pretty(envelope.intents), "Intents")) : null,
       meta.confirmation ? el("p", {}, "The call waits for approval. ", button("Show approvals", () => show("approvals"), { class: "link" })) : null,
-      session ? budgetView(session) : null,
+      session ? budgetView(session) : null, session ? capView(session) : null,
       el("details", {}, el("summary", {}, "Envelope"), code(pretty(envelope), "Envelope")),
       el("details", {}, el("summary", {}, "Text for the model"), code(model, "Text for the model"))),
   ];
@@ -842,7 +862,7 @@ function sessionView(session, messages) {
       button(`Switch to ${other}`, act(() => ask("POST", `${at}/mode`, { mode: other }), `The mode is ${other}`), { "data-key": "mode" }),
       button("Refresh", () => guarded(() => openSession(session.id))(), { "data-key": "refresh" }),
       button("End", guarded(() => endSession(session.id)), { "data-key": "end" })),
-    budgetView(session), loopView(session),
+    budgetView(session), capView(session), loopView(session),
     section("State", code(pretty(session.state), "State")),
     section("Audit log", tableOrNote("Audit log", ["Time", "Tool", "Intent", "Effect"], session.audit.map(auditRow), "Empty.")),
     section("Calls", tableOrNote("Calls", ["Tool", "Turn", "Outcome", "ms", "Arguments"], session.calls.map(callRow), "None.")),
@@ -869,6 +889,14 @@ function budgetView({ budgets }) {
   const limited = budgets.filter((budget) => budget.limit !== null);
   const rows = limited.map((budget) => [budget.name, budget.limit, budget.used ?? "unknown", budget.left ?? "unknown"]);
   return section("Budget of the turn", tableOrNote("Budget of the turn", ["Budget", "Limit", "Used", "Left"], rows, "Without limits."));
+}
+
+function capView({ caps }) {
+  if (caps.length === 0) return null;
+  const amount = (of, value) => (of === "cost" ? `$${Number(value)}` : duration(1000 * Number(value.source ?? value)));
+  const known = (one, value) => (value === null ? (one.scope === "call" ? "of each call" : "unknown") : amount(one.of, value));
+  const rows = caps.map((one) => [`${one.of} of a ${one.scope}`, amount(one.of, one.limit), known(one, one.used), known(one, one.left)]);
+  return section("Caps on cost and time", table("Caps on cost and time", ["Cap", "Limit", "Used", "Left"], rows));
 }
 
 function loopView({ loops }) {
@@ -926,7 +954,9 @@ function approvalView(approval) {
   const decision = (name) => guarded(() => decide(approval, name));
   return el("li", {},
     el("h3", {}, approval.summary),
-    el("p", { class: "dim" }, `session ${approval.session}${approval.principal ? `, ${approval.principal}` : ""} · expires ${approval.expiresAt}`),
+    factList([["Tool", approval.tool], ["Session", approval.session], ["Principal", approval.principal || "(none)"], ["Turn", approval.turn],
+      ["Call", approval.callId], ["Expires", new Date(approval.expiresAtMs).toLocaleString()]]),
+    approval.isRedacted ? el("p", { class: "wrong" }, "A part of the arguments is redacted.") : null,
     el("details", {}, el("summary", {}, "Whole call"), code(approval.payload, "Whole call"), el("p", { class: "dim" }, approval.digest)),
     el("div", { class: "row" },
       button("Approve", decision("approve"), { class: "main", "aria-label": `Approve ${approval.tool}`, "data-key": `approve-${approval.id}` }),
@@ -946,11 +976,16 @@ async function decide(approval, name) {
 // ---- Traces
 
 const MAX_SPANS = 10_000;
-const traces = { spans: [], rows: [], lost: 0, waiting: [] };
+/** The time after which the bars of running spans grow, in milliseconds. */
+const GROWTH = 500;
+const traces = { spans: [], running: [], rows: [], lost: 0, waiting: [], clock: 0, shown: null };
 let spanList;
 
 function addSpans({ spans, lost }) {
   traces.lost += lost;
+  // An ended span is no longer a running one, whichever event comes first.
+  const ended = new Set(spans.map(keyOfSpan));
+  traces.running = traces.running.filter((span) => !ended.has(keyOfSpan(span)));
   const into = $("span-pause").checked ? traces.waiting : traces.spans;
   into.push(...spans);
   into.splice(0, into.length - MAX_SPANS);
@@ -958,20 +993,41 @@ function addSpans({ spans, lost }) {
   if (into === traces.spans) orderSpans();
 }
 
+function takeRunning({ nowMs, spans }) {
+  traces.clock = nowMs - Date.now();
+  traces.running = spans;
+  drawProgress();
+  if (!$("span-pause").checked) orderSpans();
+}
+
+/** Returns the milliseconds of a span, of a running one so far by the clock of the server. */
+const lengthOf = (span) => span.durationMs ?? Math.max(0, Date.now() + traces.clock - span.startMs);
+const isRunning = (span) => span.status === "running";
+const hasFailed = (span) => span.status !== "ok" && !isRunning(span);
+
+function growRunning() {
+  if (traces.running.length === 0 || document.hidden) return;
+  drawProgress();
+  if (!$("span-pause").checked) orderSpans();
+}
+
 /** Puts each span behind the one that it is inside of, the newest trace first and siblings by their start. */
 const orderSpans = eachFrame(() => {
   if (app.view !== "traces") return;
-  traces.rows = treeOf(traces.spans);
+  traces.rows = treeOf([...traces.spans, ...traces.running]);
   filterSpans();
+  // The detail of a running span follows it until it has ended.
+  const shown = traces.shown && traces.rows.find(({ span }) => keyOfSpan(span) === keyOfSpan(traces.shown));
+  if (shown && isRunning(traces.shown)) showSpan(shown);
 });
 
 const keyOf = (trace, id) => `${trace}/${id}`;
+const keyOfSpan = (span) => keyOf(span.trace, span.id);
 
 function treeOf(spans) {
-  const nodes = spans.map((span) => ({ span, children: [], depth: 0 }));
-  const byKey = new Map(nodes.map((node) => [keyOf(node.span.trace, node.span.id), node]));
+  const byKey = new Map(spans.map((span) => [keyOfSpan(span), { span, children: [], depth: 0 }]));
   const roots = [];
-  for (const node of nodes) {
+  for (const node of byKey.values()) {
     const parent = byKey.get(keyOf(node.span.trace, node.span.parent));
     (parent && parent !== node ? parent.children : roots).push(node);
   }
@@ -995,7 +1051,7 @@ function withWindows(rows) {
   const windows = new Map();
   for (const { span } of rows) {
     const known = windows.get(span.trace) ?? { start: Infinity, end: 0 };
-    windows.set(span.trace, { start: Math.min(known.start, span.startMs), end: Math.max(known.end, span.startMs + span.durationMs) });
+    windows.set(span.trace, { start: Math.min(known.start, span.startMs), end: Math.max(known.end, span.startMs + lengthOf(span)) });
   }
   for (const row of rows) row.window = windows.get(row.span.trace);
   const all = [...windows.values()];
@@ -1006,10 +1062,11 @@ function withWindows(rows) {
 function filterSpans() {
   const text = $("span-search").value.toLowerCase();
   const [kind, failed] = [$("span-kind").value, $("span-errors").checked];
-  const rows = traces.rows.filter(({ span }) => (!kind || span.kind === kind) && (!failed || span.status !== "ok") && (!text || textOf(span).includes(text)));
+  const rows = traces.rows.filter(({ span }) => (!kind || span.kind === kind) && (!failed || hasFailed(span)) && (!text || textOf(span).includes(text)));
   spanList.set(rows);
   const lost = traces.lost ? `, ${traces.lost} more were not kept` : "";
-  $("span-found").textContent = `${rows.length} of ${traces.spans.length} spans${lost}`;
+  const running = traces.running.length ? `, ${traces.running.length} running` : "";
+  $("span-found").textContent = `${rows.length} of ${traces.rows.length} spans${running}${lost}`;
 }
 
 /** Returns the text in which a span is searched, and keeps it. */
@@ -1021,14 +1078,16 @@ function textOf(span) {
 function drawSpan({ span, depth, window: own }) {
   const { start, end } = $("span-scale").value === "all" ? traces.window : own;
   const percent = (ms) => (100 * ms) / Math.max(end - start, 1e-6);
-  const bar = el("span", { class: `bar ${span.kind} ${span.status === "ok" ? "" : "failed"}` });
+  const bar = el("span", { class: `bar ${span.kind} ${hasFailed(span) ? "failed" : isRunning(span) ? "running" : ""}` });
   bar.style.left = `min(${percent(span.startMs - start)}%, 100% - 3px)`;
-  bar.style.width = `${Math.min(percent(span.durationMs), 100 - percent(span.startMs - start))}%`;
+  bar.style.width = `${Math.min(percent(lengthOf(span)), 100 - percent(span.startMs - start))}%`;
   const label = el("span", { class: "one" }, el("span", { class: `kind ${span.kind}` }, span.kind), " ", el("bdi", {}, span.name),
-    span.status === "ok" ? null : el("span", { class: "wrong" }, ` ${span.error?.kind ?? span.status}`));
+    hasFailed(span) ? el("span", { class: "wrong" }, ` ${span.error?.kind ?? span.status}`) : null,
+    isRunning(span) ? el("span", { class: "state" }, " running") : null,
+    span.updates?.length ? el("span", { class: "dim" }, ` ${percented(span.updates.at(-1))}`) : null);
   label.style.paddingLeft = `${Math.min(depth, 12) * 0.75}rem`;
   return [el("span", { class: "span" }, label, el("span", { class: "track", "aria-hidden": "true" }, bar),
-    el("span", { class: "took" }, duration(span.durationMs)))];
+    el("span", { class: "took" }, duration(lengthOf(span))))];
 }
 
 function duration(ms) {
@@ -1038,13 +1097,15 @@ function duration(ms) {
 }
 
 function showSpan({ span, depth }) {
+  traces.shown = span;
   const { "gen_ai.tool.call.arguments": input, "gen_ai.tool.call.result": output, ...others } = span.attributes ?? {};
   const cost = (span.cost ?? []).map((use) => [use.model, use.dollars === null ? "unknown" : `$${Number(use.dollars)}`, use.times, pretty(use.usage)]);
   fill($("span-detail"),
     el("h3", {}, el("span", { class: span.kind }, span.kind), " ", el("bdi", {}, span.name)),
-    factList([["Status", span.status], ["Duration", duration(span.durationMs)], ["Began", new Date(span.startMs).toISOString()], ["Depth", depth],
+    factList([["Status", span.status], ["Duration", `${duration(lengthOf(span))}${isRunning(span) ? " so far" : ""}`], ["Began", new Date(span.startMs).toISOString()], ["Depth", depth],
       ...(span.callId ? [["Call", span.callId]] : []), ["Trace", span.trace], ["Span", span.id]]),
     span.error ? section("Error", el("p", { class: "wrong text" }, `${span.error.kind}${span.error.message ? `: ${span.error.message}` : ""}`)) : null,
+    span.updates?.length ? section("Progress", ...progressView(span)) : null,
     input === undefined ? null : section("Input", code(shownJson(input), "Input")),
     output === undefined ? null : section("Output", code(shownJson(output), "Output")),
     cost.length ? section("Cost", table("Cost", ["Model", "Cost", "Uses", "Tokens"], cost)) : null,
@@ -1157,6 +1218,7 @@ async function readEvents() {
       report("Connected");
       await readLines(response.body);
       report("The server has closed the connection");
+      takeRunning({ nowMs: Date.now(), spans: [] });
     } catch (error) {
       report(`No connection: ${error.message}`);
     }
@@ -1180,6 +1242,7 @@ function takeEvent(text) {
   const members = Object.fromEntries(text.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trimStart()]));
   if (members.id) lastEvent = Number(members.id);
   if (members.event === "spans") addSpans(JSON.parse(members.data));
+  if (members.event === "running") takeRunning(JSON.parse(members.data));
   if (members.event === "metrics") takeMetrics(JSON.parse(members.data));
   if (members.event === "sessions") takeSessions(JSON.parse(members.data));
 }
@@ -1226,7 +1289,7 @@ const onInput = (id, work) => $(id).addEventListener("input", eachFrame(work));
 function listen() {
   toolList = new VirtualList($("tool-list"), { label: "Tools", rowHeight: 56, draw: drawTool, onSelect: openTool, detail: $("tool-detail") });
   spanList = new VirtualList($("span-list"), {
-    label: "Spans", rowHeight: 28, draw: drawSpan, onSelect: showSpan, detail: $("span-detail"), key: (row) => row.span,
+    label: "Spans", rowHeight: 28, draw: drawSpan, onSelect: showSpan, detail: $("span-detail"), key: (row) => keyOfSpan(row.span),
   });
   for (const id of ["tool-search", "tool-category", "tool-mode"]) onInput(id, filterTools);
   for (const id of ["span-search", "span-kind", "span-errors"]) onInput(id, filterSpans);
@@ -1237,6 +1300,7 @@ function listen() {
   $("unlock").addEventListener("submit", unlock);
   for (const one of document.querySelectorAll("nav button")) one.addEventListener("click", () => show(one.dataset.view));
   setInterval(sampleCalls, 1_000);
+  setInterval(growRunning, GROWTH);
 }
 
 takeToken();

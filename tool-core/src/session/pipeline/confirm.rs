@@ -105,7 +105,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
     };
     let request = ApprovalRequest::new(&pending, lifetime).limits(policy.approvals);
     match session.record.mint(&request).await {
-        Ok(ApprovalVerdict::Waits) => {}
+        Ok(ApprovalVerdict::Waits) => session.runtime.approvals.add(session, &pending.id),
         Ok(ApprovalVerdict::Full(limit)) => return call.answer().fail(too_many(&policy.approvals, limit)),
         Ok(ApprovalVerdict::Inactive) => return call.answer().fail(session_over()),
         Err(error) => {

@@ -4,6 +4,7 @@
 
 use crate::call::Mode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
+use crate::session::caps::Spending;
 use crate::session::metrics::call_log::{CallLog, SessionCall};
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 use crate::session::store::memory::MemoryRecord;
@@ -171,6 +172,11 @@ impl RecordHandle {
     /// Returns what the turn has used, if the session is in memory.
     pub(crate) fn turn_report(&self) -> Option<TurnReport> {
         self.memory.as_ref().map(|record| record.turn_report())
+    }
+
+    /// Returns what each of `CapScope::STORED` has used, if the session is in memory.
+    pub(crate) fn spending(&self) -> Option<[Spending; 3]> {
+        self.memory.as_ref().map(|record| record.spending())
     }
 
     /// Returns the number that distinguishes this session from all others.

@@ -320,6 +320,16 @@ impl MemoryRecord {
         }
     }
 
+    /// Returns the amounts of each of [`CapScope::STORED`](crate::session::CapScope::STORED).
+    pub(crate) fn spending(&self) -> [Spending; 3] {
+        let principal = self.principals.lock().of(&self.principal, Instant::now());
+        let of_principal = principal.map_or_else(Spending::default, |(_, spent)| spent);
+        let state = self.state.lock();
+        let retained = state.retained.as_ref();
+        let (in_turn, in_session) = retained.map_or_else(Default::default, |kept| (kept.spent_in_turn, kept.spent));
+        [in_turn, in_session, of_principal]
+    }
+
     /// Checks the caps of a call that the budgets admit, and refunds one that is refused.
     #[cold]
     fn admit_within(&self, caps: &SpendingCaps, call: &Admission<'_>, turn: u64, state: &mut RecordState) -> Verdict {

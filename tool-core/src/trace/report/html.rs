@@ -1,41 +1,55 @@
-//! Reports as one self-contained HTML page: no script, no network access, and a policy that allows neither.
+//! Reports as one self-contained HTML page. It reads without its script, which only searches. Its policy allows this one
+//! script, by its hash, and no network access.
 
-use crate::trace::cost::CostSummary;
+use crate::trace::cost::{CostEntry, CostSummary};
 use crate::trace::record::{NodeState, SpanRecord, SpanStatus};
 use crate::trace::report::text::{cost, counted, duration, failure, grouped, lists, most_expensive, printable, tokens};
 use crate::trace::report::tree::{Report, SpanNode};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fmt::{Display, Formatter};
 
-/// The page up to its style.
+/// The page up to its script. The policy in it has the hash of the script.
 const HEAD: &str = include_str!("page_head.html");
+const SCRIPT: &str = include_str!("page.js");
 const STYLE: &str = include_str!("page.css");
 
 /// Maximum number of spans on the page. A browser does not open a page with all spans of a long run.
-const MAX_SPANS: usize = 2_000;
+const MAX_SPANS: usize = 10_000;
+/// Maximum number of rows directly inside of a row, and of roots. A browser takes too long to unfold more.
+const MAX_SIBLINGS: usize = 1_000;
 /// Maximum nesting of elements. A deeper span shows its depth as a number.
 const MAX_DEPTH: usize = 16;
-/// Maximum indentation of the timeline's labels, in levels.
-const MAX_TIMELINE_DEPTH: usize = 8;
+/// Maximum indentation, in levels.
+const MAX_INDENT: usize = 8;
 /// Maximum number of rows that are unfolded at first. As many levels of the tree are unfolded as that allows.
 const MAX_UNFOLDED: usize = 400;
 /// Maximum number of names in each table of totals.
 const MAX_NAMES: usize = 100;
 /// Maximum number of uses that a span lists.
-const MAX_USES: usize = 3;
+const MAX_USES: usize = 20;
 /// Maximum number of characters of a name.
 const MAX_NAME: usize = 100;
-/// Maximum number of characters of an error's message.
-const MAX_MESSAGE: usize = 300;
+/// Maximum number of characters of an error's message, or of an attribute.
+const MAX_TEXT: usize = 2_000;
+/// Maximum number of bytes of all attributes, such as inputs and outputs, and of the messages of errors.
+const MAX_TEXTS: usize = 8 << 20;
+/// The attributes with the input and the output of a tool.
+const INPUT: &str = "gen_ai.tool.call.arguments";
+const OUTPUT: &str = "gen_ai.tool.call.result";
 
 impl Report {
-    /// Returns the report as one page: the tree, a timeline, and the totals.
+    /// Returns the report as one page: the spans as a tree with bars on one time axis, and the totals.
     ///
-    /// The page loads nothing and has no script. It adapts to a phone and to a dark theme, and every name on it is escaped.
+    /// Each span opens to its times, ids, cost and attributes. Inputs and outputs are among them if the collector
+    /// [records contents](crate::trace::CollectorBuilder::content), as they were redacted. A search filters the spans by all
+    /// of these texts.
     ///
-    /// Of more than 2,000 spans, the page shows those nearest to the root and the number of the others. The totals include
-    /// all spans. The page has models and tokens, but no arguments, results or other attributes.
+    /// The page loads nothing. It reads without a script, and its own script can only search. It adapts to a phone and to a
+    /// dark theme, and every text on it is escaped.
+    ///
+    /// Of more than 10,000 spans, the page shows those nearest to the root and the number of the others. Of more than 1,000
+    /// spans directly inside of a span, and of roots, it shows the first. The totals include all spans. Attributes and messages are left out past 8 MiB of them.
     pub fn to_html(&self) -> String {
         Page(self).to_string()
     }
@@ -49,19 +63,21 @@ impl Display for Page<'_> {
         let Self(report) = self;
         let rows = visible_rows(report);
         f.write_str(HEAD)?;
-        f.write_str(STYLE)?;
-        f.write_str("</style>\n</head>\n<body>\n<header>\n<h1>Trace report</h1>\n<p>")?;
+        write!(f, "<script type=\"module\">{SCRIPT}</script>\n<style>\n{STYLE}</style>\n")?;
+        f.write_str("</head>\n<body>\n<header>\n<h1>Trace report</h1>\n<p>")?;
         write_summary(f, report)?;
         f.write_str("</p>\n</header>\n<main>\n")?;
         let all = report.nodes().count();
         if rows.len() < all {
             let (shown, all) = (grouped(rows.len() as u64), grouped(all as u64));
-            write!(f, "<p class=\"note\">{shown} of {all} spans are shown, those nearest to the root. ")?;
+            write!(
+                f,
+                "<p class=\"note\">{shown} of {all} spans are shown, those nearest to the root and the first of each list. "
+            )?;
             f.write_str("The totals include all spans.</p>\n")?;
         }
         write_figures(f, report)?;
-        write_tree(f, &rows)?;
-        write_timeline(f, report, &rows)?;
+        write_waterfall(f, report, &rows)?;
         write_tables(f, report)?;
         f.write_str("</main>\n</body>\n</html>\n")
     }
@@ -162,10 +178,18 @@ struct VisibleRow<'r> {
     hidden: usize,
 }
 
-/// Returns the rows of the page: the nodes of least depth, and of the last depth those that come first. So the ancestors of
-/// a row are rows too.
+/// Returns the rows of the page: of each list the first, of these the nodes of least depth, and of the last depth those that
+/// come first. So the ancestors of a row are rows too.
 fn visible_rows(report: &Report) -> Vec<VisibleRow<'_>> {
+    let (mut listed, mut lists) = (HashSet::new(), HashMap::<_, usize>::new());
     let mut nodes = report.nodes().collect::<Vec<_>>();
+    nodes.retain(|node| {
+        let parent = node.parent().map(SpanNode::index);
+        let siblings = lists.entry(parent).or_default();
+        *siblings += 1;
+        let is_listed = *siblings <= MAX_SIBLINGS && parent.is_none_or(|parent| listed.contains(&parent));
+        is_listed && listed.insert(node.index())
+    });
     nodes.sort_by_key(|node| node.depth());
     nodes.truncate(MAX_SPANS);
     nodes.sort_by_key(|node| node.index());
@@ -188,29 +212,46 @@ fn element_depth(node: SpanNode<'_>) -> usize {
     node.depth().min(MAX_DEPTH)
 }
 
-/// Writes the tree. Spans with others inside of them can be folded.
-fn write_tree(f: &mut Formatter<'_>, rows: &[VisibleRow<'_>]) -> fmt::Result {
-    f.write_str("<section aria-labelledby=\"tree\">\n<h2 id=\"tree\">Tree</h2>\n")?;
+/// The time axis of the page, and how much of its texts is left.
+struct Waterfall {
+    start: u64,
+    nanos: u64,
+    texts_left: usize,
+}
+
+/// Writes the spans as a tree with bars on one time axis. Spans with others inside of them can be folded.
+fn write_waterfall(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_>]) -> fmt::Result {
+    f.write_str("<section aria-labelledby=\"spans\">\n<h2 id=\"spans\">Spans</h2>\n")?;
     if rows.is_empty() {
         return f.write_str("<p>No spans.</p>\n</section>\n");
     }
-    f.write_str("<p class=\"note\">The cost of a span includes the spans inside of it.</p>\n<ul class=\"tree\">\n")?;
+    let (start, end) = report.window().unwrap_or_default();
+    let mut waterfall = Waterfall { start, nanos: end - start, texts_left: MAX_TEXTS };
+    f.write_str(
+        "<p class=\"note\">The cost of a span includes the spans inside of it. A span opens to its details.</p>\n\
+         <p class=\"search\" hidden><label for=\"search\">Search</label> \
+         <input id=\"search\" type=\"search\" autocomplete=\"off\" spellcheck=\"false\"> <output for=\"search\"></output></p>\n",
+    )?;
+    f.write_str("<div class=\"axis\" aria-hidden=\"true\"><div class=\"ticks\">")?;
+    for quarter in 0..=4 {
+        write!(f, "<span>{}</span>", duration(waterfall.nanos / 4 * quarter))?;
+    }
+    f.write_str("</div></div>\n<ul class=\"tree\">\n")?;
     let unfolded = unfolded_levels(rows);
     let mut rows = rows.iter().peekable();
     let mut open = 0;
     while let Some(row) = rows.next() {
         let depth = element_depth(row.node);
         close_lists(f, &mut open, depth)?;
+        waterfall.write_span(f, row)?;
         let has_children = rows.peek().is_some_and(|next| next.node.depth() > row.node.depth());
         if has_children && depth < MAX_DEPTH {
-            write!(f, "<li><details{}><summary>", if depth < unfolded { " open" } else { "" })?;
-            write_row(f, row)?;
-            f.write_str("</summary><ul>\n")?;
+            let (inside, is_open) = (row.node.children().count() as u64, if depth < unfolded { " open" } else { "" });
+            write!(f, "<details class=\"fold\"{is_open}><summary><span class=\"unseen\">")?;
+            write!(f, "{} directly inside</span></summary><ul>\n", counted(inside, "span"))?;
             open += 1;
         } else {
-            f.write_str("<li><div>")?;
-            write_row(f, row)?;
-            f.write_str("</div></li>\n")?;
+            f.write_str("</li>\n")?;
         }
     }
     close_lists(f, &mut open, 0)?;
@@ -249,83 +290,125 @@ fn status_class(status: SpanStatus) -> &'static str {
     }
 }
 
-/// Writes a row of the tree.
-fn write_row(f: &mut Formatter<'_>, row: &VisibleRow<'_>) -> fmt::Result {
-    let VisibleRow { node, hidden } = *row;
-    let id = node.span_id();
-    write!(f, "<span class=\"row\" data-span=\"{id}\"><span class=\"label\">{}", label_element(node))?;
-    if node.depth() > MAX_DEPTH {
-        write!(f, " <span class=\"dim\">{} deep</span>", node.depth())?;
-    }
-    if node.state() == NodeState::Running {
-        f.write_str(" <span class=\"mark running\">running</span>")?;
-    }
-    if let Some((span, failure)) = node.span().and_then(|span| Some((span, failure(span)?))) {
-        let (class, failure) = (status_class(span.status()), escaped(&failure, MAX_NAME));
-        write!(f, " <span class=\"mark {class}\">{failure}</span>")?;
-    }
-    if hidden > 0 {
-        write!(f, " <span class=\"dim\">{} inside not shown</span>", counted(hidden as u64, "span"))?;
-    }
-    f.write_str("</span><span class=\"amounts\">")?;
-    let total = node.total();
-    if total.uses > 0 {
-        write!(f, "<span class=\"cost\">{}</span>", cost_element(total))?;
-    }
-    if let Some(span) = node.span() {
-        write!(f, "<span class=\"time\">{}</span>", time_element(span.nanos))?;
-    }
-    f.write_str("</span>")?;
-    node.span().map_or(Ok(()), |span| write_details(f, span))?;
-    f.write_str("</span>")
-}
-
-/// Writes uses and the error below a row of the tree.
-fn write_details(f: &mut Formatter<'_>, span: &SpanRecord) -> fmt::Result {
-    for entry in span.spent().iter().take(MAX_USES) {
-        let (model, tokens) = (&*entry.used.model, tokens(entry.used.usage));
-        // The label shows the name of the span.
-        let model = (model != span.name()).then(|| format!("<bdi>{}</bdi>", escaped(model, MAX_NAME)));
-        let parts = model.into_iter().chain(tokens).collect::<Vec<_>>();
-        if !parts.is_empty() {
-            write!(f, "<span class=\"detail\">{}</span>", parts.join(": "))?;
-        }
-    }
-    if let Some(more) = span.spent().len().checked_sub(MAX_USES).filter(|more| *more > 0) {
-        write!(f, "<span class=\"detail\">{}</span>", counted(more as u64, "more use"))?;
-    }
-    if let Some(message) = span.error().and_then(|error| error.message.as_deref()) {
-        write!(f, "<bdi class=\"detail wrong\">{}</bdi>", escaped(message, MAX_MESSAGE))?;
-    }
-    Ok(())
-}
-
-/// Writes the timeline: one row a span, so that spans that ran at the same time are below each other.
-fn write_timeline(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_>]) -> fmt::Result {
-    let Some((start, end)) = report.window() else { return Ok(()) };
-    f.write_str("<section aria-labelledby=\"timeline\">\n<h2 id=\"timeline\">Timeline</h2>\n")?;
-    f.write_str("<div class=\"axis\" aria-hidden=\"true\"><div class=\"ticks\">")?;
-    for quarter in 0..=4 {
-        write!(f, "<span>{}</span>", duration((end - start) / 4 * quarter))?;
-    }
-    f.write_str("</div></div>\n<ol class=\"timeline\">\n")?;
-    for VisibleRow { node, .. } in rows {
-        let Some(span) = node.span() else { continue };
-        let (depth, label) = (node.depth().min(MAX_TIMELINE_DEPTH), label_element(*node));
-        write!(f, "<li data-span=\"{}\" style=\"--d:{depth}\"><span class=\"label\">{label}</span>", node.span_id())?;
-        let from = span.start.saturating_sub(start);
-        let (left, width) = (percent(from, end - start), percent(span.nanos, end - start));
-        let class = [span.kind().as_str(), status_class(span.status())].join(" ");
+impl Waterfall {
+    /// Writes the row of a span, and its details. The list item stays open.
+    fn write_span(&mut self, f: &mut Formatter<'_>, row: &VisibleRow<'_>) -> fmt::Result {
+        let VisibleRow { node, hidden } = *row;
+        let (id, depth) = (node.span_id(), node.depth());
+        let indent = depth.min(MAX_INDENT);
         write!(
             f,
-            "<span class=\"track\" aria-hidden=\"true\"><span class=\"bar {}\" style=\"--l:{left};--w:{width}\"></span>\
-             </span>",
-            class.trim_end()
+            "<li data-span=\"{id}\" style=\"--d:{indent}\"><details class=\"span\"><summary><span class=\"label\">"
         )?;
-        let (from, took) = (duration(from), time_element(span.nanos));
-        writeln!(f, "<span class=\"time\"><span class=\"unseen\">from {from}, for </span>{took}</span></li>")?;
+        f.write_str(&label_element(node))?;
+        if depth > MAX_DEPTH {
+            write!(f, " <span class=\"dim\">{depth} deep</span>")?;
+        }
+        if node.state() == NodeState::Running {
+            f.write_str(" <span class=\"mark running\">running</span>")?;
+        }
+        if let Some((span, failure)) = node.span().and_then(|span| Some((span, failure(span)?))) {
+            let (class, failure) = (status_class(span.status()), escaped(&failure, MAX_NAME));
+            write!(f, " <span class=\"mark {class}\">{failure}</span>")?;
+        }
+        if hidden > 0 {
+            write!(f, " <span class=\"dim\">{} inside not shown</span>", counted(hidden as u64, "span"))?;
+        }
+        f.write_str("</span>")?;
+        if let Some(span) = node.span() {
+            self.write_bar(f, node, span)?;
+        }
+        f.write_str("<span class=\"cost\">")?;
+        if node.total().uses > 0 {
+            f.write_str(&cost_element(node.total()))?;
+        }
+        f.write_str("</span>")?;
+        if let Some(span) = node.span() {
+            write!(f, "<span class=\"time\">{}</span>", time_element(span.nanos))?;
+        }
+        f.write_str("</summary>")?;
+        self.write_details(f, node)?;
+        f.write_str("</details>")
     }
-    f.write_str("</ol>\n</section>\n")
+
+    /// Writes the bar of a span. That of a running span has no end.
+    fn write_bar(&self, f: &mut Formatter<'_>, node: SpanNode<'_>, span: &SpanRecord) -> fmt::Result {
+        let from = span.start.saturating_sub(self.start);
+        let (left, width) = (percent(from, self.nanos), percent(span.nanos, self.nanos));
+        let is_running = node.state() == NodeState::Running;
+        let class = if is_running { "running" } else { status_class(span.status()) };
+        let class = [span.kind().as_str(), class].join(" ");
+        write!(f, "<span class=\"track\" aria-hidden=\"true\"><span class=\"bar {}\"", class.trim_end())?;
+        write!(f, " style=\"--l:{left};--w:{width}\"></span></span>")
+    }
+
+    /// Writes what a span opens to: its times and ids, its error, its uses of models, and its attributes.
+    fn write_details(&mut self, f: &mut Formatter<'_>, node: SpanNode<'_>) -> fmt::Result {
+        f.write_str("<dl>")?;
+        if let Some(span) = node.span() {
+            let status = if node.state() == NodeState::Running { "running" } else { span.status().as_str() };
+            let from = duration(span.start.saturating_sub(self.start));
+            write!(f, "<dt>Status</dt><dd>{status}</dd><dt>Start</dt><dd>after {from}</dd>")?;
+            if let Some(error) = span.error() {
+                self.write_text(f, "Error", error.message.as_deref().unwrap_or(error.kind))?;
+            }
+            write_uses(f, span.spent())?;
+            let ids = [("Call", span.call_id()), ("Run", span.run_id()), ("Customer", span.customer_id())];
+            for (title, id) in ids.into_iter().filter_map(|(title, id)| Some((title, id?))) {
+                write!(f, "<dt>{title}</dt><dd><bdi>{}</bdi></dd>", escaped(id, MAX_NAME))?;
+            }
+        }
+        write!(f, "<dt>Span</dt><dd>{}</dd><dt>Trace</dt><dd>{}</dd>", node.span_id(), node.trace_id())?;
+        for (key, value) in node.span().into_iter().flat_map(SpanRecord::attributes) {
+            let title = match key {
+                INPUT => "Input",
+                OUTPUT => "Output",
+                key => key,
+            };
+            match value.as_str() {
+                Some(text) => self.write_text(f, title, text)?,
+                None => self.write_text(f, title, &value.to_string())?,
+            }
+        }
+        if self.texts_left == 0 {
+            f.write_str("<dt>Texts</dt><dd class=\"dim\">left out, as the page is too long</dd>")?;
+        }
+        f.write_str("</dl>")
+    }
+
+    /// Writes a text of any length and form. Its lines stay lines.
+    fn write_text(&mut self, f: &mut Formatter<'_>, title: &str, text: &str) -> fmt::Result {
+        if self.texts_left == 0 {
+            return Ok(());
+        }
+        let end = text.char_indices().nth(MAX_TEXT).map_or(text.len(), |(end, _)| end);
+        let (shown, rest) = text.split_at(end);
+        let mut lines = shown.split('\n').map(|line| escaped(line, MAX_TEXT)).collect::<Vec<_>>().join("\n");
+        lines.push_str(if rest.is_empty() { "" } else { "…" });
+        let title = escaped(title, MAX_NAME);
+        self.texts_left = self.texts_left.saturating_sub(title.len() + lines.len());
+        if self.texts_left == 0 {
+            return Ok(());
+        }
+        let class = if title == "Error" { "text wrong" } else { "text" };
+        write!(f, "<dt>{title}</dt><dd><bdi class=\"{class}\">{lines}</bdi></dd>")
+    }
+}
+
+/// Writes the uses of models and of other services that a span pays for.
+fn write_uses(f: &mut Formatter<'_>, uses: &[CostEntry]) -> fmt::Result {
+    for entry in uses.iter().take(MAX_USES) {
+        let used = &entry.used;
+        let provider = used.provider.as_deref().map(|provider| format!("{} ", escaped(provider, MAX_NAME)));
+        let (provider, model) = (provider.unwrap_or_default(), escaped(&used.model, MAX_NAME));
+        let sum = cost(entry.into());
+        let parts = [Some(sum), tokens(used.usage)].into_iter().flatten().collect::<Vec<_>>();
+        write!(f, "<dt>Cost</dt><dd><bdi>{provider}{model}</bdi>: {}</dd>", parts.join(", "))?;
+    }
+    match uses.len().checked_sub(MAX_USES).filter(|more| *more > 0) {
+        Some(more) => write!(f, "<dt>Cost</dt><dd>{}</dd>", counted(more as u64, "more use")),
+        None => Ok(()),
+    }
 }
 
 /// Returns a part of the whole, in percent. With four decimals, a bar is less than a pixel off.

@@ -68,6 +68,11 @@ impl Fixture {
         self.report.spans.push(record);
     }
 
+    /// Ends a span with the attributes that were set.
+    pub(crate) fn ends(&mut self, span: &Arc<OpenSpan>, status: SpanStatus) {
+        self.report.spans.push(span.close(status.into(), None).expect("a span"));
+    }
+
     /// Makes the span that ended last a failed one.
     pub(crate) fn failed(&mut self, kind: &'static str, message: &str) {
         let span = self.report.spans.last_mut().expect("a span");
