@@ -113,11 +113,11 @@ impl InspectorState {
     /// Returns the call that waits for approval under an id.
     async fn waiting(&self, id: &str) -> Result<WaitingCall, ApiError> {
         let gone = || ApiError::NotFound("no call waits under this id; it was decided or has expired".to_owned());
-        self.waiting_call(id).await.map_err(store_down)?.ok_or_else(gone)
+        self.waiting_call(id).await.map_err(|error| store_down(&error))?.ok_or_else(gone)
     }
 }
 
-fn store_down(error: StoreError) -> ApiError {
+fn store_down(error: &StoreError) -> ApiError {
     tracing::warn!(%error, "failed to look up the calls that wait for approval");
     ApiError::Busy("the session store did not answer".to_owned())
 }
@@ -296,7 +296,7 @@ async fn send_message(State(state): Shared, Path(id): Path<String>, body: Body) 
 }
 
 async fn approvals(State(state): Shared) -> ApiResult {
-    Ok(respond(&state.approvals_json().await.map_err(store_down)?))
+    Ok(respond(&state.approvals_json().await.map_err(|error| store_down(&error))?))
 }
 
 async fn decide(State(state): Shared, Path((id, decision)): Path<(String, String)>) -> ApiResult {

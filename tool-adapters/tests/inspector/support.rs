@@ -64,7 +64,7 @@ pub(crate) fn runtime() -> Runtime {
     let tools = tools.with(import).with(pay);
     let policy = Policy::text().max_calls(Some(5)).max_cost(CapScope::Call, Some(Cost::micros(500_000)));
     let policy = policy.max_cost(CapScope::Turn, Some(Cost::micros(50_000)));
-    let policy = policy.max_time(CapScope::Principal, Some(Duration::from_hours(1)));
+    let policy = policy.max_time(CapScope::Principal, Some(Duration::from_secs(3_600)));
     Runtime::builder(tools.build().expect("sound")).policy(policy).build().expect("sound")
 }
 

@@ -460,15 +460,15 @@ mod tests {
     }
 
     fn watched(watches: bool) -> Vec<String> {
-        let watcher = Watcher(Arc::default(), watches);
-        let collector = Collector::builder().sink(watcher.clone()).build();
+        let sink = Watcher(Arc::default(), watches);
+        let collector = Collector::builder().sink(sink.clone()).build();
         collector.run_sync(|| {
             Progress::default().message("outside of any call");
             in_scope(SpanKind::Tool, "import", || {
                 in_scope(SpanKind::Section, "part", || Progress::default().fraction(0.5, "password=hunter2"));
             });
         });
-        watcher.0.lock().clone()
+        sink.0.lock().clone()
     }
 
     #[test]

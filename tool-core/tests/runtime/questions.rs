@@ -97,6 +97,7 @@ async fn ask_many(ctx: &RunContext, questions: u32) -> Result<u32, ToolError> {
     Ok(answered)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a handler may fail")]
 fn yes() -> Result<Answer<Value>, AskError> {
     Ok(Answer::Accepted(json!({"answer": true})))
 }
@@ -334,10 +335,13 @@ async fn end_of_the_session_takes_its_questions_away() {
     }
 }
 
+/// A task that asks, with the context of the call that started it.
+type AskingTask = (RunContext, JoinHandle<Result<Answer<bool>, AskError>>);
+
 /// Leaves a task behind that asks.
 struct Leaver {
     asked: Arc<Notify>,
-    left: Mutex<Option<(RunContext, JoinHandle<Result<Answer<bool>, AskError>>)>>,
+    left: Mutex<Option<AskingTask>>,
 }
 
 #[toolset(name = "leaver_in_questions")]

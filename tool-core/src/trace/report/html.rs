@@ -248,7 +248,7 @@ fn write_waterfall(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_
         if has_children && depth < MAX_DEPTH {
             let (inside, is_open) = (row.node.children().count() as u64, if depth < unfolded { " open" } else { "" });
             write!(f, "<details class=\"fold\"{is_open}><summary><span class=\"unseen\">")?;
-            write!(f, "{} directly inside</span></summary><ul>\n", counted(inside, "span"))?;
+            writeln!(f, "{} directly inside</span></summary><ul>", counted(inside, "span"))?;
             open += 1;
         } else {
             f.write_str("</li>\n")?;
@@ -398,11 +398,11 @@ impl Waterfall {
 /// Writes the uses of models and of other services that a span pays for.
 fn write_uses(f: &mut Formatter<'_>, uses: &[CostEntry]) -> fmt::Result {
     for entry in uses.iter().take(MAX_USES) {
-        let used = &entry.used;
-        let provider = used.provider.as_deref().map(|provider| format!("{} ", escaped(provider, MAX_NAME)));
-        let (provider, model) = (provider.unwrap_or_default(), escaped(&used.model, MAX_NAME));
+        let usage = &entry.used;
+        let provider = usage.provider.as_deref().map(|provider| format!("{} ", escaped(provider, MAX_NAME)));
+        let (provider, model) = (provider.unwrap_or_default(), escaped(&usage.model, MAX_NAME));
         let sum = cost(entry.into());
-        let parts = [Some(sum), tokens(used.usage)].into_iter().flatten().collect::<Vec<_>>();
+        let parts = [Some(sum), tokens(usage.usage)].into_iter().flatten().collect::<Vec<_>>();
         write!(f, "<dt>Cost</dt><dd><bdi>{provider}{model}</bdi>: {}</dd>", parts.join(", "))?;
     }
     match uses.len().checked_sub(MAX_USES).filter(|more| *more > 0) {
