@@ -1,0 +1,21 @@
+//! Tools from OpenAPI documents: each operation of version 3.0 and 3.1 is a governed tool, or is refused with the reason.
+//!
+//! See [`OpenApi`].
+
+mod answer;
+mod document;
+mod encode;
+mod headers;
+mod plan;
+mod redact;
+mod refusal;
+mod request;
+mod schemas;
+mod security;
+mod server;
+mod style;
+mod toolset;
+
+pub use crate::openapi::document::Operation;
+pub use crate::openapi::refusal::{OpenApiError, RefusalReason, RefusedOperation};
+pub use crate::openapi::toolset::{OpenApi, OpenApiToolset};
