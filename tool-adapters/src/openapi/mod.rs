@@ -16,6 +16,8 @@ mod server;
 mod style;
 mod toolset;
 
+#[cfg(feature = "cli")]
+pub(crate) use crate::openapi::document::MAX_DOCUMENT;
 pub use crate::openapi::document::Operation;
 pub use crate::openapi::refusal::{OpenApiError, RefusalReason, RefusedOperation};
-pub use crate::openapi::toolset::{OpenApi, OpenApiToolset};
+pub use crate::openapi::toolset::{OfferedOperation, OpenApi, OpenApiToolset};

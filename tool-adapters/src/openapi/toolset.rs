@@ -203,7 +203,7 @@ impl OpenApi {
         let mut toolset = OpenApiToolset {
             id: id.into(),
             title: info("title").map(|title| truncate(title.trim(), 100)).filter(|title| !title.is_empty()),
-            tools: Vec::new(),
+            offered: Vec::new(),
             refused: Vec::new(),
         };
         let (mut names, mut size) = (HashSet::new(), 0);
@@ -211,14 +211,18 @@ impl OpenApi {
             if !self.is_selected(&operation) {
                 continue;
             }
-            let tool = if size > MAX_SCHEMAS || toolset.tools.len() == MAX_TOOLS {
+            let tool = if size > MAX_SCHEMAS || toolset.offered.len() == MAX_TOOLS {
                 let limit = format!("the document has more than {MAX_TOOLS} tools or {MAX_SCHEMAS} bytes of schemas");
                 Err(RefusalReason::TooLarge(format!("{limit}; choose with `only` or `filter`")))
             } else {
                 self.tool(&operation, base_url.as_ref(), &hosts, &mut names, &mut size)
             };
             match tool {
-                Ok(tool) => toolset.tools.push(Tool::Function(tool)),
+                Ok(tool) => toolset.offered.push(OfferedOperation {
+                    method: operation.method().to_owned(),
+                    path: operation.path().to_owned(),
+                    tool,
+                }),
                 Err(reason) => toolset.refused.push(RefusedOperation {
                     method: operation.method().to_owned(),
                     path: operation.path().to_owned(),
@@ -342,11 +346,28 @@ fn is_loopback(host: &str) -> bool {
 pub struct OpenApiToolset {
     id: String,
     title: Option<String>,
-    tools: Vec<Tool>,
+    offered: Vec<OfferedOperation>,
     refused: Vec<RefusedOperation>,
 }
 
+/// An operation that is a tool.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OfferedOperation {
+    /// The method, such as `GET`.
+    pub method: String,
+    /// The path, as the document writes it.
+    pub path: String,
+    /// The tool.
+    pub tool: FunctionTool,
+}
+
 impl OpenApiToolset {
+    /// Returns the operations that are tools, in the order of the document.
+    pub fn offered(&self) -> &[OfferedOperation] {
+        &self.offered
+    }
+
     /// Returns the operations that are no tools, in the order of the document.
     pub fn refused(&self) -> &[RefusedOperation] {
         &self.refused
@@ -363,8 +384,8 @@ impl Toolset for OpenApiToolset {
     }
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {
-        self.tools.clone()
+        self.offered.iter().map(|operation| Tool::Function(operation.tool.clone())).collect()
     }
 }
 
-debug_only!(OpenApiToolset, |this| id: this.id, tools: this.tools.len(), refused: this.refused.len());
+debug_only!(OpenApiToolset, |this| id: this.id, tools: this.offered.len(), refused: this.refused.len());
