@@ -84,6 +84,8 @@ pub(crate) struct Body {
 pub(crate) struct Plan {
     pub(crate) method: Method,
     pub(crate) path: Vec<PathPart>,
+    /// The pairs of the query that the path has, escaped.
+    pub(crate) query: Vec<String>,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) body: Option<Body>,
 }
@@ -100,7 +102,8 @@ pub(crate) fn plan(
     }
     let mut schemas = SchemaSet::new(document);
     let declared = parameters(document, operation, credentials, &mut schemas)?;
-    let (path, parameters) = split_path(operation.path, declared)?;
+    let (path, query) = fixed_query(operation.path)?;
+    let (path, parameters) = split_path(path, declared)?;
     let body = match operation.body.get("requestBody") {
         Some(body) => Some(self::body(document, body, &parameters, &mut schemas)?),
         None => None,
@@ -128,7 +131,7 @@ pub(crate) fn plan(
             map.insert("$defs".to_owned(), definitions.into());
         }
     }
-    Ok((Plan { method: operation.method.clone(), path, parameters, body }, schema, schemas.size))
+    Ok((Plan { method: operation.method.clone(), path, query, parameters, body }, schema, schemas.size))
 }
 
 /// Reads the parameters of an operation and of its path item, whose equals the operation replaces.
@@ -263,13 +266,21 @@ fn property_name(name: &str, suffix: &str, taken: &mut HashSet<String>) -> Strin
     name
 }
 
+/// Splits a path from its query and its fragment. Documents tell operations of one path apart by these, although the
+/// specification has no such paths. A fragment is never sent.
+fn fixed_query(path: &str) -> Result<(&str, Vec<String>), RefusalReason> {
+    let path = path.split('#').next().unwrap_or_default();
+    let Some((path, query)) = path.split_once('?') else { return Ok((path, Vec::new())) };
+    if query.contains('{') {
+        return Err(RefusalReason::Path("expected parameters of the query to be declared, not in the path".to_owned()));
+    }
+    Ok((path, query.split('&').filter(|pair| !pair.is_empty()).map(escape_literal).collect()))
+}
+
 /// Splits a path at its parameters. Path parameters that the path does not name are left out.
 fn split_path(path: &str, declared: Vec<Parameter>) -> Result<(Vec<PathPart>, Vec<Parameter>), RefusalReason> {
     if !path.starts_with('/') {
         return Err(RefusalReason::Path("expected it to begin with `/`".to_owned()));
-    }
-    if path.contains(['?', '#']) {
-        return Err(RefusalReason::Path("expected it to have no query and no fragment".to_owned()));
     }
     let (mut parts, mut named) = (Vec::new(), Vec::new());
     let mut rest = path;

@@ -78,7 +78,7 @@ impl Call {
 
     /// Writes the arguments in the notation of the API.
     pub(crate) fn parts(&self, arguments: &Map<String, Value>) -> Result<Parts, String> {
-        let mut parts = Parts { path: self.path(arguments)?, ..Parts::default() };
+        let mut parts = Parts { path: self.path(arguments)?, query: self.plan.query.clone(), ..Parts::default() };
         for parameter in &self.plan.parameters {
             let Some(value) = arguments.get(&parameter.property).filter(|value| !value.is_null()) else { continue };
             let problem = |problem: String| format!("`{}`: {problem}", parameter.property);
@@ -135,7 +135,8 @@ impl Call {
     /// Returns true for a name that the document, and not a value, gives a part of the query.
     fn has_query_name(&self, name: &str) -> bool {
         let is_parameter = self.plan.parameters.iter().any(|own| own.location == Location::Query && own.name == name);
-        is_parameter || self.credentials.iter().any(|credential| credential.placement.is_at("query", name))
+        let is_fixed = self.plan.query.iter().any(|pair| pair.split('=').next() == Some(name));
+        is_parameter || is_fixed || self.credentials.iter().any(|credential| credential.placement.is_at("query", name))
     }
 
     fn body(&self, arguments: &Map<String, Value>) -> Result<Option<(String, String)>, String> {

@@ -17,12 +17,14 @@ pub(crate) struct SchemaSet<'a> {
     names: HashMap<&'a str, String>,
     taken: HashSet<String>,
     queue: Vec<(String, &'a Value)>,
+    /// The definition that is being rewritten, if `$recursiveRef` leads to it.
+    recursive: Option<String>,
     pub(crate) size: usize,
 }
 
 impl<'a> SchemaSet<'a> {
     pub(crate) fn new(document: &'a Document) -> Self {
-        Self { document, names: HashMap::new(), taken: HashSet::new(), queue: Vec::new(), size: 0 }
+        Self { document, names: HashMap::new(), taken: HashSet::new(), queue: Vec::new(), recursive: None, size: 0 }
     }
 
     /// Rewrites a schema. The schemas that it refers to follow in [`definitions`](Self::definitions).
@@ -57,6 +59,8 @@ impl<'a> SchemaSet<'a> {
     pub(crate) fn definitions(&mut self) -> Result<Map<String, Value>, RefusalReason> {
         let mut definitions = Map::new();
         while let Some((name, schema)) = self.queue.pop() {
+            let is_recursive = schema.get("$recursiveAnchor") == Some(&Value::Bool(true));
+            self.recursive = is_recursive.then(|| name.clone());
             let converted = self.convert(schema)?;
             definitions.insert(name, converted);
         }
@@ -75,6 +79,12 @@ impl<'a> SchemaSet<'a> {
             "$ref" | "$defs" | "definitions" | "$schema" | "$anchor" | "$dynamicAnchor" | "$comment" | "nullable"
             | "xml" | "externalDocs" | "discriminator" | "readOnly" | "writeOnly" => return Ok(None),
             name if name.starts_with("x-") => return Ok(None),
+            // Draft 2019-09: the nearest schema with an anchor, which documents put at the root of a definition.
+            "$recursiveRef" if *value == "#" && self.recursive.is_some() => {
+                let name = self.recursive.as_deref().unwrap_or_default();
+                return Ok(Some(("$ref", format!("#/$defs/{name}").into())));
+            }
+            "$recursiveAnchor" => return Ok(None),
             "$dynamicRef" | "$recursiveRef" | "$id" => {
                 return Err(RefusalReason::Schema(format!(
                     "`{keyword}` is not supported; refer by `$ref` and a pointer"
@@ -243,6 +253,21 @@ mod tests {
         assert_eq!(schema, json!({"$ref": "#/$defs/Node"}));
         let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}});
         assert_eq!(Value::Object(definitions), json!({"Node": node}));
+    }
+
+    #[test]
+    fn recursive_references_lead_to_their_definition() {
+        let schemas = json!({
+            "Filter": {"$recursiveAnchor": true, "properties": {"all": {"items": {"$recursiveRef": "#"}}}},
+            "Other": {"items": {"$recursiveRef": "#"}},
+        });
+        let (_, definitions) = convert(&schemas, &json!({"$ref": "#/components/schemas/Filter"}));
+        let filter = json!({"properties": {"all": {"items": {"$ref": "#/$defs/Filter"}}}});
+        assert_eq!(Value::Object(definitions), json!({"Filter": filter}));
+        let (document, other) = (document(&schemas), json!({"$ref": "#/components/schemas/Other"}));
+        let mut set = SchemaSet::new(&document);
+        set.convert(&other).expect("a reference");
+        assert_eq!(set.definitions().expect_err("no anchor").kind(), "schema");
     }
 
     #[test]
