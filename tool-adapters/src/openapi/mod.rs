@@ -6,6 +6,7 @@ mod answer;
 mod document;
 mod encode;
 mod headers;
+mod names;
 mod plan;
 mod redact;
 mod refusal;

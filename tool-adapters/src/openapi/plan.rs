@@ -3,6 +3,7 @@
 use crate::openapi::document::{Document, Operation};
 use crate::openapi::encode::{escape_literal, has_dot_segment};
 use crate::openapi::headers::{is_of_the_connection, is_of_the_program};
+use crate::openapi::names::Names;
 use crate::openapi::refusal::RefusalReason;
 use crate::openapi::schemas::SchemaSet;
 use crate::openapi::security::Placement;
@@ -10,11 +11,17 @@ use crate::openapi::style::Style;
 use reqwest::Method;
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use tool_core::text::truncate;
 
 /// Maximum number of characters of a description.
 const MAX_DESCRIPTION: usize = 4_000;
+
+/// Maximum number of parameters of an operation.
+const MAX_PARAMETERS: usize = 1_000;
+
+/// Maximum length of a path in bytes.
+const MAX_PATH: usize = 4_096;
 
 /// The location of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,20 +99,23 @@ pub(crate) struct Plan {
 
 /// Plans the request of an operation, and returns the schema of its arguments. Parameters in the place of a credential are
 /// left out.
-pub(crate) fn plan(
-    document: &Document,
-    operation: &Operation<'_>,
+pub(crate) fn plan<'a>(
+    document: &'a Document,
+    operation: &Operation<'a>,
     credentials: &[Placement],
-) -> Result<(Plan, Value, usize), RefusalReason> {
+    schemas: &mut SchemaSet<'a>,
+) -> Result<(Plan, Value), RefusalReason> {
     if operation.method == Method::TRACE {
         return Err(RefusalReason::Path("`TRACE` repeats the request with its credentials".to_owned()));
     }
-    let mut schemas = SchemaSet::new(document);
-    let declared = parameters(document, operation, credentials, &mut schemas)?;
+    if operation.path.len() > MAX_PATH {
+        return Err(RefusalReason::TooLarge(format!("its path has more than {MAX_PATH} bytes")));
+    }
+    let declared = parameters(document, operation, credentials, schemas)?;
     let (path, query) = fixed_query(operation.path)?;
     let (path, parameters) = split_path(path, declared)?;
     let body = match operation.body.get("requestBody") {
-        Some(body) => Some(self::body(document, body, &parameters, &mut schemas)?),
+        Some(body) => Some(self::body(document, body, &parameters, schemas)?),
         None => None,
     };
     let mut properties = Map::new();
@@ -131,7 +141,7 @@ pub(crate) fn plan(
             map.insert("$defs".to_owned(), definitions.into());
         }
     }
-    Ok((Plan { method: operation.method.clone(), path, query, parameters, body }, schema, schemas.size))
+    Ok((Plan { method: operation.method.clone(), path, query, parameters, body }, schema))
 }
 
 /// Reads the parameters of an operation and of its path item, whose equals the operation replaces.
@@ -150,18 +160,23 @@ fn parameters<'a>(
             text("name").ok_or_else(|| RefusalReason::Malformed("expected a parameter to have a name".to_owned()))?;
         let location =
             text("in").and_then(Location::of_name).ok_or_else(|| unusable(name, "is in an unknown place"))?;
+        let is_full = declared.len() == MAX_PARAMETERS;
         match declared.iter_mut().find(|(known, place, _)| *known == name && *place == location) {
             Some(known) => known.2 = map,
+            None if is_full => {
+                return Err(RefusalReason::TooLarge(format!("it has more than {MAX_PARAMETERS} parameters")));
+            }
             None => declared.push((name, location, map)),
         }
     }
-    let mut taken = HashSet::new();
+    let mut taken = Names::default();
     let mut parameters = Vec::new();
     for (name, location, map) in declared {
         let is_required = location == Location::Path || map.get("required") == Some(&Value::Bool(true));
         if !is_offered(name, location, is_required, credentials)? {
             continue;
         }
+        schemas.charge(name.len() + 8)?;
         let (style, explode) = style(name, location, map)?;
         let mut schema = match (map.get("schema"), map.get("content").and_then(Value::as_object)) {
             (Some(schema), _) => schemas.convert(schema)?,
@@ -171,7 +186,7 @@ fn parameters<'a>(
             },
             (None, None) => json!({}),
         };
-        describe(&mut schema, map);
+        describe(&mut schema, map, schemas)?;
         let property = property_name(name, location.as_str(), &mut taken);
         parameters.push(Parameter { property, name: name.to_owned(), location, style, explode, is_required, schema });
     }
@@ -239,18 +254,21 @@ fn style(name: &str, location: Location, map: &Map<String, Value>) -> Result<(St
 }
 
 /// Moves the description of a parameter or a body into its schema.
-fn describe(schema: &mut Value, holder: &Map<String, Value>) {
-    let Some(map) = schema.as_object_mut() else { return };
+fn describe(schema: &mut Value, holder: &Map<String, Value>, schemas: &mut SchemaSet<'_>) -> Result<(), RefusalReason> {
+    let Some(map) = schema.as_object_mut() else { return Ok(()) };
     if let Some(text) = holder.get("description").and_then(Value::as_str).filter(|text| !text.trim().is_empty()) {
-        map.insert("description".to_owned(), truncate(text.trim(), MAX_DESCRIPTION).into());
+        let text = truncate(text.trim(), MAX_DESCRIPTION);
+        schemas.charge(text.len())?;
+        map.insert("description".to_owned(), text.into());
     }
     if holder.get("deprecated") == Some(&Value::Bool(true)) {
         map.insert("deprecated".to_owned(), true.into());
     }
+    Ok(())
 }
 
 /// Returns a name for an argument that providers accept and that no other argument has.
-fn property_name(name: &str, suffix: &str, taken: &mut HashSet<String>) -> String {
+fn property_name(name: &str, suffix: &str, taken: &mut Names) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(56).collect::<String>();
     let plain = match plain.trim_end_matches('_') {
@@ -258,12 +276,10 @@ fn property_name(name: &str, suffix: &str, taken: &mut HashSet<String>) -> Strin
         trimmed if trimmed.len() < plain.len() && plain.len() == name.len() && name.ends_with('_') => plain,
         trimmed => trimmed.to_owned(),
     };
-    let candidates = [plain.clone(), format!("{plain}_{suffix}")].into_iter();
-    let numbered = (2..).map(|number| format!("{plain}_{number}"));
-    let free = candidates.chain(numbered).find(|name| !taken.contains(name));
-    let name = free.unwrap_or(plain);
-    taken.insert(name.clone());
-    name
+    if taken.take(&plain) {
+        return plain;
+    }
+    taken.free(&format!("{plain}_{suffix}"), 64)
 }
 
 /// Splits a path from its query and its fragment. Documents tell operations of one path apart by these, although the
@@ -331,8 +347,11 @@ fn body<'a>(
         (BodyForm::Form(_), None) => json!({"type": "object"}),
         (BodyForm::Json, None) => json!({}),
     };
-    describe(&mut schema, map);
-    let mut taken = parameters.iter().map(|parameter| parameter.property.clone()).collect();
+    describe(&mut schema, map, schemas)?;
+    let mut taken = Names::default();
+    for parameter in parameters {
+        taken.take(&parameter.property);
+    }
     let property = property_name("body", "request", &mut taken);
     let is_required = map.get("required") == Some(&Value::Bool(true));
     Ok((Body { property, media_type, form }, schema, is_required))
@@ -406,7 +425,7 @@ pub(crate) fn description(operation: &Operation<'_>) -> String {
 }
 
 /// Returns a name that providers accept: the `operationId`, or one from the method and the path.
-pub(crate) fn tool_name(operation: &Operation<'_>, prefix: Option<&str>, taken: &mut HashSet<String>) -> String {
+pub(crate) fn tool_name(operation: &Operation<'_>, prefix: Option<&str>, taken: &mut Names) -> String {
     let plain = match operation.id() {
         Some(id) => identifier(id),
         None => {
@@ -418,16 +437,7 @@ pub(crate) fn tool_name(operation: &Operation<'_>, prefix: Option<&str>, taken: 
         Some(prefix) => format!("{prefix}_{plain}"),
         None => plain,
     };
-    let numbered = (2_u32..).map(|number| {
-        let suffix = format!("_{number}");
-        let kept = plain.get(..plain.len().min(64 - suffix.len())).unwrap_or(&plain);
-        format!("{kept}{suffix}")
-    });
-    let short = plain.get(..plain.len().min(64)).unwrap_or(&plain).to_owned();
-    let free = std::iter::once(short.clone()).chain(numbered).find(|name| !taken.contains(name));
-    let name = free.unwrap_or(short);
-    taken.insert(name.clone());
-    name
+    taken.free(&plain, 64)
 }
 
 /// Replaces everything that a name of a tool cannot have by `_`.

@@ -2,6 +2,7 @@
 //! draft 2020-12.
 
 use crate::openapi::document::Document;
+use crate::openapi::names::Names;
 use crate::openapi::refusal::RefusalReason;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -15,7 +16,7 @@ pub(crate) struct SchemaSet<'a> {
     document: &'a Document,
     /// The names in `$defs` by reference.
     names: HashMap<&'a str, String>,
-    taken: HashSet<String>,
+    taken: Names,
     queue: Vec<(String, &'a Value)>,
     /// The definition that is being rewritten, if `$recursiveRef` leads to it.
     recursive: Option<String>,
@@ -24,7 +25,7 @@ pub(crate) struct SchemaSet<'a> {
 
 impl<'a> SchemaSet<'a> {
     pub(crate) fn new(document: &'a Document) -> Self {
-        Self { document, names: HashMap::new(), taken: HashSet::new(), queue: Vec::new(), recursive: None, size: 0 }
+        Self { document, names: HashMap::new(), taken: Names::default(), queue: Vec::new(), recursive: None, size: 0 }
     }
 
     /// Rewrites a schema. The schemas that it refers to follow in [`definitions`](Self::definitions).
@@ -155,12 +156,7 @@ impl<'a> SchemaSet<'a> {
         if plain.is_empty() {
             plain.push_str("schema");
         }
-        let mut name = plain.clone();
-        let mut number = 2;
-        while !self.taken.insert(name.clone()) {
-            name = format!("{plain}_{number}");
-            number += 1;
-        }
+        let name = self.taken.free(&plain, usize::MAX);
         self.names.insert(reference, name.clone());
         self.queue.push((name.clone(), target));
         Ok(name)
@@ -172,7 +168,8 @@ impl<'a> SchemaSet<'a> {
         Ok(value.clone())
     }
 
-    fn charge(&mut self, bytes: usize) -> Result<(), RefusalReason> {
+    /// Counts what the schemas of the tool will have.
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), RefusalReason> {
         self.size += bytes;
         if self.size > MAX_TOOL_SCHEMA {
             return Err(RefusalReason::TooLarge(format!("its schemas have more than {MAX_TOOL_SCHEMA} bytes")));

@@ -177,7 +177,7 @@ fn deep_pairs(name: String, value: &Value, pairs: &mut Vec<Pair>) -> StyleResult
         Value::Null => Ok(()),
         value => {
             let text = escape(&scalar(value)?);
-            pairs.push(Pair::named(&name, &text));
+            pairs.push(Pair { is_chosen: true, ..Pair::named(&name, &text) });
             Ok(())
         }
     }

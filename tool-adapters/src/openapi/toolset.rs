@@ -2,9 +2,11 @@
 
 use crate::egress::normalised_host;
 use crate::openapi::document::{Document, Operation};
+use crate::openapi::names::Names;
 use crate::openapi::plan::{description, plan, tool_name};
 use crate::openapi::refusal::{OpenApiError, RefusalReason, RefusedOperation};
 use crate::openapi::request::Call;
+use crate::openapi::schemas::SchemaSet;
 use crate::openapi::security::{credentials, scheme_names};
 use crate::openapi::server::{check_base, server, variable_names};
 use reqwest::{Method, Url};
@@ -206,7 +208,7 @@ impl OpenApi {
             offered: Vec::new(),
             refused: Vec::new(),
         };
-        let (mut names, mut size) = (HashSet::new(), 0);
+        let (mut names, mut size) = (Names::default(), 0);
         for operation in self.document.operations() {
             if !self.is_selected(&operation) {
                 continue;
@@ -234,12 +236,12 @@ impl OpenApi {
         Ok(toolset)
     }
 
-    fn tool(
-        &self,
-        operation: &Operation<'_>,
+    fn tool<'a>(
+        &'a self,
+        operation: &Operation<'a>,
         base_url: Option<&Url>,
         hosts: &Arc<BTreeSet<String>>,
-        names: &mut HashSet<String>,
+        names: &mut Names,
         size: &mut usize,
     ) -> Result<FunctionTool, RefusalReason> {
         if let Some(reason) = &operation.broken {
@@ -258,8 +260,11 @@ impl OpenApi {
             return Err(RefusalReason::Unencrypted(host));
         }
         let placements = credentials.iter().map(|credential| credential.placement.clone()).collect::<Vec<_>>();
-        let (plan, parameters, bytes) = plan(&self.document, operation, &placements)?;
-        *size += bytes;
+        let mut schemas = SchemaSet::new(&self.document);
+        let planned = plan(&self.document, operation, &placements, &mut schemas);
+        // Work for refused operations counts too.
+        *size += schemas.size;
+        let (plan, parameters) = planned?;
         let is_retrieval = matches!(operation.method, Method::GET | Method::HEAD | Method::OPTIONS);
         let is_idempotent = is_retrieval || matches!(operation.method, Method::PUT | Method::DELETE);
         let call = Call { plan, server: server.url, credentials, hosts: Arc::clone(hosts), is_idempotent };
@@ -280,7 +285,7 @@ impl OpenApi {
         // Registered alone first, so that an invalid tool does not keep the others out.
         let registered = ToolContext::builder().with(tool.clone()).build();
         registered.map(|_| tool).map_err(|errors| {
-            names.remove(&name);
+            names.release(&name);
             let problems = errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ");
             RefusalReason::Schema(truncate(&problems, 500))
         })
