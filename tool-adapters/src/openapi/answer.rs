@@ -63,9 +63,9 @@ pub(crate) async fn convert_answer(
 
 /// Returns true for media types whose body a model can read.
 fn is_readable(media_type: &str) -> bool {
-    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     const TEXTS: &[&str] =
         &["application/xml", "application/yaml", "application/x-ndjson", "application/x-www-form-urlencoded"];
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     is_json(media_type)
         || essence.starts_with("text/")
         || essence.ends_with("+xml")

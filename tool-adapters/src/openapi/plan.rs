@@ -426,13 +426,11 @@ pub(crate) fn description(operation: &Operation<'_>) -> String {
 
 /// Returns a name that providers accept: the `operationId`, or one from the method and the path.
 pub(crate) fn tool_name(operation: &Operation<'_>, prefix: Option<&str>, taken: &mut Names) -> String {
-    let plain = match operation.id() {
-        Some(id) => identifier(id),
-        None => {
-            let path = operation.path.replace('{', "by/").replace('}', "");
-            identifier(&format!("{}/{path}", operation.method.as_str().to_ascii_lowercase()))
-        }
+    let from_path = || {
+        let path = operation.path.replace('{', "by/").replace('}', "");
+        identifier(&format!("{}/{path}", operation.method.as_str().to_ascii_lowercase()))
     };
+    let plain = operation.id().map_or_else(from_path, identifier);
     let plain = match prefix {
         Some(prefix) => format!("{prefix}_{plain}"),
         None => plain,

@@ -50,13 +50,13 @@ pub(crate) fn path_text(style: Style, explode: bool, name: &str, value: &Value) 
             match (style, explode) {
                 (Style::Label, true) => format!(".{}", items.join(".")),
                 (Style::Label, false) => format!(".{}", items.join(",")),
-                (Style::Matrix, true) => items.iter().map(|item| format!(";{name}={item}")).collect(),
+                (Style::Matrix, true) => format!(";{name}={}", items.join(&format!(";{name}="))),
                 (Style::Matrix, false) => format!(";{name}={}", items.join(",")),
                 _ => items.join(","),
             }
         }
         Value::Object(members) => {
-            let (separator, joiner) = if explode { ("=", style) } else { (",", Style::Simple) };
+            let (separator, list_style) = if explode { ("=", style) } else { (",", Style::Simple) };
             let pairs = members
                 .iter()
                 .map(|(key, value)| Ok(format!("{}{separator}{}", escape(key), escape(&scalar(value)?))))
@@ -64,7 +64,7 @@ pub(crate) fn path_text(style: Style, explode: bool, name: &str, value: &Value) 
             if pairs.is_empty() {
                 return Err("expected at least one member".to_owned());
             }
-            let joined = pairs.join(match joiner {
+            let joined = pairs.join(match list_style {
                 Style::Label => ".",
                 Style::Matrix => ";",
                 _ => ",",
@@ -102,7 +102,7 @@ pub(crate) fn query_pairs(style: Style, explode: bool, name: &str, value: &Value
     match (style, value) {
         (Style::Json, value) => pairs.push(Pair::named(name, &escape(&value.to_string()))),
         (_, Value::Null) => {}
-        (Style::DeepObject, Value::Object(_) | Value::Array(_)) => deep_pairs(name.to_owned(), value, &mut pairs)?,
+        (Style::DeepObject, Value::Object(_) | Value::Array(_)) => deep_pairs(name, value, &mut pairs)?,
         (_, Value::Array(items)) if explode => {
             for item in items {
                 pairs.push(Pair::named(name, &escape(&scalar(item)?)));
@@ -166,18 +166,18 @@ fn joined(style: Style, texts: impl Iterator<Item = StyleResult<String>>) -> Sty
 }
 
 /// Writes members as `name[key]=value`, at any depth.
-fn deep_pairs(name: String, value: &Value, pairs: &mut Vec<Pair>) -> StyleResult<()> {
+fn deep_pairs(name: &str, value: &Value, pairs: &mut Vec<Pair>) -> StyleResult<()> {
     match value {
         Value::Object(members) => {
-            members.iter().try_for_each(|(key, value)| deep_pairs(format!("{name}[{key}]"), value, pairs))
+            members.iter().try_for_each(|(key, value)| deep_pairs(&format!("{name}[{key}]"), value, pairs))
         }
         Value::Array(items) => {
-            items.iter().enumerate().try_for_each(|(at, value)| deep_pairs(format!("{name}[{at}]"), value, pairs))
+            items.iter().enumerate().try_for_each(|(at, value)| deep_pairs(&format!("{name}[{at}]"), value, pairs))
         }
         Value::Null => Ok(()),
         value => {
             let text = escape(&scalar(value)?);
-            pairs.push(Pair { is_chosen: true, ..Pair::named(&name, &text) });
+            pairs.push(Pair { is_chosen: true, ..Pair::named(name, &text) });
             Ok(())
         }
     }

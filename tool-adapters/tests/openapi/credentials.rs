@@ -148,7 +148,7 @@ async fn answers_that_repeat_a_credential_do_not_show_it() {
 #[test]
 fn settings_that_the_document_does_not_have_are_errors() {
     let api = api(&json!([])).base_url("ftp://a.example").allow_host("a b").credential("none", "x").only(["nothing"]);
-    let error = api.server_variable("region", "eu").toolset("test").err().expect("problems");
+    let error = api.server_variable("region", "eu").toolset("test").expect_err("problems");
     let OpenApiError::Settings { problems } = &error else { panic!("{error}") };
     assert_eq!(problems.len(), 5, "{error}");
 }

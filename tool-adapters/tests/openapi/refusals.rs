@@ -80,7 +80,7 @@ fn every_operation_is_a_tool_or_refused() {
 
 #[test]
 fn other_versions_are_errors() {
-    let error = |document: Value| OpenApi::from_value(document).err().expect("an error").to_string();
+    let error = |document: Value| OpenApi::from_value(document).expect_err("an error").to_string();
     assert!(error(json!({"swagger": "2.0"})).contains("convert it to OpenAPI 3"));
     for version in ["3.2.0", "4.0", "3.01", "2.0"] {
         assert!(error(json!({"openapi": version})).contains(version), "{version}");
@@ -89,16 +89,16 @@ fn other_versions_are_errors() {
     for version in ["3.0", "3.0.3", "3.1.0", "3.1.0-rc1"] {
         assert!(OpenApi::from_value(json!({"openapi": version})).is_ok(), "{version}");
     }
-    assert!(OpenApi::from_json("openapi: 3.0.0").err().expect("YAML").to_string().contains("YAML"));
+    assert!(OpenApi::from_json("openapi: 3.0.0").expect_err("YAML").to_string().contains("YAML"));
 }
 
 #[test]
 fn a_document_that_nests_too_deep_is_refused() {
     let text = format!(r#"{{"openapi":"3.1.0","x":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-    OpenApi::from_json(&text).err().expect("too deep");
+    OpenApi::from_json(&text).expect_err("too deep");
     let deep = (0..100_000).fold(Value::Null, |deep, _| Value::Array(vec![deep]));
     let document = Map::from_iter([("openapi".to_owned(), "3.1.0".into()), ("x".to_owned(), deep)]);
-    OpenApi::from_value(document.into()).err().expect("too deep");
+    OpenApi::from_value(document.into()).expect_err("too deep");
 }
 
 #[test]

@@ -35,11 +35,11 @@ async fn a_server_decodes_what_the_model_wrote() {
         {"name": "deep", "in": "query", "style": "deepObject", "schema": {"type": "object"}},
     ]}}});
     let tools = ToolContext::builder().with(at(&server, &paths)).build().expect("sound");
-    let mut sent = 0;
+    let (ctx, mut sent) = (context(), 0);
     for text in samples(500) {
         let arguments = json!({"id": text, "q": text, "tags": [text, "x"], "deep": {(text.clone()): text}});
         let before = server.seen().len();
-        let response = tools.call("get", arguments.to_string(), &context()).await;
+        let response = tools.call("get", arguments.to_string(), &ctx).await;
         if matches!(text.as_str(), "" | "." | "..") {
             assert!(!response.is_ok() && server.seen().len() == before, "{text:?}");
             continue;

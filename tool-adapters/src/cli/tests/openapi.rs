@@ -44,7 +44,7 @@ async fn json_of_a_document_is_what_other_commands_read() {
     assert_eq!(printed.json()["refused"][0]["kind"], "body");
     let declared = file(&printed.output);
     let called = piped(&["call", "getPet", "id=7", "--tools", path(&declared)]).await;
-    assert_eq!((called.status, called.output.trim()), (CommandStatus::Success, r#"{"id":7}"#), "{}", called.errors);
+    assert_eq!((called.status, called.json()), (CommandStatus::Success, json!({"id": 7})), "{}", called.errors);
 }
 
 #[tokio::test]
