@@ -28,6 +28,7 @@ const ADAPTERS: &[&str] = &[
     "stores",
     "interop",
     "egress",
+    "openapi",
     "mcp",
     "oauth2",
     "inspector",

@@ -25,6 +25,7 @@
 //! | `journal` | [`stores::FileJournal`]: a journal of calls in a file | 1.90 |
 //! | `sqlite` | [`stores::SqliteStore`]: the records of agents in SQLite | 1.94 |
 //! | `postgres` | [`stores::PostgresStore`]: the records of agents in PostgreSQL | 1.94 |
+//! | `openapi` | [`openapi`]: tools from OpenAPI documents; has `egress` | 1.89 |
 //! | `oauth2` | [`oauth2`]: the consent flow of OAuth 2 | 1.89 |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -55,6 +56,8 @@ pub mod interop;
 pub mod mcp;
 #[cfg(feature = "oauth2")]
 pub mod oauth2;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 pub mod providers;
 pub mod stores;
 pub mod telemetry;

@@ -46,6 +46,9 @@ pub(crate) enum Command {
     Serve(ServeOptions),
     /// Serve a page that tries the tools in a browser.
     Inspect(InspectOptions),
+    /// List the tools of an OpenAPI document, and the operations that are none. --json prints what --tools reads.
+    #[command(name = "openapi")]
+    OpenApi(OpenApiOptions),
     /// Print a script that completes commands, options and the names of tools in a shell.
     Completions(CompletionOptions),
 }
@@ -146,6 +149,19 @@ pub(crate) struct InspectOptions {
     /// The loopback address to listen on. Port 0 chooses a free one.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7411")]
     pub(crate) address: SocketAddr,
+}
+
+#[derive(Args)]
+pub(crate) struct OpenApiOptions {
+    /// The document, in JSON: a file, or a URL with http or https.
+    #[arg(value_name = "FILE|URL")]
+    pub(crate) document: String,
+    /// The URL in place of the document's servers.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Keep this operation only: its operationId, or "GET /path". May be repeated.
+    #[arg(long, value_name = "OPERATION")]
+    pub(crate) only: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,6 +7,7 @@ mod call;
 mod caller;
 mod declare;
 mod inspector;
+mod openapi;
 mod output;
 mod pairs;
 mod parameters;

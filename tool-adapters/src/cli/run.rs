@@ -3,7 +3,7 @@
 use crate::cli::arguments::{Cli, Command};
 use crate::cli::output::{CommandIo, CommandResult, CommandStatus};
 use crate::cli::tools::{ToolFile, ToolSource, open_tools};
-use crate::cli::{call, declare, inspector, serve, show};
+use crate::cli::{call, declare, inspector, openapi, serve, show};
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
@@ -135,6 +135,7 @@ async fn run_command(cli: Cli, program: &str, source: ToolSource<'_>, io: &mut C
         Command::Lint(options) => declare::lint(&open_tools(source, file, io)?, &options, io),
         Command::Inspect(options) => inspector::inspect_tools(open_tools(source, file, io)?, &options, io).await,
         Command::Serve(options) => serve::serve(open_tools(source, file, io)?, &options, io).await,
+        Command::OpenApi(options) => openapi::openapi(&options, io).await,
         Command::Completions(options) => print_completions(options.shell, program, &open_tools(source, file, io)?, io),
     }
 }

@@ -95,13 +95,26 @@ impl EgressClient {
     /// # Errors
     ///
     /// Returns an error if the request or one of its redirects is refused, fails, or takes too long.
-    pub async fn execute(&self, mut request: Request) -> Result<EgressResponse, EgressError> {
+    pub async fn execute(&self, request: Request) -> Result<EgressResponse, EgressError> {
+        self.execute_within(request, &|_| true).await
+    }
+
+    /// Sends a request, and follows its redirects, to the hosts only for which `allows` returns true.
+    pub(crate) async fn execute_within(
+        &self,
+        mut request: Request,
+        allows: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<EgressResponse, EgressError> {
         let policy = &self.0.policy;
         let limit = request.timeout().map_or(policy.timeout, |own| policy.timeout.min(*own));
         let deadline = Instant::now() + limit;
         for hop in 0.. {
             let wrap = |error| if hop == 0 { error } else { EgressError::Redirect(Box::new(error)) };
             policy.check_url(request.url()).map_err(wrap)?;
+            let host = request.url().host_str().unwrap_or_default().trim_end_matches('.');
+            if !allows(host) {
+                return Err(wrap(EgressError::NotAllowed { host: host.to_owned() }));
+            }
             let copy = request.try_clone();
             let response = self.send(request, deadline, limit).await.map_err(wrap)?;
             request = match next_request(&response, copy)? {
@@ -209,9 +222,17 @@ impl EgressRequest {
     ///
     /// Returns an error if the request or one of its redirects is refused, fails, or takes too long.
     pub async fn send(self) -> Result<EgressResponse, EgressError> {
+        self.send_within(&|_| true).await
+    }
+
+    /// Sends the request, and follows its redirects, to the hosts only for which `allows` returns true.
+    pub(crate) async fn send_within(
+        self,
+        allows: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<EgressResponse, EgressError> {
         let request = self.request?.build();
         let request = request.map_err(|error| EgressError::InvalidUrl { reason: error.without_url().to_string() })?;
-        self.client.execute(request).await
+        self.client.execute_within(request, allows).await
     }
 }
 

@@ -66,4 +66,6 @@ pub use crate::egress::client::{EgressClient, EgressRequest, RunContextExt};
 pub use crate::egress::error::EgressError;
 pub use crate::egress::guard::client_builder;
 pub use crate::egress::policy::EgressPolicy;
+#[cfg(feature = "openapi")]
+pub(crate) use crate::egress::policy::normalised_host;
 pub use crate::egress::response::EgressResponse;

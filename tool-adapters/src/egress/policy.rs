@@ -245,7 +245,7 @@ fn literal(host: &str) -> Option<IpAddr> {
 }
 
 /// Returns a host in the form that URLs give it, without the dot at the end.
-fn normalised_host(host: &str) -> Option<String> {
+pub(crate) fn normalised_host(host: &str) -> Option<String> {
     if let Ok(address) = host.parse::<Ipv6Addr>() {
         return Some(format!("[{address}]"));
     }

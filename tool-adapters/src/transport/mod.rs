@@ -20,7 +20,7 @@ pub(crate) mod model_access;
 pub(crate) mod quota;
 #[cfg(any(feature = "http", feature = "reqwest-middleware"))]
 pub(crate) mod request_span;
-#[cfg(any(feature = "http", feature = "oauth2"))]
+#[cfg(any(feature = "http", feature = "oauth2", feature = "openapi"))]
 pub(crate) mod retry_after;
 #[cfg(any(feature = "http", feature = "otel", feature = "websocket"))]
 pub(crate) mod sanitize;

@@ -62,6 +62,7 @@ pub(crate) struct RuntimeInner {
 
 impl RuntimeInner {
     /// Returns true if the host has put layers of tower around calls.
+    #[cfg_attr(not(feature = "tower"), allow(clippy::unused_self, reason = "no layer exists without tower"))]
     pub(crate) fn has_layers(&self) -> bool {
         #[cfg(feature = "tower")]
         return self.layers.is_some();

@@ -5,6 +5,8 @@ mod call;
 mod declared;
 mod inspect;
 mod look;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod usage;
 
 use crate::cli::{CommandIo, CommandStatus, run};

@@ -1,0 +1,49 @@
+//! Headers that a document cannot leave to the model.
+
+/// Returns true for a header that belongs to the connection or to the client, and never to a parameter or a key.
+pub(crate) fn is_of_the_connection(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "date",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "via",
+    ];
+    let name = name.to_ascii_lowercase();
+    NAMES.contains(&name.as_str()) || name.starts_with("proxy-") || name.starts_with("sec-")
+}
+
+/// Returns true for a header whose value would change who calls, from where, or which method the server runs.
+pub(crate) fn is_of_the_program(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "accept",
+        "authorization",
+        "baggage",
+        "content-type",
+        "cookie",
+        "cookie2",
+        "forwarded",
+        "origin",
+        "referer",
+        "set-cookie",
+        "traceparent",
+        "tracestate",
+        "x-http-method",
+        "x-http-method-override",
+        "x-method-override",
+        "x-original-url",
+        "x-real-ip",
+        "x-rewrite-url",
+    ];
+    let lower = name.to_ascii_lowercase();
+    NAMES.contains(&lower.as_str()) || lower.starts_with("x-forwarded-") || is_of_the_connection(name)
+}

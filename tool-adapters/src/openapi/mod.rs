@@ -1,0 +1,24 @@
+//! Tools from OpenAPI documents: each operation of version 3.0 and 3.1 is a governed tool, or is refused with the reason.
+//!
+//! See [`OpenApi`].
+
+mod answer;
+mod document;
+mod encode;
+mod headers;
+mod names;
+mod plan;
+mod redact;
+mod refusal;
+mod request;
+mod schemas;
+mod security;
+mod server;
+mod style;
+mod toolset;
+
+#[cfg(feature = "cli")]
+pub(crate) use crate::openapi::document::MAX_DOCUMENT;
+pub use crate::openapi::document::Operation;
+pub use crate::openapi::refusal::{OpenApiError, RefusalReason, RefusedOperation};
+pub use crate::openapi::toolset::{OfferedOperation, OpenApi, OpenApiToolset};
