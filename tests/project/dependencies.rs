@@ -87,9 +87,10 @@ fn before_tests(text: &str) -> &str {
 #[test]
 fn providers_do_no_io() {
     let text = outside_tests(&super::root().join("tool-adapters/src/providers"));
+    // Comments may mention it, and examples in the docs use it.
+    let text = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
     assert!(!text.is_empty());
     for io in ["tokio", "reqwest", "tungstenite", "rmcp", "std::net", "std::fs"] {
-        // Comments may mention it.
         assert!(!text.contains(&format!("use {io}")) && !text.contains(&format!("{io}::")), "{io}");
     }
 }

@@ -129,7 +129,7 @@ fn docs_name_the_rust_that_each_feature_needs() {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let about = printed(&rustc, &["-vV"]);
     let host = about.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
-    let known = packages(&["--filter-platform", host]).into_iter().filter_map(|package| {
+    let known = packages(&["--all-features", "--filter-platform", host]).into_iter().filter_map(|package| {
         let rust = version(package["rust_version"].as_str()?);
         Some(((name(&package).to_owned(), package["version"].as_str()?.to_owned()), rust))
     });
