@@ -20,6 +20,7 @@ mod outputs;
 mod parameters;
 mod raw;
 mod run_context;
+#[cfg(feature = "agents")]
 mod settings;
 mod shapes;
 mod support;
