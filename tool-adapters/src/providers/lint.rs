@@ -372,7 +372,7 @@ const FOLDED: usize = 3;
 
 impl LintReport {
     /// Returns the report as text, in which equal findings on several places or tools are one line.
-    pub(crate) fn folded(&self) -> String {
+    pub fn folded(&self) -> String {
         let mut groups = IndexMap::<(Severity, String, String), Vec<&Finding>>::new();
         for finding in &self.findings {
             let (message, _) = finding.without_place();
