@@ -85,7 +85,8 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
         let message = "Unauthorized: the request has no principal; sign in and repeat it";
         return (StatusCode::UNAUTHORIZED, scheme, message).into_response();
     };
-    if is_without_sessions(&parts.headers) {
+    let has_sessions = !is_without_sessions(&parts.headers);
+    if !has_sessions {
         parts.headers.remove(SESSION_HEADER);
     }
     let Some(connection) = gate.connection(&client, &parts.headers) else {
@@ -106,14 +107,16 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
         Ok(bytes) => bytes,
         Err(refused) => return refused.into_response(),
     };
-    match strict::parse(&bytes, checked.connection.allows_batches()) {
+    let served = if has_sessions { strict::SERVED } else { strict::SERVED_WITHOUT_SESSIONS };
+    match strict::parse(&bytes, served, checked.connection.allows_batches()) {
         Parsed::One(Ok(message)) => {
             // rmcp reads the parameters of this request more strictly.
             let bytes =
                 if is_discover(&message) { serde_json::to_vec(&message).map_or(bytes, Bytes::from) } else { bytes };
             checked.serve(message, bytes).await
         }
-        Parsed::One(Err(invalid)) => invalid.into_response(StatusCode::BAD_REQUEST),
+        Parsed::One(Err(invalid)) if has_sessions => invalid.into_response(StatusCode::BAD_REQUEST),
+        Parsed::One(Err(invalid)) => invalid.into_response_without_sessions(StatusCode::BAD_REQUEST),
         Parsed::Batch(messages) => checked.serve_batch(messages, buffered).await,
     }
 }

@@ -39,6 +39,18 @@ impl InvalidMessage {
     /// the answer does not reach a request.
     pub(crate) fn into_response(self, status: StatusCode) -> Response {
         let status = if self.id.is_null() { status } else { StatusCode::OK };
+        self.with_status(status)
+    }
+
+    /// Returns the answer over HTTP in a revision without sessions, in which a method that is not served is not found.
+    pub(crate) fn into_response_without_sessions(self, status: StatusCode) -> Response {
+        match self.error.code {
+            ErrorCode::METHOD_NOT_FOUND => self.with_status(StatusCode::NOT_FOUND),
+            _ => self.into_response(status),
+        }
+    }
+
+    fn with_status(self, status: StatusCode) -> Response {
         (status, [(header::CONTENT_TYPE, "application/json")], self.to_json()).into_response()
     }
 
@@ -77,11 +89,17 @@ pub(crate) enum Parsed {
 /// Maximum number of messages in a batch.
 const MAX_BATCH: usize = 1_000;
 
-/// The requests that are served.
-const SERVED: [&str; 5] = ["initialize", "server/discover", "ping", "tools/list", "tools/call"];
+/// The methods of the requests that are served.
+pub(crate) type ServedMethods = &'static [&'static str];
+
+/// The methods in revisions with sessions.
+pub(crate) const SERVED: ServedMethods = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
+
+/// The methods in revisions without sessions.
+pub(crate) const SERVED_WITHOUT_SESSIONS: ServedMethods = &["server/discover", "tools/list", "tools/call"];
 
 /// Parses and checks a text. A batch is refused unless `allow_batch` is set.
-pub(crate) fn parse(bytes: &[u8], allow_batch: bool) -> Parsed {
+pub(crate) fn parse(bytes: &[u8], served: ServedMethods, allow_batch: bool) -> Parsed {
     let parsed = std::str::from_utf8(bytes).map_err(|_| not_utf8()).and_then(|text| {
         let value = parse_strict(text).map_err(|error| match error.offset() {
             Some(_) => ErrorData::parse_error(format!("the message is not valid JSON: {error}"), None),
@@ -97,9 +115,9 @@ pub(crate) fn parse(bytes: &[u8], allow_batch: bool) -> Parsed {
         }
     };
     match value {
-        Value::Object(message) => Parsed::One(check(message, Some(text))),
+        Value::Object(message) => Parsed::One(check(message, served, Some(text))),
         Value::Array(messages) if allow_batch && !messages.is_empty() && messages.len() <= MAX_BATCH => {
-            Parsed::Batch(messages.into_iter().map(check_in_batch).collect())
+            Parsed::Batch(messages.into_iter().map(|message| check_in_batch(message, served)).collect())
         }
         Value::Array(_) if allow_batch => {
             Parsed::One(Err(invalid_request(format!("expected a batch of 1 to {MAX_BATCH} messages")).into()))
@@ -111,12 +129,12 @@ pub(crate) fn parse(bytes: &[u8], allow_batch: bool) -> Parsed {
     }
 }
 
-fn check_in_batch(message: Value) -> CheckedMessage {
+fn check_in_batch(message: Value, served: ServedMethods) -> CheckedMessage {
     let Value::Object(message) = message else {
         return Err(invalid_request("expected an object").into());
     };
     let is_initialize = message.get("method").is_some_and(|method| method == "initialize");
-    match check(message, None) {
+    match check(message, served, None) {
         Ok(ClientJsonRpcMessage::Request(request)) if is_initialize => Err(InvalidMessage {
             id: request.id.into_json_value(),
             error: invalid_request("`initialize` is not allowed in a batch").into(),
@@ -126,14 +144,15 @@ fn check_in_batch(message: Value) -> CheckedMessage {
 }
 
 /// Checks a message, of which `text` is the text if it is alone.
-fn check(message: Map<String, Value>, text: Option<&str>) -> CheckedMessage {
+fn check(message: Map<String, Value>, served: ServedMethods, text: Option<&str>) -> CheckedMessage {
     let mut id = Value::Null;
-    read(message, text, &mut id).map_err(|error| InvalidMessage { id, error: error.into() })
+    read(message, served, text, &mut id).map_err(|error| InvalidMessage { id, error: error.into() })
 }
 
 /// Checks and reads a message. Sets `valid_id` to its id.
 fn read(
     mut message: Map<String, Value>,
+    served: ServedMethods,
     text: Option<&str>,
     valid_id: &mut Value,
 ) -> Result<ClientJsonRpcMessage, ErrorData> {
@@ -146,8 +165,8 @@ fn read(
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
     let misread = |method: &str| invalid_params(format!("invalid parameters for `{}`", excerpt(method)));
     if let Some(id) = message.get("id").filter(|_| message.contains_key("method")) {
-        if !SERVED.contains(&method) {
-            return Err(unknown_method(method));
+        if !served.contains(&method) {
+            return Err(unknown_method(method, served));
         }
         check_params(method, message.get("params"))?;
         if method == "tools/call" {
@@ -176,8 +195,8 @@ fn read(
     }
 }
 
-fn unknown_method(method: &str) -> ErrorData {
-    let served = SERVED.map(|method| format!("`{method}`")).join(", ");
+fn unknown_method(method: &str, served: ServedMethods) -> ErrorData {
+    let served = served.iter().map(|method| format!("`{method}`")).collect::<Vec<_>>().join(", ");
     let message = format!("unknown method `{}`; this server has {served}", excerpt(method));
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
