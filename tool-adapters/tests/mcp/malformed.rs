@@ -174,6 +174,18 @@ async fn takes_null_arguments_for_none() {
 }
 
 #[tokio::test]
+async fn methods_of_sessions_are_not_found_without_them() {
+    let url = serve(&server()).await;
+    for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "x"] {
+        let client = HttpClient::new(&url).with("mcp-protocol-version", "2026-07-28").with("mcp-method", method);
+        let answer = client.post(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": {}})).await;
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{method}");
+        let answer = answer.json::<Value>().await.expect("JSON");
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32601)), "{method}");
+    }
+}
+
+#[tokio::test]
 async fn answers_every_unknown_method_in_one_form() {
     let methods = [
         "prompts/list",
