@@ -1,7 +1,7 @@
 //! Names that collide.
 
 use serde_json::{Value, json};
-use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolsetExt, tool, toolset};
+use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolsetExt, toolset};
 
 struct Mail;
 struct Chat;
@@ -50,22 +50,32 @@ async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
     Ok(Value::Null)
 }
 
-/// Take nothing.
-#[tool(name = "a_b")]
-fn first() -> u8 {
-    1
+struct Confusable;
+
+#[toolset(discover = false)]
+impl Confusable {
+    /// Take nothing.
+    #[tool(name = "a_b")]
+    fn first(&self) -> u8 {
+        1
+    }
 }
 
-/// Take nothing.
-#[tool(name = "A-b")]
-fn second() -> u8 {
-    2
+struct Confused;
+
+#[toolset(discover = false)]
+impl Confused {
+    /// Take nothing.
+    #[tool(name = "A-b")]
+    fn second(&self) -> u8 {
+        2
+    }
 }
 
 // L5, L13, T16
 #[test]
 fn names_that_a_reader_would_confuse_collide() {
-    let errors = ToolContext::builder().with(first).with(second).build().expect_err("a collision");
+    let errors = ToolContext::builder().with(Confusable).with(Confused).build().expect_err("a collision");
     assert!(errors.to_string().contains("`a_b` and `A-b` are the same to a provider"), "{errors}");
 }
 
