@@ -20,8 +20,8 @@ test *args:
 
 # Rewrites golden files, expansion snapshots and ui messages. Read the diff before you commit it.
 bless:
-    UPDATE=1 UPDATE_EXPECT=1 cargo test -p tool-core -p tool-core-macros --lib
-    TRYBUILD=overwrite cargo test -p tests --test ui
+    UPDATE=1 UPDATE_EXPECT=1 cargo test --all-features -p tool-core -p tool-core-macros --lib
+    TRYBUILD=overwrite cargo test --all-features --test ui
 
 # Checks every feature of tool-adapters alone.
 features:

@@ -1,7 +1,7 @@
 //! The errors of the macros, and code that they must accept.
 //!
 //! Each file has one mistake, and the output of the compiler beside it. After a change of wording, review
-//! the differences from `TRYBUILD=overwrite cargo test -p tests --test ui`.
+//! the differences from `TRYBUILD=overwrite cargo test --all-features --test ui`.
 
 pub mod pass;
 
