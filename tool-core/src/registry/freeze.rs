@@ -20,8 +20,8 @@ use std::sync::Arc;
 ///     let raw = RawTool { name: name.into(), description: "Echo.".into(), parameters: json!({"type": "object"}) };
 ///     FunctionTool::raw(raw, async |arguments: Value, _ctx: &RunContext| Ok(arguments))
 /// };
-/// let errors = ToolContext::builder().with(tool("echo")).with(tool("Echo")).with(tool("two words")).build().unwrap_err();
-/// assert_eq!(errors.len(), 2); // the names that collide, and the invalid name
+/// let errors = ToolContext::builder().with(tool("echo")).with(tool("echo")).with(tool("two words")).build().unwrap_err();
+/// assert_eq!(errors.len(), 2); // the name that is there twice, and the invalid one
 /// for error in errors {
 ///     println!("{}", error.message);
 /// }
