@@ -4,7 +4,7 @@ use crate::arguments::Problem;
 use std::error::Error;
 use std::time::Duration;
 
-/// The reason for which a tool has no answer from the user. `?` converts it to a [`ToolError`](crate::ToolError) whose text
+/// The reason for which a tool has no answer from the user. `?` converts it to a [`ToolError`](struct@crate::ToolError) whose text
 /// says to the model what it can do.
 ///
 /// ```
