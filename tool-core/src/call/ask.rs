@@ -143,14 +143,14 @@ impl<'a, T: ToolParameter + Send + 'static> IntoFuture for Ask<'a, T> {
     }
 }
 
-/// Waits for the answer, while the clock of the call stands. Ends with the call and with the time for the answer.
+/// Waits for the answer, while the clock of the call is paused. Ends with the call and with the time for the answer.
 async fn wait(
     ctx: &RunContext,
     questions: &Arc<CallQuestions>,
     limit: Duration,
     answer: impl Future<Output = Result<Answer<Value>, AskError>>,
 ) -> Result<Answer<Value>, AskError> {
-    // Created before the check, so that the end of the call is seen by one of the two.
+    // `questions` exists before this check, so the end of the call is seen here, or it cancels `questions.ended`.
     if ctx.call_context().answered.load(Ordering::SeqCst) {
         return Err(AskError::Ended);
     }
