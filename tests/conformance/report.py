@@ -15,7 +15,6 @@ import math
 import os
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 import unicodedata
@@ -30,8 +29,6 @@ LOOK = (HERE / "report" / "look.js").read_text()
 CONTRAST = (HERE / "report" / "contrast.js").read_text()
 AXE = ROOT / "target" / "conformance" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 SEEN = "[...document.querySelectorAll('.span > summary')].filter((row) => row.checkVisibility()).length"
-# The most milliseconds from an interaction to the frame that shows it.
-MOST = 100
 # The narrowest bar, in pixels.
 NARROWEST = 3
 # How deep the tree is nested.
@@ -290,20 +287,9 @@ def check_axe(found: Findings, tab, name: str):
     found.hold(seen["passes"] > 15, f"axe-core has looked at {seen['passes']} rules")
 
 
-# Runs an interaction and returns the milliseconds until the frame after it is on the screen.
-TIMED = """(async () => {
-  const frame = () => new Promise((r) => requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = r; c.port2.postMessage(0); }));
-  await frame();
-  const start = performance.now();
-  %s;
-  await frame();
-  return performance.now() - start;
-})()"""
-
-
 def check_speed(found: Findings, tab, name: str):
     """Interactions with 10,000 spans: the slowest of several."""
-    timed = lambda action: tab.look(TIMED % action)
+    timed = tab.timed
     typed = "(() => { const e = document.querySelector('#search'); e.value = '%s'; e.dispatchEvent(new Event('input')); })()"
     fold = "document.querySelectorAll('.fold')[%d].open = %s"
     keyed = "(document.activeElement.closest('.tree') ? document.activeElement : document.querySelector('.span > summary')).dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
@@ -314,9 +300,7 @@ def check_speed(found: Findings, tab, name: str):
         "scroll": [timed(f"scrollTo(0, {at})") for at in (0, 5_000, 20_000, 1_000, 0)],
         "keys": [timed(keyed % key) for key in ("ArrowDown", "End", "Home", "ArrowRight", "ArrowDown", "ArrowUp")],
     }
-    for what, times in figures.items():
-        print(f"       {what}: {statistics.median(times):.0f} ms, at most {max(times):.0f} ms")
-        found.hold(max(times) <= MOST, f"{what} takes {max(times):.0f} ms, at most {MOST} are allowed")
+    tab.check_times(found, figures)
 
 
 def check_without_script(found: Findings, tab, spans: list[dict]):

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import tempfile
 import time
@@ -14,6 +15,19 @@ import urllib.request
 import websocket
 
 SECONDS = 60
+# The most milliseconds from an interaction to the frame that shows it.
+MOST = 100
+
+# Runs an interaction and returns the milliseconds until the frame after it is on the screen.
+TIMED = """(async () => {
+  const frame = () => new Promise((r) => requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = r; c.port2.postMessage(0); }));
+  await frame();
+  const start = performance.now();
+  %s;
+  await frame();
+  %s
+  return performance.now() - start;
+})()"""
 
 
 def chromium() -> str | None:
@@ -96,6 +110,17 @@ class Page:
         if "exceptionDetails" in result:
             raise SystemExit(f"{expression[:80]}: {result['exceptionDetails']}")
         return result["result"].get("value")
+
+    def timed(self, action: str, done: str = "") -> float:
+        """Returns the milliseconds until the page shows what an interaction did, and until `done` holds."""
+        waits = f"while (!({done})) await frame();" if done else ""
+        return self.look(TIMED % (action, waits))
+
+    def check_times(self, found, figures: dict[str, list[float]]):
+        """Prints how long each interaction took, and holds the slowest of each to the bar."""
+        for what, times in figures.items():
+            print(f"       {what}: {statistics.median(times):.0f} ms, at most {max(times):.0f} ms")
+            found.hold(max(times) <= MOST, f"{what} takes {max(times):.0f} ms, at most {MOST} are allowed")
 
     def size(self, width: int, height: int, phone: bool = False):
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
