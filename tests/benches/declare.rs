@@ -10,7 +10,8 @@ use tool_core::ToolCall;
 use works::callgrind::{self, shown};
 use works::{inputs, many};
 
-const STRICT: DeclareOptions = DeclareOptions { strict: true, only_single_type: false, model_mixes: false };
+const STRICT: DeclareOptions =
+    DeclareOptions { strict: true, only_single_type: false, model_mixes: false, defer: false };
 /// Most that the second declaration of 1,000 tools may cost, as a multiple of that of 10.
 const AMONG: f64 = 1.1;
 /// Most that a call without null may cost beside taking it apart: as many instructions as its text has bytes, and this.

@@ -87,6 +87,7 @@ pub(crate) fn schema(
         strict: options.strict,
         only_single_type: options.only_single_type,
         model_mixes: options.model_mixes,
+        ..DeclareOptions::default()
     };
     let declared = declare_with(options.provider, tools, declare);
     if !io.json {

@@ -43,6 +43,11 @@ pub struct DeclareOptions {
     pub only_single_type: bool,
     /// Declares function tools and provider tools in one request, for a Gemini model that accepts both.
     pub model_mixes: bool,
+    /// Leaves the search over tools ([`Policy::search_tools`](tool_core::Policy::search_tools)) to a provider that has one:
+    /// the tools to find are declared as deferred, so that the model does not read them, and the provider's search takes the
+    /// place of `search_tools`. The declarations stay the same whatever is found, so a cached prompt stays valid. Anthropic
+    /// and OpenAI's Responses have such a search; for others nothing changes. See [`declare_searchable`](crate::declare_searchable).
+    pub defer: bool,
 }
 
 /// Tools in a provider's form. Cheap to clone.
@@ -79,6 +84,8 @@ pub struct Declarations(pub(crate) Arc<DeclaredTools>);
 pub(crate) struct DeclaredTools {
     pub(crate) provider: Provider,
     pub(crate) options: DeclareOptions,
+    /// The number of deferred tools, which are the last of the definitions.
+    pub(crate) deferred: usize,
     /// The value of the request's `tools`.
     pub(crate) json: Box<RawValue>,
     pub(crate) settings: Map<String, Value>,

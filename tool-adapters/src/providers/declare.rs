@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 use tool_core::json::unless_too_deep;
+use tool_core::session::SEARCH_TOOL;
 use tool_core::{ProviderTool, ToolContext, ToolDefinition};
 
 /// Declares the tools of a context to a provider.
@@ -65,50 +66,142 @@ pub fn declare_tools<'a>(
     provider_tools: &[Arc<dyn ProviderTool>],
     options: DeclareOptions,
 ) -> Declarations {
-    let definitions = tools.into_iter().cloned().collect::<Vec<_>>();
-    let spec = provider.spec();
-    let mut mixed = choose_provider_tools(provider, !definitions.is_empty(), provider_tools, options);
-    let projections = project_all(spec, &definitions, options.strict);
-    let declared = definitions.iter().zip(&projections).enumerate();
-    let declared = declared
-        .filter(|(_, (definition, projection))| projection.is_ok() && !mixed.answered.contains(definition.name()));
-    let declared = declared.map(|(index, (definition, _))| (index, definition.name()));
-    let mut names = ToolNames::new(spec.names, declared, &mixed.names());
-    let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
-    let mut renames = HashMap::default();
-    for (index, (definition, mut projection)) in definitions.iter().zip(projections).enumerate() {
-        if mixed.answered.contains(definition.name()) {
-            names.insert(index, definition.name(), definition.name().to_owned());
-            reports.push(ToolReport::new(definition.name(), Some(definition.name())));
-            continue;
+    let definitions = tools.into_iter().cloned().collect();
+    RequestTools { definitions, deferred: 0 }.declare(provider, provider_tools, options)
+}
+
+/// Declares the tools of a session whose model searches ([`Policy::search_tools`](tool_core::Policy::search_tools)):
+/// `tools` are its [`definitions`](tool_core::Session::definitions), `searchable` its
+/// [`searchable_definitions`](tool_core::Session::searchable_definitions).
+///
+/// With [`DeclareOptions::defer`] and a provider that has a search of its own, the searchable tools are deferred, and the
+/// provider's search is declared in place of `search_tools`. Otherwise `tools` are declared. The result is not cached.
+///
+/// ```
+/// use tool_adapters::{DeclareOptions, Provider, declare_searchable};
+/// use tool_core::session::ToolSearch;
+/// use tool_core::{Mode, Policy, Runtime, ToolContext, tool};
+///
+/// /// Say what you can do.
+/// #[tool]
+/// fn help() {}
+///
+/// /// Send a letter.
+/// #[tool]
+/// fn send_letter() {}
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tools = ToolContext::builder().with(help).with(send_letter).build()?;
+/// let policy = Policy::text().search_tools(ToolSearch::over_tools(1).always(["help"]));
+/// let session = Runtime::builder(tools).policy(policy).build()?.session("s-1", Mode::Text).await?;
+///
+/// let (tools, searchable) = (session.definitions(), session.searchable_definitions());
+/// let options = DeclareOptions { defer: true, ..DeclareOptions::default() };
+/// let declared = declare_searchable(Provider::Anthropic, &tools, &searchable, &[], options);
+/// let body: serde_json::Value = serde_json::from_str(declared.json().get())?;
+/// assert_eq!((&body[0]["name"], &body[0]["defer_loading"]), (&"help".into(), &serde_json::Value::Null));
+/// assert_eq!((&body[1]["name"], &body[1]["defer_loading"]), (&"send_letter".into(), &true.into()));
+/// assert_eq!(body[2]["name"], "tool_search_tool_bm25");
+/// # Ok(())
+/// # }
+/// ```
+pub fn declare_searchable(
+    provider: Provider,
+    tools: &[ToolDefinition],
+    searchable: &[ToolDefinition],
+    provider_tools: &[Arc<dyn ProviderTool>],
+    options: DeclareOptions,
+) -> Declarations {
+    RequestTools::new(provider, tools, searchable, options).declare(provider, provider_tools, options)
+}
+
+/// The function tools of a request.
+pub(crate) struct RequestTools {
+    definitions: Vec<ToolDefinition>,
+    /// The number of deferred tools, which are the last.
+    deferred: usize,
+}
+
+impl RequestTools {
+    pub(crate) fn new(
+        provider: Provider,
+        tools: &[ToolDefinition],
+        searchable: &[ToolDefinition],
+        options: DeclareOptions,
+    ) -> Self {
+        let defers = options.defer && provider.spec().search_tool.is_some() && !searchable.is_empty();
+        if !defers {
+            return Self { definitions: tools.to_vec(), deferred: 0 };
         }
-        let own_renames = projection.as_mut().ok().and_then(|projection| projection.renames.take());
-        let wire = WireNames { tool: names.wire(definition.name()), properties: own_renames.as_deref() };
-        let (report, function) = declare_one(provider, definition, wire, projection, options);
-        renames.extend(own_renames.map(|own| (index, own)));
-        reports.push(report);
-        functions.extend(function);
+        let replaced = searchable.iter().map(ToolDefinition::name).chain([SEARCH_TOOL]).collect::<HashSet<_>>();
+        let shown = tools.iter().filter(|tool| !replaced.contains(tool.name()));
+        Self { definitions: shown.chain(searchable).cloned().collect(), deferred: searchable.len() }
     }
-    mixed.warnings.extend(excess_warning(provider, functions.len(), mixed.chosen.len()));
-    let kinds = DeclaredKinds {
-        functions: !functions.is_empty(),
-        provider_tools: !mixed.chosen.is_empty(),
-        strict: reports.iter().any(|report| report.strict),
-    };
-    let settings = (spec.request_settings)(kinds);
-    Declarations(Arc::new(DeclaredTools {
-        provider,
-        options,
-        // The parts are JSON, so the whole is.
-        json: RawValue::from_string(tool_list(spec.tool_list, &functions, &mixed)).unwrap_or_default(),
-        settings: settings.and_then(|settings| settings.as_object().cloned()).unwrap_or_default(),
-        name_rule: spec.names,
-        names,
-        renames: (!renames.is_empty()).then(|| Box::new(renames)),
-        null_rules: definitions.iter().map(|_| NullRules::default()).collect(),
-        definitions,
-        report: Report { provider, tools: reports, skipped: mixed.skipped, warnings: mixed.warnings },
-    }))
+
+    /// Returns true if declarations are of these tools.
+    #[cfg_attr(not(feature = "http"), allow(dead_code))]
+    pub(crate) fn are_of(&self, declarations: &Declarations) -> bool {
+        declarations.0.deferred == self.deferred && declarations.of_same_tools(&self.definitions)
+    }
+
+    pub(crate) fn declare(
+        self,
+        provider: Provider,
+        provider_tools: &[Arc<dyn ProviderTool>],
+        options: DeclareOptions,
+    ) -> Declarations {
+        let Self { definitions, deferred } = self;
+        let spec = provider.spec();
+        let first_deferred = definitions.len() - deferred;
+        let mut mixed = choose_provider_tools(provider, !definitions.is_empty(), provider_tools, options);
+        if let Some(search) = spec.search_tool.filter(|_| deferred > 0) {
+            mixed.add_search(search);
+        }
+        let projections = project_all(spec, &definitions, options.strict);
+        let declared = definitions.iter().zip(&projections).enumerate();
+        let declared = declared
+            .filter(|(_, (definition, projection))| projection.is_ok() && !mixed.answered.contains(definition.name()));
+        let declared = declared.map(|(index, (definition, _))| (index, definition.name()));
+        let mut names = ToolNames::new(spec.names, declared, &mixed.names());
+        let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
+        let mut renames = HashMap::default();
+        for (index, (definition, mut projection)) in definitions.iter().zip(projections).enumerate() {
+            if mixed.answered.contains(definition.name()) {
+                names.insert(index, definition.name(), definition.name().to_owned());
+                reports.push(ToolReport::new(definition.name(), Some(definition.name())));
+                continue;
+            }
+            let own_renames = projection.as_mut().ok().and_then(|projection| projection.renames.take());
+            let wire = WireNames { tool: names.wire(definition.name()), properties: own_renames.as_deref() };
+            let deferred = index >= first_deferred;
+            let (report, function) = declare_one(provider, definition, wire, projection, (options, deferred));
+            renames.extend(own_renames.map(|own| (index, own)));
+            reports.push(report);
+            functions.extend(function);
+        }
+        mixed.warnings.extend(excess_warning(provider, functions.len(), mixed.chosen.len()));
+        let kinds = DeclaredKinds {
+            functions: !functions.is_empty(),
+            provider_tools: !mixed.chosen.is_empty(),
+            strict: reports.iter().any(|report| report.strict),
+        };
+        let settings = (spec.request_settings)(kinds);
+        Declarations(Arc::new(DeclaredTools {
+            provider,
+            options,
+            deferred,
+            // The parts are JSON, so the whole is.
+            json: RawValue::from_string(tool_list(spec.tool_list, &functions, &mixed)).unwrap_or_default(),
+            settings: settings.and_then(|settings| settings.as_object().cloned()).unwrap_or_default(),
+            name_rule: spec.names,
+            names,
+            renames: (!renames.is_empty()).then(|| Box::new(renames)),
+            null_rules: definitions.iter().map(|_| NullRules::default()).collect(),
+            definitions,
+            report: Report { provider, tools: reports, skipped: mixed.skipped, warnings: mixed.warnings },
+        }))
+    }
 }
 
 /// The names of a tool and of its properties at the provider.
@@ -124,7 +217,7 @@ fn declare_one(
     definition: &ToolDefinition,
     wire: WireNames<'_>,
     projection: ProjectionResult,
-    options: DeclareOptions,
+    (options, deferred): (DeclareOptions, bool),
 ) -> (ToolReport, Option<String>) {
     let report = ToolReport::new(definition.name(), wire.tool);
     let Projection { schema, changes, not_strict, .. } = match projection {
@@ -134,7 +227,7 @@ fn declare_one(
     let strict = options.strict && not_strict.is_none();
     let declaration = wire.tool.map(|name| {
         let schema = write_schema(definition, &schema, wire.properties);
-        (provider.spec().declaration)(&DeclaredTool { definition, name, schema: &schema, strict })
+        (provider.spec().declaration)(&DeclaredTool { definition, name, schema: &schema, strict, deferred })
     });
     let tokens = declaration.as_ref().map_or(0, |declaration| declaration.chars().count().div_ceil(4));
     (ToolReport { strict, not_strict, changes, tokens, ..report }, declaration)
@@ -228,6 +321,15 @@ impl MixedTools {
 
     fn configs(&self) -> impl Iterator<Item = &Value> {
         self.chosen.iter().map(|(_, config)| config)
+    }
+
+    /// Adds the provider's search over deferred tools, unless the host has done so.
+    fn add_search(&mut self, search: &str) {
+        // The text is a constant of the provider's folder.
+        let Ok(search) = serde_json::from_str::<Value>(search) else { return };
+        if self.configs().all(|config| config.get("type") != search.get("type")) {
+            self.chosen.push(("tool_search".to_owned(), search));
+        }
     }
 
     /// Returns the names of the tools' calls, which no other function tool may have.

@@ -13,6 +13,8 @@ pub(crate) struct DeclaredTool<'a> {
     /// The projected schema as JSON.
     pub(crate) schema: &'a str,
     pub(crate) strict: bool,
+    /// True if the model finds the tool by the provider's own search.
+    pub(crate) deferred: bool,
 }
 
 impl<'a> DeclaredTool<'a> {
@@ -32,6 +34,11 @@ impl<'a> DeclaredTool<'a> {
         self.strict.then_some(true)
     }
 
+    /// Returns `Some(true)` for a deferred tool.
+    pub(crate) fn deferred_flag(&self) -> Option<bool> {
+        self.deferred.then_some(true)
+    }
+
     /// Writes a function in OpenAI's form, with a `type` among its members.
     pub(crate) fn flat_function(&self, strict: Option<bool>) -> String {
         self.function(JsonObject::new().with("type", "function"), strict)
@@ -49,6 +56,7 @@ impl<'a> DeclaredTool<'a> {
             .with_some("description", self.description())
             .raw("parameters", self.schema)
             .with_some("strict", strict)
+            .with_some("defer_loading", self.deferred_flag())
             .finish()
     }
 }

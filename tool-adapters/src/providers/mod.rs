@@ -48,7 +48,7 @@ pub(crate) mod turns;
 mod tests;
 
 pub use crate::providers::declarations::{Declarations, DeclareOptions};
-pub use crate::providers::declare::{declare, declare_tools, declare_with};
+pub use crate::providers::declare::{declare, declare_searchable, declare_tools, declare_with};
 pub use crate::providers::event::{Event, Finish, JsonError, ProtocolError};
 pub use crate::providers::framing::framer::Framing;
 pub use crate::providers::lint::{LintReport, lint, lint_for};

@@ -47,6 +47,8 @@ pub(crate) struct ProviderSpec {
     pub(crate) tool_list: ToolListForm,
     /// The maximum number of tools in a request; `None` if no limit is known.
     pub(crate) max_tools: Option<usize>,
+    /// The provider's own search over tools whose declarations say `defer_loading`, as JSON; `None` if it has none.
+    pub(crate) search_tool: Option<&'static str>,
     /// Returns further members of a request with such tools.
     pub(crate) request_settings: fn(DeclaredKinds) -> Option<Value>,
 }

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod conversation;
+mod deferred;
 mod errors;
 mod keys;
 mod middleware;

@@ -183,6 +183,7 @@ async fn a_step_without_the_loop_counts_for_the_current_span() {
         instructions: "",
         history: &history,
         tools: &[],
+        searchable: &[],
         provider_tools: &[],
         tool_choice: ToolChoice::Auto,
     };

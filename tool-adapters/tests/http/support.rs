@@ -10,6 +10,7 @@ use tool_adapters::Provider;
 use tool_adapters::agent::{AgentLoop, RetryPolicy};
 use tool_adapters::providers::Event;
 use tool_adapters::transport::http::HttpModel;
+use tool_core::session::ToolSearch;
 use tool_core::trace::SpanRecord;
 use tool_core::{Mode, Policy, RunContext, Runtime, Session, ToolContext, tool};
 
@@ -27,8 +28,17 @@ fn add(ctx: &RunContext, a: i64, b: i64) -> i64 {
 }
 
 pub(crate) async fn session() -> (Session, Arc<Runs>) {
+    session_with(Policy::text()).await
+}
+
+/// A session whose model has to find the tool.
+pub(crate) async fn searched_session() -> (Session, Arc<Runs>) {
+    session_with(Policy::text().search_tools(ToolSearch::over_tools(0))).await
+}
+
+async fn session_with(policy: Policy) -> (Session, Arc<Runs>) {
     let tools = ToolContext::builder().with(add).build().expect("builds");
-    let runtime = Runtime::builder(tools).policy(Policy::text()).build().expect("builds");
+    let runtime = Runtime::builder(tools).policy(policy).build().expect("builds");
     let runs = Arc::<Runs>::default();
     let session = runtime.session("s-1", Mode::Text).user_data_shared(Arc::clone(&runs)).await.expect("opens");
     (session, runs)

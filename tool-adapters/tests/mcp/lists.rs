@@ -4,7 +4,8 @@ use super::support::{LineClient, server, stateless};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use tool_adapters::mcp::Server;
-use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolsetExt, toolset};
+use tool_core::session::ToolSearch;
+use tool_core::{FunctionTool, Policy, RawTool, RunContext, Runtime, ToolContext, ToolError, ToolsetExt, toolset};
 
 async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
     Ok(arguments)
@@ -40,6 +41,41 @@ async fn does_not_list_tools_of_another_mode() {
     let listed = client.request(json!(1), "tools/list", json!({})).await;
     assert!(!names(&listed).contains(&"hum".to_owned()));
     assert_eq!(client.call("hum", json!({})).await["result"]["isError"], true);
+}
+
+/// A server whose clients search its tools.
+fn searched() -> Server {
+    let policy = Policy::text().search_tools(ToolSearch::over_tools(1).always(["add"]));
+    Server::new(Runtime::builder(super::support::tools()).policy(policy).build().expect("a runtime"))
+}
+
+// L39
+#[tokio::test]
+async fn lists_what_a_client_has_found_and_notifies_it() {
+    let mut client = LineClient::initialized(&searched(), json!({})).await;
+    assert!(client.received[0].contains(r#""listChanged":true"#), "{:?}", client.received);
+    assert_eq!(names(&client.request(json!(1), "tools/list", json!({})).await), ["add", "search_tools"]);
+
+    let answer = client.call("search_tools", json!({"query": "erase"})).await;
+    let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
+    assert!(text.contains("- erase: "), "{text}");
+    assert!(client.received.iter().any(|line| line.contains("notifications/tools/list_changed")));
+    assert_eq!(names(&client.request(json!(2), "tools/list", json!({})).await), ["add", "erase", "search_tools"]);
+}
+
+// L39
+#[tokio::test]
+async fn a_tool_that_was_not_found_is_called() {
+    let mut client = LineClient::initialized(&searched(), json!({})).await;
+    let answer = client.call("sum", json!({"a": 1, "b": 2})).await;
+    assert_eq!(answer["result"]["structuredContent"]["sum"], 3, "{answer}");
+    assert!(!client.received.iter().any(|line| line.contains("list_changed\"}")));
+}
+
+#[tokio::test]
+async fn a_list_without_a_search_does_not_change() {
+    let client = LineClient::initialized(&server(), json!({})).await;
+    assert!(!client.received[0].contains("listChanged"), "{:?}", client.received);
 }
 
 struct Hidden(i64);

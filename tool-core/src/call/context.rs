@@ -125,6 +125,9 @@ pub(crate) trait SessionHandle: Send + Sync {
     /// Returns the guide of a tool that the model may call now.
     fn guide_for_model(&self, tool: &str) -> Result<String, ToolError>;
 
+    /// Searches tools for the model, declares those that it finds, and describes them.
+    fn search_for_model(&self, query: &str, limit: Option<usize>) -> String;
+
     /// Returns the mode of the conversation.
     fn mode(&self) -> Mode;
 

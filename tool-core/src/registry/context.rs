@@ -152,7 +152,7 @@ impl ToolContext {
                 Some(error) => Err(dispatch::not_set_up(tool, error, ctx)),
                 None => Ok((tool, self.settings())),
             },
-            _ => Err(self.answer_without_tool(name, ctx.call_id_shared(), ctx, CallInstant::now())),
+            _ => Err(self.answer_without_tool(name, ctx.call_id_shared(), ctx, "", CallInstant::now())),
         }
     }
 
@@ -267,13 +267,14 @@ impl ToolContext {
         needs_setup.get(name)?.missing()
     }
 
-    /// Answers a call of a tool that is not offered.
+    /// Answers a call of a tool that is not offered. The hint follows the names of those that are.
     #[cold]
     pub(crate) fn answer_without_tool(
         &self,
         name: &str,
         call_id: Option<&Arc<str>>,
         ctx: &RunContext,
+        hint: &str,
         began: CallInstant,
     ) -> ToolResponse {
         for FailedToolset { failure, tools } in &self.0.parts.failed {
@@ -283,7 +284,7 @@ impl ToolContext {
             }
         }
         let names = self.definitions_for(ctx).map(ToolDefinition::name);
-        dispatch::unknown_tool(name, call_id, names, began)
+        dispatch::unknown_tool(name, call_id, names, hint, began)
     }
 
     /// Returns the tools as they were added.

@@ -12,7 +12,6 @@ use crate::tool::{ToolDefinition, spans};
 use crate::trace::{self, TokenUsage, span};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -74,20 +73,17 @@ impl Reply {
     }
 }
 
-/// Asks `model` until it has replied. `first` is the tool choice of the first step. A `form` makes the answer typed.
+/// Asks `model` until it has replied. `entering` hides the tools that are `ignore_on_enter`, and `first` is the tool choice of
+/// the first step. A `form` makes the answer typed.
 pub(crate) async fn reply<M: Model>(
     session: &Arc<SessionInner>,
     model: &mut M,
     history: &mut History,
     text: String,
-    (tools, first): (&[ToolDefinition], ToolChoice),
+    (entering, first): (bool, ToolChoice),
     mut form: Option<&mut AnswerForm>,
 ) -> Reply {
-    let mut instructions = session.instructions();
-    let mut tools = Cow::Borrowed(tools);
-    if let Some(form) = &form {
-        (instructions, tools) = (form.instructions(&instructions), form.with_tools(&tools).into());
-    }
+    let mut declared = DeclaredTools::new(session, entering, form.as_deref());
     let (interruptions, max_steps) = (session.running.epoch(), session.policy().max_tool_steps);
     let mut reply = Reply::default();
     if !text.is_empty() {
@@ -103,9 +99,10 @@ pub(crate) async fn reply<M: Model>(
             _ => ToolChoice::Auto,
         };
         let request = ModelRequest {
-            instructions: &instructions,
+            instructions: &declared.instructions,
             history: history.messages(),
-            tools: &tools,
+            tools: &declared.tools,
+            searchable: &declared.searchable,
             provider_tools: session.tools.context.provider_tools(),
             tool_choice,
         };
@@ -148,6 +145,33 @@ pub(crate) async fn reply<M: Model>(
         reply.interrupted = session.running.epoch() != interruptions;
         if stopped || reply.interrupted {
             return reply;
+        }
+        if session.tools.search.is_some() {
+            // The calls may have found tools.
+            declared = DeclaredTools::new(session, entering, form.as_deref());
+        }
+    }
+}
+
+/// The tools of a session as the model sees them.
+struct DeclaredTools {
+    instructions: String,
+    tools: Vec<ToolDefinition>,
+    searchable: Vec<ToolDefinition>,
+}
+
+impl DeclaredTools {
+    fn new(session: &SessionInner, entering: bool, form: Option<&AnswerForm>) -> Self {
+        let is_shown = |tool: &ToolDefinition| !(entering && tool.flags().ignore_on_enter);
+        let (mut tools, mut searchable) = (session.definitions(), session.searchable_definitions());
+        tools.retain(is_shown);
+        searchable.retain(is_shown);
+        let instructions = session.instructions();
+        match form {
+            None => Self { instructions, tools, searchable },
+            Some(form) => {
+                Self { instructions: form.instructions(&instructions), tools: form.with_tools(&tools), searchable }
+            }
         }
     }
 }

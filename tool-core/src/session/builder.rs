@@ -15,7 +15,7 @@ use crate::session::state::SessionId;
 use crate::session::store::handle::RecordHandle;
 use crate::session::store::handle::within;
 use crate::session::store::{OpenError, OpenRequest};
-use crate::session::tools::{SessionTools, guide_modes};
+use crate::session::tools::SessionTools;
 use crate::session::updates::{UpdateLog, UpdateSink};
 use crate::tool::instance::OpenToolsets;
 use crate::trace::redaction::Redaction;
@@ -231,8 +231,7 @@ impl SessionBuilder {
         }
         let Some(rest) = rest else { return Ok((tools, open)) };
         let stats_of = |tool: &str| self.runtime.metrics.stats_of(tool, self.tools.is_some());
-        let modes = guide_modes(&self.runtime.policies);
-        let mut rest = SessionTools::new(rest, stats_of, modes).map_err(OpenError::Tools)?;
+        let mut rest = SessionTools::new(rest, stats_of, &self.runtime.policies).map_err(OpenError::Tools)?;
         // The store and approvals know the tools by the version that the session asked for.
         rest.version = Arc::clone(&tools.version);
         if self.tools.is_some() {
@@ -287,6 +286,7 @@ impl SessionBuilder {
                 results: ResultCache::default(),
                 threads: OnceLock::new(),
                 payers: OnceLock::new(),
+                found: OnceLock::new(),
                 waiting_questions: AtomicU32::new(0),
                 resources: Mutex::new(resources),
             }

@@ -264,9 +264,16 @@ impl Session {
     }
 
     /// Returns the definitions of the tools that the model may see now, in order: those of the session's mode that no
-    /// `dynamic` toolset hides.
+    /// `dynamic` toolset hides. Under [`Policy::search_tools`] they are the tools that are always declared, followed by those
+    /// that the model has found.
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         self.0.definitions()
+    }
+
+    /// Returns the definitions of the tools that the model finds by [`Policy::search_tools`], found or not, in order. Empty
+    /// without a search. The model may call them all, and a provider that defers tools itself takes them as deferred.
+    pub fn searchable_definitions(&self) -> Vec<ToolDefinition> {
+        self.0.searchable_definitions()
     }
 
     /// Returns the state as this process knows it. [`refresh`](Self::refresh) reads a shared store again.
@@ -456,7 +463,7 @@ impl Session {
         first: ToolChoice,
     ) -> impl Future<Output = Reply> + Send {
         let text = text.into();
-        async move { reply(&self.0, model, history, text, (&self.0.definitions(), first), None).await }
+        async move { reply(&self.0, model, history, text, (false, first), None).await }
     }
 
     /// Does the same as [`reply`](Self::reply), and returns the final answer as a value. See [`TypedAnswer`].
@@ -477,8 +484,7 @@ impl Session {
         let text = text.into();
         async move {
             let (mut form, slot) = answer.open(&self.0)?;
-            let tools = self.0.definitions();
-            let reply = reply(&self.0, model, history, text, (&tools, ToolChoice::Auto), Some(&mut form)).await;
+            let reply = reply(&self.0, model, history, text, (false, ToolChoice::Auto), Some(&mut form)).await;
             form.finish(&slot, reply)
         }
     }
@@ -486,9 +492,7 @@ impl Session {
     /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
     /// `ignore_on_enter`.
     pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
-        let mut tools = self.0.definitions();
-        tools.retain(|tool| !tool.flags().ignore_on_enter);
-        reply(&self.0, model, history, String::new(), (&tools, ToolChoice::Auto), None).await
+        reply(&self.0, model, history, String::new(), (true, ToolChoice::Auto), None).await
     }
 }
 

@@ -18,13 +18,14 @@ use crate::session::metrics::report::RuntimeMetrics;
 use crate::session::metrics::speech::SpeechStats;
 use crate::session::policy::Policy;
 use crate::session::running::RunningCalls;
+use crate::session::search::FoundTools;
 use crate::session::state::SessionId;
 use crate::session::store::handle::within;
 use crate::session::store::handle::{DynStore, RecordHandle};
-use crate::session::tools::{SessionTools, guide_modes, initial_context, instructions};
+use crate::session::tools::{SessionTools, initial_context, instructions};
 use crate::session::updates::{UpdateLog, UpdateSink};
+use crate::tool::FunctionTool;
 use crate::tool::instance::{OpenToolsets, release};
-use crate::tool::{FunctionTool, ToolDefinition};
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -83,7 +84,7 @@ impl RuntimeInner {
             return Ok(Arc::clone(known));
         }
         let stats = |tool: &str| self.metrics.stats_of(tool, true);
-        let mut snapshot = SessionTools::new(tools.clone(), stats, guide_modes(&self.policies))?;
+        let mut snapshot = SessionTools::new(tools.clone(), stats, &self.policies)?;
         // The context keeps the snapshot, so the snapshot must not keep the context alive.
         snapshot.context = snapshot.context.downgraded();
         let snapshot = Arc::new(snapshot);
@@ -188,6 +189,8 @@ pub(crate) struct SessionInner {
     pub(crate) threads: OnceLock<Box<ThreadPool>>,
     /// Created by the first call under caps.
     pub(crate) payers: OnceLock<Box<Payers>>,
+    /// Created when the model finds a tool.
+    pub(crate) found: OnceLock<Box<Mutex<FoundTools>>>,
     /// The questions of tools that wait for the user.
     pub(crate) waiting_questions: AtomicU32,
     /// The resources that the tools need until the session ends.
@@ -261,13 +264,6 @@ impl SessionInner {
     pub(crate) fn current_context(&self) -> RunContext {
         let scope = CallContext { turn: self.record.turn(), ..CallContext::default() };
         self.base.with_new_call(Arc::new(scope))
-    }
-
-    /// Returns the definitions of the tools that the model may see now, in order.
-    pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
-        let ctx = self.current_context();
-        let visible = self.tools.context.definitions_for(&ctx);
-        visible.filter(|tool| tool.modes().contains(self.mode())).cloned().collect()
     }
 
     /// Returns the instructions about the tools.

@@ -19,6 +19,7 @@ pub(crate) mod pipeline;
 pub(crate) mod policy;
 pub(crate) mod running;
 pub(crate) mod runtime;
+pub(crate) mod search;
 #[cfg(feature = "tower")]
 mod service;
 pub(crate) mod state;
@@ -48,6 +49,7 @@ pub use crate::session::metrics::{
 pub use crate::session::model::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ToolChoice};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
+pub use crate::session::search::{SEARCH_TOOL, ToolSearch};
 pub use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
     Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal, SessionRecord,

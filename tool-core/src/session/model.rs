@@ -155,6 +155,10 @@ pub struct ModelRequest<'a> {
     /// The tools. They stay the same under [`ToolChoice::None`], as some protocols refuse a history of calls without the
     /// tools' declarations.
     pub tools: &'a [ToolDefinition],
+    /// The tools that the model finds by [`Policy::search_tools`](crate::Policy::search_tools), found or not; empty without a
+    /// search. Those that it has found are among `tools`. A provider that defers tools itself takes them as deferred, without
+    /// [`SEARCH_TOOL`](super::SEARCH_TOOL).
+    pub searchable: &'a [ToolDefinition],
     /// The tools that providers run themselves. Each provider takes its own.
     pub provider_tools: &'a [Arc<dyn ProviderTool>],
     /// The tool choice.

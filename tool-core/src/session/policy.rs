@@ -4,6 +4,7 @@ use crate::call::Mode;
 use crate::call::questions::QuestionLimits;
 use crate::session::approvals::ApprovalLimits;
 use crate::session::caps::{CapScope, SpendingCaps};
+use crate::session::search::ToolSearch;
 use crate::tool::Category;
 use crate::trace::Redaction;
 #[cfg(feature = "trace")]
@@ -48,6 +49,7 @@ pub struct Policy {
     pub(crate) keep_calls_for: Duration,
     /// `None` in most policies, so that calls need not look for caps.
     pub(crate) caps: Option<Box<SpendingCaps>>,
+    pub(crate) search: Option<Box<ToolSearch>>,
 }
 
 /// The limits of a turn, which the session store enforces. `None` means no limit.
@@ -148,6 +150,7 @@ impl Policy {
             call_history: 16 * 1_024,
             keep_calls_for: Duration::from_secs(3_600),
             caps: None,
+            search: None,
         }
     }
 
@@ -278,6 +281,13 @@ impl Policy {
     /// Returns the caps on cost and time, if any were set.
     pub fn caps(&self) -> Option<&SpendingCaps> {
         self.caps.as_deref()
+    }
+
+    /// Lets the model search the tools of sessions that have very many, instead of declaring all of them. Defaults to no
+    /// search. A search is a step of a reply, so [`max_tool_steps`](Self::max_tool_steps) may have to be higher.
+    pub fn search_tools(mut self, search: ToolSearch) -> Self {
+        self.search = Some(Box::new(search));
+        self
     }
 
     /// Sets whether the instructions of a session in `mode` contain full guides or their summaries. Defaults to full

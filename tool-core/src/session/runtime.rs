@@ -23,7 +23,7 @@ use crate::session::policy::Policy;
 use crate::session::state::SessionId;
 use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
-use crate::session::tools::{SessionTools, guide_modes};
+use crate::session::tools::SessionTools;
 use crate::tool::instance::release;
 use futures_util::future::join_all;
 use parking_lot::{Mutex, RwLock};
@@ -243,15 +243,16 @@ impl RuntimeBuilder {
     }
 
     /// Builds the runtime. Fails if the tools conflict with the control tools `cancel_call` and `list_running_calls`, which
-    /// are added if a tool is `cancellable`, or with `get_tool_guide` ([`Policy::guides_on_demand`]), or if a policy has a [`principal_window`](Policy::principal_window) under a second.
+    /// are added if a tool is `cancellable`, with `get_tool_guide` ([`Policy::guides_on_demand`]) or with `search_tools`
+    /// ([`Policy::search_tools`]), or if a policy has a [`principal_window`](Policy::principal_window) under a second.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
         if self.policies.iter().filter_map(Policy::caps).any(|caps| caps.window < Duration::from_secs(1)) {
             let message = "expected a `Policy::principal_window` of at least a second; set a longer one, such as a day";
             return Err(RegistryError::new(message, []).into());
         }
         let metrics = RuntimeMetrics::new(self.size_limit);
-        let modes = guide_modes(&self.policies);
-        let tools = Arc::new(SessionTools::new(self.tools, |tool| metrics.stats_of(tool, false), modes)?);
+        let stats = |tool: &str| metrics.stats_of(tool, false);
+        let tools = Arc::new(SessionTools::new(self.tools, stats, &self.policies)?);
         let threads = self.policies.iter().map(|policy| policy.blocking_threads).max().unwrap_or(1);
         let inner = Arc::new_cyclic(|runtime: &Weak<RuntimeInner>| {
             #[cfg(not(feature = "tower"))]
@@ -357,7 +358,7 @@ impl Runtime {
     /// Replaces all tools. Open sessions keep the tools that they were opened with.
     pub fn update_tools(&self, tools: ToolContext) -> Result<(), RegistryErrors> {
         let stats = |tool: &str| self.0.metrics.stats_of(tool, false);
-        let tools = Arc::new(SessionTools::new(tools, stats, guide_modes(&self.0.policies))?);
+        let tools = Arc::new(SessionTools::new(tools, stats, &self.0.policies)?);
         *self.0.tools.write() = tools;
         Ok(())
     }

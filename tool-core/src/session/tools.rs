@@ -7,6 +7,7 @@ use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::metrics::ContextMetrics;
 use crate::session::metrics::tool_stats::ToolStats;
 use crate::session::policy::Policy;
+use crate::session::search::{SEARCH_TOOL, SearchableTools};
 use crate::tool::instance::OpenToolsets;
 use crate::tool::{Category, FunctionTool, RawTool, ToolDefinition};
 use parking_lot::Mutex;
@@ -26,19 +27,22 @@ pub(crate) struct SessionTools {
     initial_contexts: [OnceLock<ContextMetrics>; 2],
     /// The index of the first control tool.
     first_control_tool: usize,
+    /// `None` in most sessions, which declare all of their tools.
+    pub(crate) search: Option<Box<SearchableTools>>,
     /// The toolsets that the runtime keeps open between its sessions.
     pub(crate) open: Mutex<OpenToolsets>,
 }
 
 impl SessionTools {
-    /// Takes a snapshot. `stats` returns the statistics for a tool name. The model may ask for guides in `guide_modes`.
+    /// Takes a snapshot. `stats` returns the statistics for a tool name.
     pub(crate) fn new(
         tools: ToolContext,
         stats: impl Fn(&str) -> Arc<ToolStats>,
-        guide_modes: Modes,
+        policies: &[Policy; 2],
     ) -> Result<Self, RegistryErrors> {
-        let tools = without_control_tools(tools);
-        let first_control_tool = tools.function_tools().len();
+        let (tools, guide_modes) = (without_control_tools(tools), guide_modes(policies));
+        let search = SearchableTools::new(&tools, policies);
+        let first_control_tool = tools.function_tools().len() + usize::from(search.is_some());
         let cancellable = tools.function_tools().iter().any(|tool| tool.definition().flags().cancellable);
         let has_guide = |tool: &FunctionTool| {
             tool.definition().guide().is_some()
@@ -47,7 +51,11 @@ impl SessionTools {
         let guide_tool = GUIDE_TOOLS.iter().find(|tool| tool.definition().modes() == guide_modes);
         let guide_tool = guide_tool.filter(|_| tools.function_tools().iter().any(has_guide));
         let control_tools = if cancellable { CONTROL_TOOLS.as_slice() } else { &[] };
-        let control_tools = control_tools.iter().chain(guide_tool).collect::<Vec<_>>();
+        let search_tool = search.as_ref().and_then(|search| {
+            // It is charged as other tools are, so it is before the control tools.
+            SEARCH_TOOLS.iter().find(|tool| tool.definition().modes() == search.modes)
+        });
+        let control_tools = search_tool.into_iter().chain(control_tools).chain(guide_tool).collect::<Vec<_>>();
         let context =
             if control_tools.is_empty() { tools } else { tools.to_builder().with_all(control_tools).build()? };
         Ok(Self {
@@ -56,6 +64,7 @@ impl SessionTools {
             initial_contexts: Default::default(),
             context,
             first_control_tool,
+            search,
             open: Mutex::default(),
         })
     }
@@ -73,10 +82,17 @@ impl SessionTools {
         index >= self.first_control_tool
     }
 
-    /// Estimates the context of a session in a mode, including the tools that a `dynamic` toolset may hide.
+    /// Returns true if the tool at that index is the search over tools.
+    pub(crate) fn is_search(&self, index: usize) -> bool {
+        self.search.is_some() && index + 1 == self.first_control_tool
+    }
+
+    /// Estimates the context with which a session in a mode starts, including the tools that a `dynamic` toolset may hide.
     pub(crate) fn initial_context(&self, mode: Mode, full_guides: bool) -> ContextMetrics {
         *self.initial_contexts[mode as usize].get_or_init(|| {
-            let definitions = self.context.function_tools().iter().map(FunctionTool::definition);
+            let hides = |index| self.search.as_ref().is_some_and(|search| search.hides(index, mode));
+            let shown = self.context.function_tools().iter().enumerate().filter(|(index, _)| !hides(*index));
+            let definitions = shown.map(|(_, tool)| tool.definition());
             initial_context(definitions.filter(|tool| tool.modes().contains(mode)), full_guides)
         })
     }
@@ -109,8 +125,12 @@ pub(crate) static CONTROL_TOOLS: LazyLock<[FunctionTool; 2]> = LazyLock::new(|| 
 static GUIDE_TOOLS: LazyLock<[FunctionTool; 3]> =
     LazyLock::new(|| [Modes::VOICE, Modes::TEXT, Modes::BOTH].map(get_tool_guide));
 
+/// The tool that searches for tools, for each set of modes.
+static SEARCH_TOOLS: LazyLock<[FunctionTool; 3]> =
+    LazyLock::new(|| [Modes::VOICE, Modes::TEXT, Modes::BOTH].map(search_tools));
+
 /// Returns the modes in which the model may ask for guides.
-pub(crate) fn guide_modes(policies: &[Policy; 2]) -> Modes {
+fn guide_modes(policies: &[Policy; 2]) -> Modes {
     let asks = |mode: Mode| {
         let policy = &policies[mode as usize];
         policy.guides_on_demand && !policy.full_guides[mode as usize]
@@ -119,7 +139,8 @@ pub(crate) fn guide_modes(policies: &[Policy; 2]) -> Modes {
 }
 
 fn without_control_tools(tools: ToolContext) -> ToolContext {
-    let is_control_tool = |tool: &FunctionTool| CONTROL_TOOLS.iter().chain(&*GUIDE_TOOLS).any(|own| own.same(tool));
+    let own = || CONTROL_TOOLS.iter().chain(&*GUIDE_TOOLS).chain(&*SEARCH_TOOLS);
+    let is_control_tool = |tool: &FunctionTool| own().any(|own| own.same(tool));
     if !tools.function_tools().iter().any(is_control_tool) {
         return tools;
     }
@@ -165,6 +186,30 @@ fn get_tool_guide(modes: Modes) -> FunctionTool {
     FunctionTool::raw(declared, guide).validate(true).category(Category::Utility).modes(modes)
 }
 
+fn search_tools(modes: Modes) -> FunctionTool {
+    let declared = RawTool {
+        name: SEARCH_TOOL.into(),
+        description: "Find tools by words about what they do. Most tools are not listed before they are found, so search \
+                      before you say that something cannot be done. Tools that are found can be called from the next step \
+                      on."
+            .into(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "description": "Words for the action and the things that it is about",
+                    "minLength": 1
+                },
+                "limit": {"type": "integer", "description": "The most tools to find", "minimum": 1}
+            },
+            "required": ["query"],
+            "additionalProperties": false
+        }),
+    };
+    FunctionTool::raw(declared, search).validate(true).category(Category::Utility).idempotent().modes(modes)
+}
+
 async fn cancel(arguments: Value, ctx: &RunContext) -> Result<Value, ToolError> {
     let id = arguments.get("call_id").and_then(Value::as_str).unwrap_or_default();
     session(ctx)?.cancel_for_model(id)?;
@@ -178,6 +223,13 @@ async fn list(_: Value, ctx: &RunContext) -> Result<Value, ToolError> {
 async fn guide(arguments: Value, ctx: &RunContext) -> Result<Value, ToolError> {
     let tool = arguments.get("tool").and_then(Value::as_str).unwrap_or_default();
     session(ctx)?.guide_for_model(tool).map(Value::String)
+}
+
+async fn search(arguments: Value, ctx: &RunContext) -> Result<Value, ToolError> {
+    let query = arguments.get("query").and_then(Value::as_str).unwrap_or_default();
+    let limit = arguments.get("limit").and_then(Value::as_u64);
+    let limit = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(Value::String(session(ctx)?.search_for_model(query, limit)))
 }
 
 fn session(ctx: &RunContext) -> Result<Arc<dyn SessionHandle>, ToolError> {

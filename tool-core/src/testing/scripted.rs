@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 /// # async fn main() -> Result<(), tool_core::ToolError> {
 /// let mut model =
 ///     ScriptedModel::new().calls([ToolCall::new("call_1", "add", json!({"a": 1, "b": 2}))]).says("It is 3.");
-/// let request = ModelRequest { instructions: "", history: &[], tools: &[], provider_tools: &[], tool_choice: ToolChoice::Auto };
+/// let request = ModelRequest { instructions: "", history: &[], tools: &[], searchable: &[], provider_tools: &[], tool_choice: ToolChoice::Auto };
 ///
 /// assert_eq!(model.step(request).await?.calls.len(), 1);
 /// assert_eq!(model.step(request).await?.text.as_deref(), Some("It is 3."));
@@ -170,7 +170,14 @@ mod tests {
     use std::panic::catch_unwind;
 
     fn request(tool_choice: ToolChoice) -> ModelRequest<'static> {
-        ModelRequest { instructions: "Be kind.", history: &[], tools: &[], provider_tools: &[], tool_choice }
+        ModelRequest {
+            instructions: "Be kind.",
+            history: &[],
+            tools: &[],
+            searchable: &[],
+            provider_tools: &[],
+            tool_choice,
+        }
     }
 
     fn ask(model: &mut ScriptedModel, tool_choice: ToolChoice) -> Result<ModelStep, ToolError> {

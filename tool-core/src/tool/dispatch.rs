@@ -368,12 +368,14 @@ pub(crate) fn left_out(
     ToolResponse::unhandled(tool.name(), call_id.cloned(), tool.scrub(ToolError::permanent(message)), began)
 }
 
-/// Creates the response to a call of an unknown tool: `NOT_FOUND`, with the nearest name and the available ones.
+/// Creates the response to a call of an unknown tool: `NOT_FOUND`, with the nearest name, the available ones, and a hint after
+/// them.
 #[cold]
 pub(crate) fn unknown_tool<'a>(
     name: &str,
     call_id: Option<&Arc<str>>,
     names: impl Iterator<Item = &'a str>,
+    hint: &str,
     began: CallInstant,
 ) -> ToolResponse {
     let names = names.collect::<Vec<_>>();
@@ -385,6 +387,6 @@ pub(crate) fn unknown_tool<'a>(
     };
     let available =
         if names.is_empty() { "no tools are available".into() } else { format!("available tools: {listed}{more}") };
-    let message = format!("unknown tool `{}`{near}; {available}", shorten_name(name));
+    let message = format!("unknown tool `{}`{near}; {available}{hint}", shorten_name(name));
     ToolResponse::unhandled(name, call_id.cloned(), ToolError::new(ErrorKind::NotFound, message, false), began)
 }

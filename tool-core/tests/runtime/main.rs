@@ -42,6 +42,7 @@ mod nesting;
 mod opening;
 mod owners;
 mod questions;
+mod search;
 mod sessions;
 mod steps;
 mod toolsets;

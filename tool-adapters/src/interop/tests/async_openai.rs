@@ -10,7 +10,8 @@ use async_openai::types::responses::{FunctionCallOutput, InputItem, Item, Output
 use serde_json::{Value, json};
 use tool_core::ToolCall;
 
-const STRICT: DeclareOptions = DeclareOptions { strict: true, only_single_type: false, model_mixes: false };
+const STRICT: DeclareOptions =
+    DeclareOptions { strict: true, only_single_type: false, model_mixes: false, defer: false };
 
 fn message(calls: &Value) -> ChatCompletionResponseMessage {
     serde_json::from_value(json!({"role": "assistant", "tool_calls": calls})).expect("a message")

@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::SetOnce;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tool_core::call::ProgressUpdate;
+use tool_core::session::SEARCH_TOOL;
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
 use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
@@ -107,6 +108,10 @@ impl Connection {
 
     /// Begins a call over HTTP if neither its session nor its turn has to be waited for.
     pub(crate) fn begin_at_once(&self, client: &Client, request: &CallToolRequestParams) -> Option<OngoingCall> {
+        if request.name == SEARCH_TOOL {
+            // Its client is notified, through its connection.
+            return None;
+        }
         let shared = self.shared.as_ref().filter(|_| !self.session.is_open());
         let shared = shared.map(|shared| shared.get(client, &self.state)).transpose().ok()?;
         let begun = shared.as_ref().unwrap_or(&self.session).begin_at_once()?;
@@ -177,6 +182,9 @@ impl Connection {
             Step::Answered(response) => response,
             Step::Asked(question) => return self.parked.park(call.detached(), *question, request),
         };
+        if call.has_searched(&response) && !is_stateless(context) {
+            notify_list_changed(context).await;
+        }
         confirm::deny_nested(&call.session, &response).await;
         match response.meta().confirmation() {
             Some(confirmation) => {
@@ -236,7 +244,10 @@ impl ServerHandler for Connection {
         if elicit::shows_forms(context.client_capabilities()) {
             self.shows_forms.get_or_init(|| ());
         }
-        self.session.get(&context).await?;
+        let session = self.session.get(&context).await?;
+        if tools::are_searched(session) {
+            result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
+        }
         result.instructions = self.instructions(&context).await?;
         Ok(result)
     }
@@ -353,15 +364,29 @@ impl OngoingCall {
         response
     }
 
+    /// Returns true if the call was a search that may have changed the list of tools.
+    fn has_searched(&self, response: &ToolResponse) -> bool {
+        self.tool == SEARCH_TOOL && response.is_ok() && tools::are_searched(&self.session)
+    }
+
     /// Returns the result of a response. A tool that does not exist is an error of the protocol.
     pub(crate) fn complete(&self, response: &ToolResponse) -> McpResult<CallToolResult> {
         // A tool's own "not found" error is a result.
-        let is_listed = || self.session.definitions().iter().any(|known| known.name() == self.tool);
+        let is_listed = || {
+            let (shown, searchable) = (self.session.definitions(), self.session.searchable_definitions());
+            shown.iter().chain(&searchable).any(|known| known.name() == self.tool)
+        };
         if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && !is_listed() {
             let message = response.error().map_or_else(String::new, |error| error.message.clone());
             return Err(ErrorData::invalid_params(message, None));
         }
         Ok(tools::complete(&self.session, &self.tool, response))
+    }
+}
+
+async fn notify_list_changed(context: &ServerContext) {
+    if let Err(error) = context.peer.notify_tool_list_changed().await {
+        tracing::debug!(%error, "failed to send a notification of a changed list");
     }
 }
 

@@ -8,6 +8,7 @@ use rmcp::model::{CacheScope, CallToolResult, ContentBlock, ListToolsResult, Res
 use std::collections::HashSet;
 use std::sync::OnceLock;
 use tool_core::call::{OutputKind, ResultForm};
+use tool_core::session::SEARCH_TOOL;
 use tool_core::{Content, Session, ToolContext, ToolResponse};
 
 /// The declarations of a context as rmcp's type, converted once.
@@ -41,7 +42,8 @@ pub(crate) fn page(session: &Session, cursor: Option<&str>, cache_hints: bool) -
     let mut result = ListToolsResult::with_all_items(tools);
     result.next_cursor = has_more.then(|| (from + PAGE_SIZE).to_string());
     if cache_hints {
-        result.ttl_ms = Some(TTL_MS);
+        // What a search finds is listed at once.
+        result.ttl_ms = Some(if are_searched(session) { 0 } else { TTL_MS });
         result.cache_scope = Some(CacheScope::Private);
     }
     Ok(result)
@@ -49,6 +51,11 @@ pub(crate) fn page(session: &Session, cursor: Option<&str>, cache_hints: bool) -
 
 fn unknown_cursor() -> ErrorData {
     ErrorData::invalid_params("unknown `cursor`; request the list without one", None)
+}
+
+/// Returns true if the session's tools are searched, so that its list changes.
+pub(crate) fn are_searched(session: &Session) -> bool {
+    session.tools().has_tool(SEARCH_TOOL) && !session.searchable_definitions().is_empty()
 }
 
 fn visible_tools(session: &Session) -> Vec<Tool> {

@@ -53,6 +53,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     strict: Some(STRICT),
     tool_list: ToolListForm::Flat,
     max_tools: None,
+    search_tool: Some(r#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#),
     request_settings: |_| None,
 };
 
@@ -89,5 +90,6 @@ fn write_declaration(tool: &DeclaredTool<'_>) -> String {
         .with_some("description", tool.description())
         .raw("input_schema", tool.schema)
         .with_some("strict", tool.strict_flag())
+        .with_some("defer_loading", tool.deferred_flag())
         .finish()
 }

@@ -53,6 +53,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     strict: Some(anthropic::STRICT),
     tool_list: ToolListForm::Flat,
     max_tools: None,
+    search_tool: None,
     request_settings: |_| None,
 };
 

@@ -48,5 +48,6 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     tool_list: ToolListForm::Flat,
     max_tools: None,
+    search_tool: None,
     request_settings: |kinds| kinds.strict.then(|| json!({"strict_tools": true})),
 };

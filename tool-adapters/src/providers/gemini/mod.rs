@@ -45,6 +45,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     strict: None,
     tool_list: ToolListForm::Grouped,
     max_tools: Some(512),
+    search_tool: None,
     request_settings,
 };
 

@@ -32,5 +32,6 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     strict: None,
     tool_list: ToolListForm::Flat,
     max_tools: None,
+    search_tool: None,
     request_settings: |_| None,
 };

@@ -42,6 +42,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     strict: None,
     tool_list: ToolListForm::Flat,
     max_tools: None,
+    search_tool: None,
     request_settings: |_| None,
 };
 

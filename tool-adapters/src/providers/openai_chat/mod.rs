@@ -38,6 +38,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     strict: Some(STRICT),
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),
+    search_tool: None,
     request_settings: |_| None,
 };
 

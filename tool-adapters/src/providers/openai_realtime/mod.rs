@@ -39,5 +39,6 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     strict: None,
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),
+    search_tool: None,
     request_settings: |_| None,
 };

@@ -40,5 +40,6 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     strict: Some(STRICT),
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),
+    search_tool: Some(r#"{"type":"tool_search"}"#),
     request_settings: |_| None,
 };

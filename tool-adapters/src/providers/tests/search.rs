@@ -1,4 +1,4 @@
-//! A search over many tools: the calls whose tool it finds, and the tokens that it saves.
+//! A search over many tools in a session: the calls whose tool it finds, and the tokens that it saves.
 //!
 //! The variable `TOOL_DATA` names a folder with `mcp_tools.json`, lists of tools by server, and `bfcl.jsonl`, functions with
 //! calls of the Berkeley Function-Calling Leaderboard. Without it the data of the conformance checks are measured.
@@ -9,8 +9,10 @@ use crate::providers::provider::Provider;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use tool_core::describe::ToolIndex;
-use tool_core::{FunctionTool, RawTool, RunContext, ToolDefinition, ToolError};
+use tool_core::session::{SEARCH_TOOL, ToolSearch};
+use tool_core::{
+    FunctionTool, Mode, Policy, RawTool, RunContext, Runtime, Tool, ToolCall, ToolContext, ToolDefinition, ToolError,
+};
 
 /// The number of tools that a search declares.
 const FOUND: usize = 5;
@@ -100,31 +102,42 @@ fn map_types(schema: &mut Value) {
     }
 }
 
-fn tokens(tools: &[&ToolDefinition]) -> usize {
-    let declared = declare_tools(Provider::Anthropic, tools.iter().copied(), &[], DeclareOptions::default());
+fn tokens<'a>(tools: impl IntoIterator<Item = &'a ToolDefinition>) -> usize {
+    let declared = declare_tools(Provider::Anthropic, tools, &[], DeclareOptions::default());
     declared.report().tools.iter().map(|tool| tool.tokens).sum()
 }
 
 /// A call is looked for by the names and values of its arguments, without the name of its tool. A model has the user's words
 /// besides.
-#[test]
-fn most_calls_find_their_tool_among_the_first_five() {
+// L39
+#[tokio::test]
+async fn most_calls_find_their_tool_among_the_first_five() {
     let data = std::env::var_os("TOOL_DATA");
     let data = data.map_or_else(ToolData::of_repository, |folder| ToolData::of_folder(Path::new(&folder)));
-    let definitions = data.tools.values().map(FunctionTool::definition).collect::<Vec<_>>();
-    let index = ToolIndex::new(definitions.iter().copied());
+    let all = tokens(data.tools.values().map(FunctionTool::definition));
+    let tools = ToolContext::builder().with_all(data.tools.into_values().map(Tool::from)).build().expect("sound tools");
+    let count = tools.definitions().count();
+    // The session declares what one search has found.
+    let search = ToolSearch::over_tools(FOUND).results(FOUND).keep(FOUND);
+    let policy = Policy::text().search_tools(search).repeated_calls(None);
+    let session = Runtime::builder(tools).policy(policy).build().expect("a runtime").session("s-1", Mode::Text);
+    let session = session.await.expect("a session");
+    let first = tokens(&session.definitions());
+
     let (mut hits, mut declared) = (0, 0);
     for (name, arguments) in &data.calls {
-        let query = json!(arguments).to_string();
-        let found = index.search(&query, FOUND);
-        hits += usize::from(found.contains(&name.as_str()));
-        let found = found.iter().filter_map(|name| Some(data.tools.get(*name)?.definition())).collect::<Vec<_>>();
+        let query = json!({"query": json!(arguments).to_string()});
+        assert!(session.call(ToolCall::new("call_1", SEARCH_TOOL, query)).await.is_ok());
+        let found = session.definitions();
+        assert!(found.len() <= FOUND + 1);
+        hits += usize::from(found.iter().any(|tool| tool.name() == name));
         declared += tokens(&found);
+        session.next_turn().await;
     }
     let calls = data.calls.len();
-    let (all, some) = (tokens(&definitions), declared / calls);
-    println!("{} tools, {calls} calls: {hits} find their tool among the first {FOUND}", definitions.len());
-    println!("tokens declared: {all} of all tools, {some} of those found for a call");
+    let then = declared / calls;
+    println!("{count} tools, {calls} calls: {hits} find their tool among the first {FOUND}");
+    println!("tokens declared: {all} of all tools, {first} at first, {then} after a search");
     assert!(hits * 100 >= calls * 90, "{hits} of {calls}");
-    assert!(some * 10 <= all, "{some} of {all}");
+    assert!(first * 50 <= all && then * 10 <= all, "{first}, {then} of {all}");
 }

@@ -1,6 +1,7 @@
 //! A model behind an HTTP API.
 
-use crate::providers::{Declarations, DeclareOptions, Event, Protocol, Provider, Request, declare_tools, protocol};
+use crate::providers::declare::RequestTools;
+use crate::providers::{Declarations, DeclareOptions, Event, Protocol, Provider, Request, protocol};
 use crate::transport::base_url::is_local;
 use crate::transport::http::answer::{Answer, AnswerCollector, EventListener, UsageReporter};
 use crate::transport::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
@@ -95,16 +96,17 @@ impl ProviderModel<HttpTransport> {
 
     /// Returns the tools in the provider's form. Declares them again only if they have changed.
     fn declarations(&mut self, request: &ModelRequest<'_>) -> Declarations {
+        let wanted = RequestTools::new(self.provider, request.tools, request.searchable, self.declare);
         let same_tool = |(ours, theirs): (&Arc<dyn ProviderTool>, _)| Arc::ptr_eq(ours, theirs);
         if let Some((declarations, options, tools)) = &self.transport.declared
             && *options == self.declare
-            && declarations.of_same_tools(request.tools)
+            && wanted.are_of(declarations)
             && tools.len() == request.provider_tools.len()
             && tools.iter().zip(request.provider_tools).all(same_tool)
         {
             return declarations.clone();
         }
-        let declarations = declare_tools(self.provider, request.tools, request.provider_tools, self.declare);
+        let declarations = wanted.declare(self.provider, request.provider_tools, self.declare);
         for warning in &declarations.report().warnings {
             tracing::warn!(provider = %self.provider, "{warning}");
         }

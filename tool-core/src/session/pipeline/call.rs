@@ -118,6 +118,11 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let Some((index, tool)) = session.find_tool(call.name()) else {
         return Box::pin(unknown(session, &call, began)).await;
     };
+    if let Some(search) = session.tools.search.as_deref()
+        && call.depth() == 0
+    {
+        session.keep_called(search, index);
+    }
     let (scope, own_ctx, owned_call);
     let (ctx, call) = if tool.definition().compiled.uses_context {
         scope = Arc::new(call_scope(session, tool, call, began));
@@ -340,7 +345,9 @@ async fn inactive(session: &SessionInner, call: &ToolCall, began: CallInstant) -
 #[cold]
 async fn unknown(session: &SessionInner, call: &ToolCall, began: CallInstant) -> ToolResponse {
     let (tools, ctx) = (&session.tools.context, session.current_context());
-    let response = tools.answer_without_tool(call.name(), Some(call.shared_id()), &ctx, began);
+    let searches = session.tools.search.as_ref().is_some_and(|search| search.modes.contains(session.mode()));
+    let hint = if searches { "; find others by `search_tools`" } else { "" };
+    let response = tools.answer_without_tool(call.name(), Some(call.shared_id()), &ctx, hint, began);
     record::count_without_tool(session, call, response).await
 }
 
@@ -376,14 +383,18 @@ impl SessionHandle for SessionInner {
     }
 
     fn guide_for_model(&self, tool: &str) -> Result<String, ToolError> {
-        let visible = self.definitions();
-        if let Some(definition) = visible.iter().find(|definition| definition.name() == tool) {
+        let (visible, searchable) = (self.definitions(), self.searchable_definitions());
+        if let Some(definition) = visible.iter().chain(&searchable).find(|definition| definition.name() == tool) {
             return Ok(definition.documentation().to_owned());
         }
         let names = visible.iter().filter(|definition| definition.guide().is_some()).map(ToolDefinition::name);
         let names = names.collect::<Vec<_>>().join("`, `");
         let message = format!("no tool has the name `{}`; there are guides for `{names}`", tool.escape_debug());
         Err(ToolError::new(ErrorKind::NotFound, message, false))
+    }
+
+    fn search_for_model(&self, query: &str, limit: Option<usize>) -> String {
+        self.search_tools(query, limit)
     }
 
     fn mode(&self) -> Mode {

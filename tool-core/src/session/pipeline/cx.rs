@@ -129,7 +129,10 @@ impl<'a> CallCx<'a> {
     /// Returns true if the result may answer later equal calls.
     #[inline]
     pub(crate) fn is_cacheable(&self) -> bool {
-        self.policy.result_cache_ttl.is_some() && self.definition().options.is_idempotent()
+        self.policy.result_cache_ttl.is_some()
+            && self.definition().options.is_idempotent()
+            // A search declares what it finds.
+            && !self.session.tools.is_search(self.index)
     }
 
     /// Returns the result of an equal call as this call's response, with a warning that names the other call.

@@ -7,7 +7,8 @@ use crate::providers::report::NotStrict;
 use serde_json::{Value, json};
 use tool_core::{FunctionTool, RawTool, RunContext, ToolError};
 
-const STRICT: DeclareOptions = DeclareOptions { strict: true, only_single_type: false, model_mixes: false };
+const STRICT: DeclareOptions =
+    DeclareOptions { strict: true, only_single_type: false, model_mixes: false, defer: false };
 
 async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
     Ok(Value::Null)

@@ -50,7 +50,7 @@ fn declare(provider: Provider, strict: bool) -> Declarations {
         hosted("web_search", "openai-responses", json!({"type": "web_search"})),
         hosted("web_search", "anthropic", json!({"type": "web_search_20260209", "name": "web_search"})),
     ];
-    let options = DeclareOptions { strict, only_single_type: false, model_mixes: true };
+    let options = DeclareOptions { strict, only_single_type: false, model_mixes: true, defer: false };
     declared(provider, &tools(), &hosted, options)
 }
 

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use tool_core::ProviderTool;
 use tool_core::tool::ProviderId;
 
-const MIXES: DeclareOptions = DeclareOptions { strict: false, only_single_type: false, model_mixes: true };
-const ONE_KIND: DeclareOptions = DeclareOptions { strict: false, only_single_type: true, model_mixes: true };
+const MIXES: DeclareOptions =
+    DeclareOptions { strict: false, only_single_type: false, model_mixes: true, defer: false };
+const ONE_KIND: DeclareOptions =
+    DeclareOptions { strict: false, only_single_type: true, model_mixes: true, defer: false };
 const CHATS: [Provider; 2] = [Provider::Gemini, Provider::GeminiJsonSchema];
 
 fn search() -> Arc<dyn ProviderTool> {

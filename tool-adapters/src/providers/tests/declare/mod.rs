@@ -1,5 +1,6 @@
 //! Declarations: names, forms, budgets of a request.
 
+pub(crate) mod deferred;
 pub(crate) mod golden;
 pub(crate) mod mixing;
 pub(crate) mod names;

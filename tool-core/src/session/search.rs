@@ -1,0 +1,342 @@
+//! Tool search: a session with many tools declares a few of them, and the model finds the others by words.
+
+use crate::call::{Mode, Modes};
+use crate::describe::search::ToolIndex;
+use crate::registry::ToolContext;
+use crate::session::inner::SessionInner;
+use crate::session::metrics::ContextMetrics;
+use crate::session::policy::Policy;
+use crate::text::truncate;
+use crate::tool::{FunctionTool, ToolDefinition};
+use parking_lot::Mutex;
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+
+/// The name of the tool by which the model searches.
+pub const SEARCH_TOOL: &str = "search_tools";
+
+/// The settings of tool search, for [`Policy::search_tools`].
+///
+/// Over its threshold a session declares the tools that are always declared, `search_tools`, and those that the model has
+/// found or called. `search_tools` ranks the others by the words of their names, descriptions and parameters
+/// ([`ToolIndex`]). It is charged to the turn as a utility. The model may call a tool that it has not found, for example one
+/// that it knows from an earlier conversation: the call is made, and the tool is declared from then on.
+///
+/// ```
+/// use serde_json::{Value, json};
+/// use tool_core::session::ToolSearch;
+/// use tool_core::{FunctionTool, Mode, Policy, RawTool, RunContext, Runtime, Session, Tool, ToolCall, ToolContext, ToolError};
+///
+/// async fn run(_: Value, ctx: &RunContext) -> Result<Value, ToolError> {
+///     Ok(json!({"done": ctx.tool()}))
+/// }
+///
+/// fn names(session: &Session) -> Vec<String> {
+///     session.definitions().iter().map(|tool| tool.name().to_owned()).collect()
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tools = ["help", "send_letter", "send_invoice", "cancel_order"].map(|name| {
+///     let raw = RawTool { name: name.into(), description: String::new(), parameters: json!({"type": "object"}) };
+///     Tool::from(FunctionTool::raw(raw, run))
+/// });
+/// let tools = ToolContext::builder().with_all(tools).build()?;
+/// let policy = Policy::text().search_tools(ToolSearch::over_tools(3).always(["help"]).results(1));
+/// let session = Runtime::builder(tools).policy(policy).build()?.session("s-1", Mode::Text).await?;
+/// assert_eq!(names(&session), ["help", "search_tools"]);
+///
+/// let found = session.call(ToolCall::new("call_1", "search_tools", json!({"query": "invoices"}))).await;
+/// assert!(found.into_text().contains("send_invoice"));
+/// assert_eq!(names(&session), ["help", "search_tools", "send_invoice"]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct ToolSearch {
+    threshold: Threshold,
+    always: Vec<String>,
+    results: usize,
+    keep: usize,
+}
+
+/// The size above which the tools of a session are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Threshold {
+    Tools(usize),
+    Tokens(u64),
+}
+
+impl ToolSearch {
+    /// Creates the settings for sessions with more than so many tools of their mode. Tools that a `dynamic` toolset hides
+    /// count, control tools do not.
+    pub fn over_tools(tools: usize) -> Self {
+        Self::over(Threshold::Tools(tools))
+    }
+
+    /// Creates the settings for sessions whose tools take more than so many tokens, as
+    /// [`ContextMetrics::tool_decl_tokens`](crate::session::ContextMetrics::tool_decl_tokens) estimates them: a token for
+    /// every four characters of the declarations. Tools that a `dynamic` toolset hides count, control tools do not.
+    pub fn over_tokens(tokens: u64) -> Self {
+        Self::over(Threshold::Tokens(tokens))
+    }
+
+    fn over(threshold: Threshold) -> Self {
+        Self { threshold, always: Vec::new(), results: 5, keep: 32 }
+    }
+
+    /// Adds tools that are always declared, by their names. A `*` stands for any text, also for none: `kb_*`.
+    pub fn always<T: Into<String>>(mut self, patterns: impl IntoIterator<Item = T>) -> Self {
+        self.always.extend(patterns.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets the tools that one search finds, unless the model asks for another number. Defaults to 5.
+    pub fn results(mut self, tools: usize) -> Self {
+        self.results = tools.max(1);
+        self
+    }
+
+    /// Sets the found tools that stay declared, which is also the most that one search finds. Past it, those that were found
+    /// or called longest ago are no longer declared. Tools that the current turn has called stay. Defaults to 32.
+    pub fn keep(mut self, tools: usize) -> Self {
+        self.keep = tools.max(1);
+        self
+    }
+
+    /// Returns true if these tools of a mode are searched.
+    fn is_over(&self, tools: &[&ToolDefinition]) -> bool {
+        match self.threshold {
+            Threshold::Tools(limit) => tools.len() > limit,
+            Threshold::Tokens(limit) => ContextMetrics::new("", tools.iter().copied()).tool_decl_tokens > limit,
+        }
+    }
+
+    fn is_always_declared(&self, name: &str) -> bool {
+        self.always.iter().any(|pattern| matches(pattern, name))
+    }
+}
+
+/// Returns true if a name matches a pattern, in which each `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let (between, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in between.split('*') {
+        let Some((_, after)) = name.split_once(part) else { return false };
+        name = after;
+    }
+    name.ends_with(end)
+}
+
+/// The tools of a session that the model has to find.
+pub(crate) struct SearchableTools {
+    /// The modes in which the model searches.
+    pub(crate) modes: Modes,
+    /// By mode and by the index of a tool: true for a tool that is declared once it is found. Empty for other modes.
+    hidden: [Box<[bool]>; 2],
+    index: OnceLock<ToolIndex>,
+}
+
+impl SearchableTools {
+    /// Returns the tools to find among those of a context, if the policy of a mode has them searched.
+    pub(crate) fn new(tools: &ToolContext, policies: &[Policy; 2]) -> Option<Box<Self>> {
+        if policies.iter().all(|policy| policy.search.is_none()) {
+            return None;
+        }
+        let hidden = [Mode::Voice, Mode::Text].map(|mode| hidden_tools(tools.function_tools(), mode, policies));
+        let [voice, text] = hidden.each_ref().map(|hidden| hidden.contains(&true));
+        let modes = if voice { Modes::NONE.with(Mode::Voice) } else { Modes::NONE };
+        let modes = if text { modes.with(Mode::Text) } else { modes };
+        (voice || text).then(|| Box::new(Self { modes, hidden, index: OnceLock::new() }))
+    }
+
+    /// Returns true if a tool is declared only once it is found.
+    pub(crate) fn hides(&self, index: usize, mode: Mode) -> bool {
+        self.hidden[mode as usize].get(index).copied().unwrap_or_default()
+    }
+
+    /// Returns the index over the tools, which the first search builds.
+    fn index(&self, tools: &ToolContext) -> &ToolIndex {
+        let host = self.hidden.iter().map(|hidden| hidden.len()).max().unwrap_or_default();
+        self.index.get_or_init(|| ToolIndex::new(tools.definitions().take(host)))
+    }
+}
+
+/// Returns true for each tool that is declared only once it is found, or nothing if the mode has no search.
+fn hidden_tools(tools: &[FunctionTool], mode: Mode, policies: &[Policy; 2]) -> Box<[bool]> {
+    let serves = |tool: &ToolDefinition| tool.modes().contains(mode);
+    let all = tools.iter().map(FunctionTool::definition);
+    let of_mode = all.clone().filter(|tool| serves(tool)).collect::<Vec<_>>();
+    match policies[mode as usize].search.as_deref() {
+        Some(search) if search.is_over(&of_mode) => {
+            all.map(|tool| serves(tool) && !search.is_always_declared(tool.name())).collect()
+        }
+        _ => Box::default(),
+    }
+}
+
+/// The tools that a session has found, in the order in which they were found: a provider's cache of a prompt then keeps the
+/// declarations before a new one.
+#[derive(Default)]
+pub(crate) struct FoundTools {
+    tools: Vec<FoundTool>,
+    /// Counts searches and calls.
+    clock: u64,
+}
+
+struct FoundTool {
+    index: usize,
+    /// The search or the call by which the tool was needed last.
+    used: u64,
+    /// The turn of the last call.
+    called: Option<u64>,
+}
+
+impl FoundTools {
+    /// Adds the tools of one search, or the tool that a turn calls.
+    fn add(&mut self, indices: &[usize], turn: u64, is_call: bool, keep: usize) {
+        self.clock += 1;
+        for index in indices {
+            let known = self.tools.iter().position(|tool| tool.index == *index);
+            let at = known.unwrap_or_else(|| {
+                self.tools.push(FoundTool { index: *index, used: 0, called: None });
+                self.tools.len() - 1
+            });
+            self.tools[at].used = self.clock;
+            self.tools[at].called = if is_call { Some(turn) } else { self.tools[at].called };
+        }
+        while self.tools.len() > keep {
+            let may_leave = |tool: &&FoundTool| tool.used < self.clock && tool.called != Some(turn);
+            let Some(oldest) = self.tools.iter().filter(may_leave).map(|tool| tool.used).min() else { return };
+            // The tools of one search have one number, of which the one that was found first leaves.
+            let Some(at) = self.tools.iter().position(|tool| tool.used == oldest && tool.called != Some(turn)) else {
+                return;
+            };
+            self.tools.remove(at);
+        }
+    }
+
+    fn indices(&self) -> Vec<usize> {
+        self.tools.iter().map(|tool| tool.index).collect()
+    }
+}
+
+/// The characters of a tool's description in the answer to a search.
+const SUMMARY: usize = 200;
+
+impl SessionInner {
+    /// Returns the definitions of the tools that are declared to the model now: those that are always declared in the order of
+    /// the context, and then those that were found.
+    pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
+        let (ctx, mode) = (self.current_context(), self.mode());
+        let tools = self.tools.context.function_tools();
+        let is_callable = |tool: &&FunctionTool| tool.definition().modes().contains(mode) && tool.visible_in(&ctx);
+        let Some(search) = self.tools.search.as_deref() else {
+            return tools.iter().filter(is_callable).map(|tool| tool.definition().clone()).collect();
+        };
+        let found = self.found.get().map(|found| found.lock().indices()).unwrap_or_default();
+        let shown = tools.iter().enumerate().filter(|(index, _)| !search.hides(*index, mode)).map(|(_, tool)| tool);
+        let found = found.iter().filter(|index| search.hides(**index, mode)).filter_map(|index| tools.get(*index));
+        shown.chain(found).filter(is_callable).map(|tool| tool.definition().clone()).collect()
+    }
+
+    /// Returns the definitions of the tools that the model has to find, found or not.
+    pub(crate) fn searchable_definitions(&self) -> Vec<ToolDefinition> {
+        let Some(search) = self.tools.search.as_deref() else { return Vec::new() };
+        let (ctx, mode) = (self.current_context(), self.mode());
+        let hidden = self.tools.context.function_tools().iter().enumerate();
+        let hidden = hidden.filter(|(index, tool)| search.hides(*index, mode) && tool.visible_in(&ctx));
+        hidden.map(|(_, tool)| tool.definition().clone()).collect()
+    }
+
+    /// Searches tools for the model, declares those that it finds from now on, and describes them.
+    pub(crate) fn search_tools(&self, query: &str, limit: Option<usize>) -> String {
+        let (mode, policy) = (self.mode(), self.policy());
+        let (Some(search), Some(settings)) = (self.tools.search.as_deref(), policy.search.as_deref()) else {
+            return "there are no further tools".to_owned();
+        };
+        let (ctx, tools) = (self.current_context(), &self.tools);
+        let limit = limit.unwrap_or(settings.results).clamp(1, settings.keep);
+        let ranked = search.index(&tools.context).search(query, usize::MAX);
+        let ranked = ranked.into_iter().filter_map(|name| tools.find(name));
+        let ranked = ranked.filter(|(index, tool)| search.hides(*index, mode) && tool.visible_in(&ctx));
+        let (indices, found): (Vec<_>, Vec<_>) = ranked.take(limit).unzip();
+        if found.is_empty() {
+            return "no tool has these words; search for the same thing by other words".to_owned();
+        }
+        self.add_found(&indices, false, settings.keep);
+        let mut text = String::from("You can call these tools from your next step on:\n");
+        for tool in found {
+            let summary = truncate(&tool.definition().summary(), SUMMARY);
+            // Writing to a `String` does not fail.
+            let _ = writeln!(text, "- {}: {summary}", tool.name());
+        }
+        text
+    }
+
+    /// Declares a tool that the model calls, if it has to find it.
+    #[cold]
+    pub(crate) fn keep_called(&self, search: &SearchableTools, index: usize) {
+        if let Some(settings) = self.policy().search.as_deref().filter(|_| search.hides(index, self.mode())) {
+            self.add_found(&[index], true, settings.keep);
+        }
+    }
+
+    fn add_found(&self, indices: &[usize], is_call: bool, keep: usize) {
+        let found = self.found.get_or_init(|| Box::new(Mutex::default()));
+        found.lock().add(indices, self.record.turn(), is_call, keep);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_names() {
+        for (pattern, name, expected) in [
+            ("pay", "pay", true),
+            ("pay", "pay_back", false),
+            ("kb_*", "kb_search", true),
+            ("kb_*", "kb_", true),
+            ("kb_*", "my_kb_search", false),
+            ("*_now", "pay_now", true),
+            ("*_now", "pay_now_or_later", false),
+            ("*", "anything", true),
+            ("a*b*c", "a_b_c", true),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "acb", false),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    fn found(steps: &[(&[usize], u64, bool)], keep: usize) -> Vec<usize> {
+        let mut found = FoundTools::default();
+        steps.iter().for_each(|(indices, turn, is_call)| found.add(indices, *turn, *is_call, keep));
+        found.indices()
+    }
+
+    #[test]
+    fn the_oldest_unused_tools_leave_first() {
+        assert_eq!(found(&[(&[1, 2], 0, false), (&[3], 0, false), (&[4], 0, false)], 3), [2, 3, 4]);
+        // A tool that is found or called again is not old, and keeps its place.
+        assert_eq!(found(&[(&[1, 2], 0, false), (&[1], 0, true), (&[3, 4], 1, false)], 3), [1, 3, 4]);
+    }
+
+    #[test]
+    fn tools_that_the_turn_calls_stay() {
+        let called: [(&[usize], u64, bool); 3] = [(&[1], 0, true), (&[2], 0, true), (&[3, 4], 0, false)];
+        assert_eq!(found(&called, 2), [1, 2, 3, 4]);
+        let later = [called[0], called[1], called[2], (&[5], 1, false)];
+        assert_eq!(found(&later, 2), [4, 5]);
+    }
+
+    #[test]
+    fn no_search_loses_what_it_has_found() {
+        assert_eq!(found(&[(&[9], 0, true), (&[1, 2], 0, false)], 2), [9, 1, 2]);
+    }
+}
