@@ -1,5 +1,6 @@
 //! The Model Context Protocol: a server of tools, and a client that imports a server's tools.
 #![doc = include_str!("mcp.md")]
+#![cfg_attr(feature = "mcp-auth", doc = include_str!("authorization.md"))]
 
 #[cfg(feature = "mcp-auth")]
 mod auth;

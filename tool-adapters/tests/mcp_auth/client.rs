@@ -53,6 +53,7 @@ async fn a_person_logs_in_once() {
     let redirect = registered["redirect_uris"][0].as_str().expect("text").to_owned();
     assert!(redirect.starts_with("http://127.0.0.1:") && redirect.ends_with("/callback"), "{redirect}");
     assert_eq!((&registered["client_name"], &registered["application_type"]), (&json!("planner"), &json!("native")));
+    assert_eq!(registered["scope"], "read write", "a later call may need more");
     // The page and the exchange of the code name the server.
     let page = issuer.requests("/authorize");
     let page = form(page[0].target.split_once('?').expect("a query").1);
@@ -165,6 +166,33 @@ async fn a_machine_logs_in_by_itself() {
 }
 
 #[tokio::test]
+async fn short_tokens_of_a_machine_are_replaced() {
+    let issuer = Issuer::start().await;
+    let url = protected(&issuer).await;
+    issuer.behaviour().lifetime = Some(1);
+    let tools = connect(&url, OAuthLogin::machine(&issuer.url, "planner", "hunter2")).await.expect("a connection");
+    for _ in 0..20 {
+        assert_eq!(sum(&tools).await, THREE);
+    }
+    assert!(issuer.requests("/token").len() >= 20);
+}
+
+#[tokio::test]
+async fn clients_that_share_a_store_share_a_refresh() {
+    let (issuer, person, store) = (Issuer::start().await, Person::default(), MemoryLoginStore::default());
+    let url = protected(&issuer).await;
+    issuer.behaviour().lifetime = Some(1);
+    let first = connect(&url, person.login().store(store.clone())).await.expect("a connection");
+    let second = connect(&url, person.login().store(store.clone())).await.expect("a connection");
+    issuer.behaviour().lifetime = None;
+    assert_eq!(sum(&first).await, THREE);
+    // The refresh token of the second is used up. It finds the tokens of the first.
+    issuer.behaviour().refuses_refresh = true;
+    assert_eq!(sum(&second).await, THREE);
+    assert_eq!(person.asked().len(), 1);
+}
+
+#[tokio::test]
 async fn a_server_without_authorization_needs_no_login() {
     let person = Person::default();
     let url = serve(|server, _| server).await;
@@ -178,8 +206,8 @@ async fn a_server_without_authorization_needs_no_login() {
 }
 
 #[tokio::test]
-async fn a_hundred_connections_do_not_wait_for_a_browser() {
-    // A person who never answers: the login ends by its own limit, which is shorter than that of the connection.
+async fn an_unanswered_login_ends() {
+    // By its own limit, which is shorter than that of the connection.
     let issuer = Issuer::start().await;
     let url = protected(&issuer).await;
     let asked = Arc::new(AtomicUsize::new(0));
@@ -188,7 +216,7 @@ async fn a_hundred_connections_do_not_wait_for_a_browser() {
         count.fetch_add(1, Ordering::SeqCst);
         std::future::ready(Ok::<_, std::io::Error>(()))
     });
-    let refused = connect(&url, login.timeout(std::time::Duration::ZERO)).await.expect_err("nobody answers");
+    let refused = connect(&url, login.timeout(std::time::Duration::ZERO)).await.expect_err("no answer");
     assert!(matches!(refused, ImportError::Login(LoginError::Timeout)), "{refused}");
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::Request;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -64,11 +64,10 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs()
 }
 
-/// A request that was kept: its path and query, its headers and its body.
+/// A request that was kept: its path and query, and its body.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) target: String,
-    pub(crate) headers: HeaderMap,
     pub(crate) body: String,
 }
 
@@ -136,7 +135,7 @@ impl Issuer {
         let (parts, body) = request.into_parts();
         let body = to_bytes(body, 1 << 20).await.expect("a body");
         let (target, body) = (parts.uri.to_string(), String::from_utf8(body.to_vec()).expect("text"));
-        let kept = Kept { target: target.clone(), headers: parts.headers.clone(), body: body.clone() };
+        let kept = Kept { target: target.clone(), body: body.clone() };
         let mut behaviour = self.behaviour();
         behaviour.requests.push(kept);
         if behaviour.is_down {

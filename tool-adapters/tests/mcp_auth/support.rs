@@ -3,6 +3,7 @@
 use crate::issuer::Issuer;
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
+use std::sync::OnceLock;
 use tokio::net::TcpListener;
 use tool_adapters::mcp::{OAuthResource, Server};
 use tool_core::{ToolContext, tool};
@@ -26,9 +27,13 @@ pub(crate) fn server() -> Server {
 
 /// Serves on an address that the resource has to know. Returns the URL.
 pub(crate) async fn serve(protect: impl FnOnce(Server, OAuthResource) -> Server) -> String {
+    serve_at("/mcp", protect).await
+}
+
+pub(crate) async fn serve_at(path: &str, protect: impl FnOnce(Server, OAuthResource) -> Server) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
-    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
-    let server = protect(server(), OAuthResource::new(&url));
+    let url = format!("http://{}{path}", listener.local_addr().expect("an address"));
+    let server = protect(server().path(path), OAuthResource::new(&url));
     tokio::spawn(async move { axum::serve(listener, server.router()).await });
     url
 }
@@ -58,12 +63,18 @@ pub(crate) fn call(url: &str, tool: &str) -> RequestBuilder {
 }
 
 pub(crate) fn post(url: &str, message: &Value) -> RequestBuilder {
-    let request = reqwest::Client::new().post(url).header("content-type", "application/json");
+    let request = http().post(url).header("content-type", "application/json");
     request.header("accept", "application/json, text/event-stream").body(message.to_string())
 }
 
 pub(crate) async fn send(request: RequestBuilder) -> Response {
     request.send().await.expect("an answer")
+}
+
+/// Returns a client that all tests share. It keeps no connection, as each belongs to the runtime of its test.
+fn http() -> &'static reqwest::Client {
+    static HTTP: OnceLock<reqwest::Client> = OnceLock::new();
+    HTTP.get_or_init(|| reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client"))
 }
 
 /// Returns the status and the challenge of an answer.

@@ -8,6 +8,7 @@ use crate::mcp::auth::login::{Consent, LoginRequest, OAuthLogin};
 use crate::mcp::auth::loopback::Loopback;
 use crate::mcp::auth::metadata::{IssuerMetadata, ResourceMetadata, at_path, resource_metadata_path};
 use crate::oauth2::{CallbackParams, HttpClient, OAuth2Client, shown};
+use indexmap::IndexSet;
 use oauth2::{CsrfToken, PkceCodeChallenge};
 use reqwest::Url;
 use reqwest::header::CONTENT_TYPE;
@@ -111,18 +112,13 @@ impl Flow<'_> {
             () if !needed.is_empty() || !granted.is_empty() => &Vec::new(),
             () => &self.found.scopes,
         };
-        let mut scopes = Vec::<String>::new();
-        for scope in base.iter().chain(granted).chain(needed).take(MAX_SCOPES) {
-            if !scopes.contains(scope) {
-                scopes.push(scope.clone());
-            }
-        }
+        let all = base.iter().chain(granted).chain(needed).take(MAX_SCOPES);
+        let mut scopes = all.cloned().collect::<IndexSet<_>>();
         let offers_refresh = self.found.issuer.scopes_supported.iter().any(|scope| scope == OFFLINE);
-        let is_machine = matches!(self.login.consent, Consent::Machine);
-        if !scopes.is_empty() && offers_refresh && !is_machine && !scopes.iter().any(|scope| scope == OFFLINE) {
-            scopes.push(OFFLINE.to_owned());
+        if !scopes.is_empty() && offers_refresh && !matches!(self.login.consent, Consent::Machine) {
+            scopes.insert(OFFLINE.to_owned());
         }
-        scopes
+        scopes.into_iter().collect()
     }
 
     fn grant(&self, scopes: Vec<String>) -> Result<OAuth2, LoginError> {
@@ -307,8 +303,10 @@ impl Flow<'_> {
             "token_endpoint_auth_method": method.unwrap_or("none"),
             "application_type": if is_native { "native" } else { "web" },
         });
-        if !scopes.is_empty() {
-            request["scope"] = json!(scopes.join(" "));
+        // All scopes of the server, as a registered client can never ask for more.
+        let all = scopes.iter().chain(&self.found.scopes).map(String::as_str).collect::<IndexSet<_>>();
+        if !all.is_empty() {
+            request["scope"] = json!(all.into_iter().take(MAX_SCOPES).collect::<Vec<_>>().join(" "));
         }
         let body = request.to_string();
         let request = self.fetcher.http().post(url.clone()).header(CONTENT_TYPE, "application/json").body(body);

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::MutexGuard;
 use tokio::time::Instant;
 
 /// The age at which keys are fetched again.
@@ -82,27 +83,39 @@ impl IssuerCache {
         current.filter(|documents| documents.fetched.elapsed() < KEPT)
     }
 
-    /// Returns the documents. They are fetched if there are none, if they are old, or if `are_sufficient` returns false. Returns
-    /// `None` if there are none and the issuer cannot be reached.
+    /// Returns the documents. They are fetched first if there are none, or if `are_sufficient` returns false, and meanwhile if they
+    /// are old. Returns `None` if there are none and the issuer cannot be reached.
     pub(crate) async fn documents(
         self: &Arc<Self>,
         are_sufficient: impl Fn(&IssuerDocuments) -> bool,
     ) -> Option<Arc<IssuerDocuments>> {
         let current = self.current();
+        let (cache, seen) = (Arc::clone(self), current.as_ref().map(|documents| documents.fetched));
         match &current {
-            Some(documents) if documents.fetched.elapsed() < FRESH && are_sufficient(documents) => current,
+            Some(documents) if are_sufficient(documents) => {
+                if documents.fetched.elapsed() >= FRESH {
+                    tokio::spawn(async move {
+                        if let Ok(fetches) = cache.fetches.try_lock() {
+                            cache.refresh(seen, fetches).await;
+                        }
+                    });
+                }
+                current
+            }
             _ => {
-                let (cache, seen) = (Arc::clone(self), current.map(|documents| documents.fetched));
                 // In a task, so that a client that goes away does not end the fetch of all others.
-                let _ = tokio::spawn(async move { cache.refresh(seen).await }).await;
+                let fetched = tokio::spawn(async move {
+                    let fetches = cache.fetches.lock().await;
+                    cache.refresh(seen, fetches).await;
+                });
+                let _ = fetched.await;
                 self.current()
             }
         }
     }
 
     /// Fetches the documents, unless another request has done so since `seen`, or too many have.
-    async fn refresh(&self, seen: Option<Instant>) {
-        let mut fetches = self.fetches.lock().await;
+    async fn refresh(&self, seen: Option<Instant>, mut fetches: MutexGuard<'_, VecDeque<Instant>>) {
         if self.current().map(|documents| documents.fetched) != seen {
             return;
         }

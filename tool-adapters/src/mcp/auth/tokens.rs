@@ -5,7 +5,7 @@ use crate::mcp::auth::challenge::Challenge;
 use crate::mcp::auth::error::LoginError;
 use crate::mcp::auth::fetch::Fetcher;
 use crate::mcp::auth::flow::{Discovered, Flow, Registration, discover};
-use crate::mcp::auth::login::OAuthLogin;
+use crate::mcp::auth::login::{Consent, OAuthLogin};
 use crate::oauth2::shown;
 use crate::transport::base_url::is_local;
 use reqwest::Url;
@@ -25,6 +25,8 @@ use tool_core::{Secret, Timestamp, jiff};
 const EARLY: Duration = Duration::from_secs(30);
 /// Maximum number of logins in [`WINDOW`]. A server can refuse every token, and each login disturbs a person.
 const MAX_LOGINS: usize = 4;
+/// The same for the credentials of a program, which disturb no person.
+const MAX_MACHINE_LOGINS: usize = 120;
 const WINDOW: Duration = Duration::from_secs(10 * 60);
 /// The age below which a refreshed token that is refused is not refreshed again.
 const RECENT: Duration = Duration::from_secs(60);
@@ -184,6 +186,9 @@ impl ServerTokens {
     /// Refreshes a token that is about to end. Returns `None` if that is not possible.
     async fn refresh_expired(&self, state: &mut State) -> Result<Option<Secret>, LoginError> {
         let Some(found) = state.found.clone() else { return Ok(None) };
+        if self.is_machine() {
+            return self.log_in(state, &found, &Challenge::default()).await.map(Some);
+        }
         match self.refresh(state, &found).await {
             Ok(token) => Ok(token),
             // The request goes without a token, and the server's answer begins a login.
@@ -228,6 +233,14 @@ impl ServerTokens {
                 Ok(Some(access))
             }
             Err(LoginError::Refused(reason)) => {
+                // Another process that shares the store may have used the refresh token, which is good once.
+                let newer = self.load().await?.filter(|newer| newer.refresh_token() != Some(refresh.expose()));
+                if let Some(newer) = newer.filter(|newer| newer.tokens.is_some()) {
+                    let access = newer.tokens.as_ref().map(|tokens| tokens.access.clone());
+                    state.stored = Some(newer);
+                    self.publish(state);
+                    return Ok(access);
+                }
                 stored.tokens = None;
                 let kept = Some(stored).filter(|_| !is_unknown_client(&reason));
                 self.keep(state, kept).await?;
@@ -246,8 +259,9 @@ impl ServerTokens {
         while state.logins.front().is_some_and(|first| first.elapsed() >= WINDOW) {
             state.logins.pop_front();
         }
-        if state.logins.len() >= MAX_LOGINS {
-            return Err(LoginError::TooMany(MAX_LOGINS));
+        let max = if self.is_machine() { MAX_MACHINE_LOGINS } else { MAX_LOGINS };
+        if state.logins.len() >= max {
+            return Err(LoginError::TooMany(max));
         }
         state.logins.push_back(Instant::now());
         let known = state.stored.as_ref().map(|stored| stored.registration.clone());
@@ -270,6 +284,10 @@ impl ServerTokens {
         state.refreshed = None;
         self.keep(state, Some(StoredLogin { registration, tokens: Some(tokens), scopes })).await?;
         Ok(access)
+    }
+
+    fn is_machine(&self) -> bool {
+        matches!(self.login.consent, Consent::Machine)
     }
 
     fn flow<'a>(&'a self, found: &'a Discovered) -> Flow<'a> {
@@ -316,6 +334,10 @@ fn is_unknown_client(reason: &str) -> bool {
 }
 
 impl StoredLogin {
+    fn refresh_token(&self) -> Option<&str> {
+        self.tokens.as_ref()?.refresh.as_ref().map(Secret::expose)
+    }
+
     fn to_text(&self, server: &str) -> Secret {
         let tokens = self.tokens.as_ref();
         let expose = |secret: Option<&Secret>| secret.map(|secret| secret.expose().to_owned());

@@ -156,9 +156,22 @@ impl Credentials {
         for text in names::of_command(command).1 {
             self.add_words(&text, if looks_random(&text) { SecretKind::Key } else { SecretKind::Word });
         }
+        if names::has_key_argument(command) {
+            let server = names::of_command(command).0;
+            tracing::warn!(
+                server,
+                "an argument of a server's command looks like a key, and all users of this machine can read the arguments of \
+                 processes; pass it in a variable, with `McpClient::env` or `env_from_parent`"
+            );
+        }
         for (name, value) in command.get_envs() {
-            if let Some(value) = value.filter(|_| is_secret_name(&name.to_string_lossy())) {
-                self.add_words(&value.to_string_lossy(), SecretKind::Key);
+            let (name, value) = (name.to_string_lossy(), value.map(|value| value.to_string_lossy()).unwrap_or_default());
+            if is_secret_name(&name) || looks_random(&value) {
+                self.add_words(&value, SecretKind::Key);
+            }
+            // `DATABASE_URL` is the name of no key.
+            if let Some(url) = Url::parse(&value).ok().filter(|url| url.password().is_some()) {
+                names::secrets_of_url(&url).iter().for_each(|secret| self.add_secret(secret, SecretKind::Key));
             }
         }
     }

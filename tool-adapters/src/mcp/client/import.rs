@@ -89,7 +89,8 @@ impl McpClient {
     /// The process gets the variables that are set on the command, and of this process's variables `HOME`, `LANG`,
     /// `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER` only, or their counterparts on Windows, so that the keys of this
     /// process do not reach it. [`env_from_parent`](Self::env_from_parent) names others. What it writes to its
-    /// standard error is logged at `debug`. A process that has ended is started again by the next call, up to 5 times a
+    /// standard error is logged at `debug`. Keys belong into variables: all users of the machine can read the arguments of a
+    /// process, so a warning is logged if one looks like a key. A process that has ended is started again by the next call, up to 5 times a
     /// minute. It is stopped when the toolset is closed or dropped.
     pub fn command(command: Command) -> Self {
         let (name, _) = names::of_command(&command);
