@@ -251,7 +251,7 @@ impl ResourceGate {
         if needed.iter().all(|scope| claims.scopes().contains(scope)) {
             return Ok(());
         }
-        // The scopes of each request too, as a client asks for exactly those that it is told.
+        // The scopes of each request too, as a client asks for exactly those that the answer names.
         let all = self.resource.scopes.iter().chain(needed).collect::<BTreeSet<_>>();
         Err(Refusal::Scopes(all.into_iter().cloned().collect()))
     }
