@@ -12,6 +12,7 @@
 //! | `http` | [`transport::http`]; has `agent` | 1.89 |
 //! | `websocket` | [`transport::websocket`]; has `agent` | 1.89 |
 //! | `mcp` | [`mcp`]: a server and a client of the Model Context Protocol | 1.89 |
+//! | `mcp-auth` | access tokens and OAuth logins of [`mcp`]; has `mcp`, `oauth2` and `egress` | 1.89 |
 //! | `cli` | [`cli`]: the command line | 1.89 |
 //! | `egress` | [`egress`]: guarded HTTP requests of tools; has `reqwest-middleware` | 1.89 |
 //! | `reqwest-middleware` | [`interop::reqwest`]: spans of HTTP requests | 1.89 |

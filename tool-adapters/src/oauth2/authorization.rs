@@ -233,10 +233,10 @@ debug_only!(Authorization, |this| expires_at: this.expires_at);
 pub struct Callback(Result<CallbackParams, OAuth2Error>);
 
 #[derive(Clone, Debug, Default)]
-struct CallbackParams {
+pub(crate) struct CallbackParams {
     code: Option<Secret>,
-    state: Option<Secret>,
-    issuer: Option<String>,
+    pub(crate) state: Option<Secret>,
+    pub(crate) issuer: Option<String>,
     error: Option<String>,
     description: Option<String>,
 }
@@ -263,7 +263,7 @@ impl From<String> for Callback {
 }
 
 impl CallbackParams {
-    fn parse(query: &str) -> Result<Self, OAuth2Error> {
+    pub(crate) fn parse(query: &str) -> Result<Self, OAuth2Error> {
         if query.len() > MAX_CALLBACK {
             return Err(OAuth2Error::Callback(format!("expected at most {MAX_CALLBACK} bytes")));
         }
@@ -288,7 +288,7 @@ impl CallbackParams {
     }
 
     /// Returns the code, or the provider's error.
-    fn into_code(self) -> Result<Secret, OAuth2Error> {
+    pub(crate) fn into_code(self) -> Result<Secret, OAuth2Error> {
         if let Some(error) = self.error {
             return Err(OAuth2Error::Denied {
                 error: shown(&error),

@@ -57,6 +57,8 @@ pub struct OAuth2Client {
     redirect_url: String,
     params: Vec<(String, String)>,
     issuer: Option<String>,
+    /// The service that tokens are asked for (RFC 8707).
+    resource: Option<String>,
 }
 
 /// The client of the `oauth2` crate, for one grant.
@@ -66,7 +68,7 @@ impl OAuth2Client {
     /// Creates a client without a secret.
     pub fn new(id: impl Into<String>, redirect_url: impl Into<String>) -> Self {
         let (id, redirect_url) = (id.into(), redirect_url.into());
-        Self { id, secret: None, secret_in_body: false, redirect_url, params: Vec::new(), issuer: None }
+        Self { id, secret: None, secret_in_body: false, redirect_url, params: Vec::new(), issuer: None, resource: None }
     }
 
     /// Reads a client from environment variables. For the prefix `GOOGLE` these are `GOOGLE_CLIENT_ID` and
@@ -118,6 +120,17 @@ impl OAuth2Client {
         Self { issuer: Some(issuer.into()), ..self }
     }
 
+    /// Asks for tokens that are good for one service only.
+    #[cfg(feature = "mcp-auth")]
+    pub(crate) fn resource(self, resource: impl Into<String>) -> Self {
+        Self { resource: Some(resource.into()), ..self }
+    }
+
+    /// Returns the parameter that names the service.
+    fn resource_param(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.resource.as_deref().map(|resource| ("resource", resource)).into_iter()
+    }
+
     pub(crate) fn check_issuer(&self, issuer: Option<&str>) -> Result<(), OAuth2Error> {
         match &self.issuer {
             Some(expected) if issuer != Some(expected) => {
@@ -159,7 +172,7 @@ impl OAuth2Client {
         let client = self.for_grant(grant)?;
         let request = client.authorize_url(|| CsrfToken::new(state.expose().to_owned()));
         let request = request.set_pkce_challenge(challenge).add_scopes(grant.scopes.iter().cloned().map(Scope::new));
-        let params = self.params.iter();
+        let params = self.params.iter().map(|(name, value)| (&**name, &**value)).chain(self.resource_param());
         let request = params.fold(request, |request, (name, value)| request.add_extra_param(name, value));
         Ok(request.url().0.into())
     }
@@ -175,6 +188,7 @@ impl OAuth2Client {
         let (client, http, sent_at) = (self.for_grant(grant)?, http.get()?, jiff::Timestamp::now());
         let request = client.exchange_code(AuthorizationCode::new(code.expose().to_owned()));
         let request = request.set_pkce_verifier(PkceCodeVerifier::new(verifier.expose().to_owned()));
+        let request = self.resource_param().fold(request, |request, (name, value)| request.add_extra_param(name, value));
         let answer = request.request_async(&|request| send(http.clone(), request)).await;
         tokens(answer, sent_at, &[Some(code), Some(verifier), self.secret.as_ref()])
     }
@@ -189,8 +203,19 @@ impl OAuth2Client {
         let (client, http, sent_at) = (self.for_grant(grant)?, http.get()?, jiff::Timestamp::now());
         let token = RefreshToken::new(refresh.expose().to_owned());
         let request = client.exchange_refresh_token(&token);
+        let request = self.resource_param().fold(request, |request, (name, value)| request.add_extra_param(name, value));
         let answer = request.request_async(&|request| send(http.clone(), request)).await;
         tokens(answer, sent_at, &[Some(refresh), self.secret.as_ref()])
+    }
+
+    /// Gets a token for the client itself.
+    #[cfg(feature = "mcp-auth")]
+    pub(crate) async fn client_credentials(&self, grant: &OAuth2, http: &HttpClient) -> Result<Tokens, OAuth2Error> {
+        let (client, http, sent_at) = (self.for_grant(grant)?, http.get()?, jiff::Timestamp::now());
+        let request = client.exchange_client_credentials().add_scopes(grant.scopes.iter().cloned().map(Scope::new));
+        let request = self.resource_param().fold(request, |request, (name, value)| request.add_extra_param(name, value));
+        let answer = request.request_async(&|request| send(http.clone(), request)).await;
+        tokens(answer, sent_at, &[self.secret.as_ref()])
     }
 }
 
@@ -228,6 +253,14 @@ fn is_loopback(url: &Url) -> bool {
 /// secrets to another server.
 #[derive(Default)]
 pub(crate) struct HttpClient(OnceLock<reqwest::Client>);
+
+#[cfg(feature = "mcp-auth")]
+impl From<reqwest::Client> for HttpClient {
+    /// Uses a client that follows no redirects.
+    fn from(client: reqwest::Client) -> Self {
+        Self(OnceLock::from(client))
+    }
+}
 
 impl HttpClient {
     fn get(&self) -> Result<reqwest::Client, OAuth2Error> {

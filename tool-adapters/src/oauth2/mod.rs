@@ -7,6 +7,12 @@ mod authorization;
 mod client;
 mod error;
 
+#[cfg(feature = "mcp-auth")]
+pub(crate) use crate::oauth2::authorization::CallbackParams;
 pub use crate::oauth2::authorization::{Authorization, Callback, OAuth2Clients};
+#[cfg(feature = "mcp-auth")]
+pub(crate) use crate::oauth2::client::HttpClient;
 pub use crate::oauth2::client::OAuth2Client;
 pub use crate::oauth2::error::OAuth2Error;
+#[cfg(feature = "mcp-auth")]
+pub(crate) use crate::oauth2::error::shown;

@@ -78,6 +78,29 @@ fn text_of(logs: &Logs) -> String {
 fn processes_show_no_key_and_forge_no_line() {
     run_alone("environment::a_thousand_keys_of_commands_are_masked");
     run_alone("environment::a_thousand_lines_of_errors_forge_nothing");
+    run_alone("environment::variables_of_a_server_show_no_key");
+}
+
+#[tokio::test]
+#[ignore = "the other test runs it in a process of its own"]
+async fn variables_of_a_server_show_no_key() {
+    let script = r#"read -r line; env | grep -i canary >&2
+        echo '{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"'"$DATABASE_URL $SERVICE $PLAIN_TOKEN"'"}}'"#;
+    let (client, logs, _guard) = ends_after(script, &[]);
+    let client = client.env("PLAIN_TOKEN", "canary-one-x").env("SERVICE", "canary2f8a7b6c5d4e3f2a1b0c");
+    let client = client.env("DATABASE_URL", "postgres://alice:canary-three@db.example/notes");
+    let shown = format!("{client:?}");
+    let error = client.connect().await.expect_err("no server");
+    until(async || text_of(&logs).contains("a server wrote")).await;
+    for text in [shown, format!("{error} {error:?}"), text_of(&logs)] {
+        assert!(!text.contains("canary"), "{text}");
+    }
+    assert!(error.to_string().matches("[key]").count() >= 3, "{error}");
+    assert!(!text_of(&logs).contains("looks like a key"), "no argument has one");
+    let (client, logs, _guard) = ends_after("exit 1", &["--api-key".to_owned(), "canary-four".to_owned()]);
+    client.connect().await.expect_err("no server");
+    let text = text_of(&logs);
+    assert!(text.contains("looks like a key") && !text.contains("canary"), "{text}");
 }
 
 #[tokio::test]

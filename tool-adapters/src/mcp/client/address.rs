@@ -1,5 +1,7 @@
 //! The address of a server, and the connection to it.
 
+#[cfg(feature = "mcp-auth")]
+use crate::mcp::auth::{LoginError, OAuthLogin, ServerTokens};
 use crate::mcp::client::credentials::{AuthorizedClient, Credentials, parse_url};
 use crate::mcp::client::error::{ImportError, text_with_causes};
 use crate::mcp::client::line_transport::LineTransport;
@@ -45,6 +47,16 @@ impl ServerAddress {
     /// Returns true if a lost connection can be made again.
     pub(crate) fn can_reconnect(&self) -> bool {
         !matches!(self, Self::Streams(_))
+    }
+
+    /// Returns the tokens of a login at the server.
+    #[cfg(feature = "mcp-auth")]
+    pub(crate) fn tokens(&self, login: OAuthLogin) -> Result<Arc<ServerTokens>, ImportError> {
+        let Self::Url(url) = self else {
+            let problem = "expected a server with a URL; one over streams has no login";
+            return Err(LoginError::Settings(problem.to_owned()).into());
+        };
+        Ok(ServerTokens::new(login, &parse_url(url)?)?)
     }
 
     /// Connects to the server, and returns its process, if it has one.

@@ -2,6 +2,8 @@
 
 use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
 use crate::mcp::client::error::{ImportError, text_with_causes};
+#[cfg(feature = "mcp-auth")]
+use crate::mcp::client::logins;
 use crate::mcp::client::names::{self, KEY, looks_random};
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{IdScanner, MessageId};
@@ -11,7 +13,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{Client, StatusCode, Url, redirect};
+use reqwest::{Client, ClientBuilder, StatusCode, Url, redirect};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage, Tool};
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use serde::Serialize;
@@ -23,6 +25,8 @@ use std::collections::HashMap;
 use std::io;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::sleep;
 use tool_core::text::{escape_invisible, truncate};
 use tool_core::trace::Redaction;
 use tracing::Dispatch;
@@ -42,6 +46,11 @@ pub(crate) struct Credentials {
     pub(crate) headers: Vec<(String, Zeroizing<String>)>,
     pub(crate) tokens: Option<Arc<TokenProvider>>,
     pub(crate) allow_unencrypted: bool,
+    #[cfg(feature = "mcp-auth")]
+    pub(crate) oauth: Option<Arc<crate::mcp::auth::ServerTokens>>,
+    /// The rules for connections to the server.
+    #[cfg(feature = "mcp-auth")]
+    pub(crate) egress: Option<crate::egress::EgressPolicy>,
     /// Asks for a token by the one that was refused. The error is a text.
     flight: SingleFlight<Option<Token>, Result<Token, String>>,
     /// The texts that are masked: the values of headers, the keys in the URL or the command, and the last tokens.
@@ -49,7 +58,7 @@ pub(crate) struct Credentials {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum SecretKind {
+pub(crate) enum SecretKind {
     /// It may be an ordinary word, so it is not masked in the answers of tools.
     Word,
     Key,
@@ -120,7 +129,7 @@ impl Credentials {
         ImportError::Protocol(self.display(error).into())
     }
 
-    fn add_secret(&self, text: &str, kind: SecretKind) {
+    pub(crate) fn add_secret(&self, text: &str, kind: SecretKind) {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let known = secrets.iter().any(|(known, known_kind)| **known == text && *known_kind == kind);
         if text.len() < MIN_SECRET || known {
@@ -147,9 +156,22 @@ impl Credentials {
         for text in names::of_command(command).1 {
             self.add_words(&text, if looks_random(&text) { SecretKind::Key } else { SecretKind::Word });
         }
+        if names::has_key_argument(command) {
+            let server = names::of_command(command).0;
+            tracing::warn!(
+                server,
+                "an argument of a server's command looks like a key, and all users of this machine can read the arguments of \
+                 processes; pass it in a variable, with `McpClient::env` or `env_from_parent`"
+            );
+        }
         for (name, value) in command.get_envs() {
-            if let Some(value) = value.filter(|_| is_secret_name(&name.to_string_lossy())) {
-                self.add_words(&value.to_string_lossy(), SecretKind::Key);
+            let (name, value) = (name.to_string_lossy(), value.map(|value| value.to_string_lossy()).unwrap_or_default());
+            if is_secret_name(&name) || looks_random(&value) {
+                self.add_words(&value, SecretKind::Key);
+            }
+            // `DATABASE_URL` is the name of no key.
+            if let Some(url) = Url::parse(&value).ok().filter(|url| url.password().is_some()) {
+                names::secrets_of_url(&url).iter().for_each(|secret| self.add_secret(secret, SecretKind::Key));
             }
         }
     }
@@ -169,13 +191,61 @@ impl Credentials {
     /// Refuses to send a key without encryption to another machine.
     pub(crate) fn check_encrypted(&self, url: &Url) -> Result<(), ImportError> {
         let host = url.host_str().unwrap_or_default();
-        let has_key = self.tokens.is_some()
+        let has_key = self.sends_tokens()
             || self.headers.iter().any(|(name, _)| is_secret_name(name))
             || base_url::has_key(url.as_str());
         if has_key && url.scheme() != "https" && !is_local(host) && !self.allow_unencrypted {
             return Err(ImportError::Unencrypted { host: host.to_owned() });
         }
         Ok(())
+    }
+
+    /// Returns true if connections are checked, for which the client's proxy is the place.
+    fn is_guarded(&self) -> bool {
+        #[cfg(feature = "mcp-auth")]
+        return self.egress.is_some();
+        #[cfg(not(feature = "mcp-auth"))]
+        false
+    }
+
+    /// Returns a builder for the HTTP client, with the guard of its connections.
+    fn http_builder(&self) -> Result<ClientBuilder, ImportError> {
+        #[cfg(feature = "mcp-auth")]
+        if let Some(policy) = &self.egress {
+            let guarded = crate::egress::client_builder(policy.clone());
+            // A stream of events has no end.
+            return Ok(guarded.map_err(|error| ImportError::Protocol(error.into()))?.timeout(tool_core::time::CENTURY));
+        }
+        Ok(Client::builder())
+    }
+
+    fn sends_tokens(&self) -> bool {
+        #[cfg(feature = "mcp-auth")]
+        if self.oauth.is_some() {
+            return true;
+        }
+        self.tokens.is_some()
+    }
+
+    /// Returns the error of the login, if that is why a connection failed.
+    pub(crate) fn login_error(&self, error: ImportError) -> ImportError {
+        #[cfg(feature = "mcp-auth")]
+        if let Some(login) = self.oauth.as_ref().and_then(|oauth| oauth.failure())
+            && matches!(error, ImportError::Protocol(_) | ImportError::Timeout)
+        {
+            return login.into();
+        }
+        error
+    }
+
+    /// Waits until a connection has taken too long. The time in which a person signs in does not count.
+    pub(crate) async fn time_out(&self, limit: Duration) {
+        sleep(limit).await;
+        #[cfg(feature = "mcp-auth")]
+        while let Some(oauth) = self.oauth.as_ref().filter(|oauth| oauth.is_asking()) {
+            oauth.asked().await;
+            sleep(limit).await;
+        }
     }
 
     /// Notes the secrets of the headers and of the URL.
@@ -268,7 +338,7 @@ pub(crate) struct AuthorizedClient {
     tasks: TaskTools,
 }
 
-type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
+pub(crate) type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
 impl AuthorizedClient {
     pub(crate) fn new(url: &Url, credentials: Arc<Credentials>, tasks: TaskTools) -> Result<Self, ImportError> {
@@ -282,8 +352,9 @@ impl AuthorizedClient {
             }
         });
         // A small body cannot become a large one, and a proxy cannot read keys for this machine.
-        let http = Client::builder().redirect(same_origin).referer(false).no_gzip();
-        let http = if is_local(url.host_str().unwrap_or_default()) { http.no_proxy() } else { http };
+        let http = credentials.http_builder()?.redirect(same_origin).referer(false).no_gzip();
+        let is_guarded = credentials.is_guarded();
+        let http = if is_local(url.host_str().unwrap_or_default()) && !is_guarded { http.no_proxy() } else { http };
         let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
         credentials.note_secrets(url);
         Ok(Self { http, credentials, tasks })
@@ -296,6 +367,11 @@ impl AuthorizedClient {
     {
         // rmcp logs types and bodies of answers as the server sends them. The error has them too, masked.
         let send = |token| send(token).with_subscriber(Dispatch::none());
+        #[cfg(feature = "mcp-auth")]
+        if let Some(tokens) = &self.credentials.oauth {
+            let outcome = logins::authorized(tokens, &self.credentials, send).await;
+            return outcome.map_err(|error| self.masked(error));
+        }
         let copy = |token: &Option<Token>| token.as_deref().cloned();
         let token = self.credentials.token(None).await?;
         let outcome = match send(copy(&token)).await {
@@ -336,7 +412,7 @@ impl AuthorizedClient {
     }
 }
 
-fn is_unauthorized(error: &StreamableHttpError<reqwest::Error>) -> bool {
+pub(crate) fn is_unauthorized(error: &StreamableHttpError<reqwest::Error>) -> bool {
     match error {
         StreamableHttpError::AuthRequired(_) => true,
         StreamableHttpError::Client(error) => error.status() == Some(StatusCode::UNAUTHORIZED),
@@ -387,6 +463,11 @@ impl StreamableHttpClient for AuthorizedClient {
             (Err(StreamableHttpError::ResponseBodyTooLarge { max_size }), Some(id)) => {
                 let error = too_long(format_args!("more than {max_size}"));
                 Ok(StreamableHttpPostResponse::Json(failure(error, id.clone()), None))
+            }
+            #[cfg(feature = "mcp-auth")]
+            (Err(error), Some(id)) if is_call && self.credentials.oauth.is_some() && logins::is_refusal(&error) => {
+                tracing::warn!(error = %text_with_causes(&error), "a server refused a call for lack of a login");
+                Ok(StreamableHttpPostResponse::Json(failure(logins::refused_call(), id.clone()), None))
             }
             // Texts of refusals begin with their status.
             (Err(StreamableHttpError::UnexpectedServerResponse(text)), Some(id))
@@ -478,7 +559,6 @@ mod tests {
     use super::*;
     use futures_util::future::join_all;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     // B8
     #[tokio::test(start_paused = true)]

@@ -52,6 +52,10 @@ pub enum ImportError {
     /// The server lists more than 100,000 tools, or its pages form a loop.
     #[error("the server's list of tools has no end")]
     EndlessList,
+    /// A login at the server was not possible.
+    #[cfg(feature = "mcp-auth")]
+    #[error("failed to log in: {0}")]
+    Login(#[from] crate::mcp::auth::LoginError),
     /// The pins could not be written.
     #[error(transparent)]
     Pins(#[from] PinError),

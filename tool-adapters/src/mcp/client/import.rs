@@ -59,6 +59,8 @@ pub struct McpClient {
     map: Option<Box<MapTool>>,
     has_name: bool,
     has_pins: bool,
+    #[cfg(feature = "mcp-auth")]
+    login: Option<crate::mcp::auth::OAuthLogin>,
 }
 
 type MapTool = dyn Fn(FunctionTool) -> FunctionTool + Send + Sync;
@@ -69,7 +71,17 @@ impl McpClient {
         let options =
             RemoteOptions { name, pins, pinned_only: false, probe: false, timeout, baggage: true, credentials };
         let (credentials, prefix, map) = (Credentials::default(), None, None);
-        Self { address, options, credentials, prefix, map, has_name: false, has_pins: false }
+        Self {
+            address,
+            options,
+            credentials,
+            prefix,
+            map,
+            has_name: false,
+            has_pins: false,
+            #[cfg(feature = "mcp-auth")]
+            login: None,
+        }
     }
 
     /// Starts the server as a child process, and connects over its standard input and output.
@@ -77,7 +89,8 @@ impl McpClient {
     /// The process gets the variables that are set on the command, and of this process's variables `HOME`, `LANG`,
     /// `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER` only, or their counterparts on Windows, so that the keys of this
     /// process do not reach it. [`env_from_parent`](Self::env_from_parent) names others. What it writes to its
-    /// standard error is logged at `debug`. A process that has ended is started again by the next call, up to 5 times a
+    /// standard error is logged at `debug`. Keys belong into variables: all users of the machine can read the arguments of a
+    /// process, so a warning is logged if one looks like a key. A process that has ended is started again by the next call, up to 5 times a
     /// minute. It is stopped when the toolset is closed or dropped.
     pub fn command(command: Command) -> Self {
         let (name, _) = names::of_command(&command);
@@ -163,6 +176,29 @@ impl McpClient {
         self
     }
 
+    /// Logs in with OAuth 2.1 when the server needs it, over HTTP. See [`OAuthLogin`](crate::mcp::OAuthLogin).
+    #[cfg(feature = "mcp-auth")]
+    pub fn oauth(self, login: crate::mcp::OAuthLogin) -> Self {
+        Self { login: Some(login), ..self }
+    }
+
+    /// Sets the rules for connections to the server, for a URL that the program does not choose itself, such as one that a user
+    /// has entered. By default every host is allowed. Proxies of the environment are not used then.
+    ///
+    /// ```
+    /// use tool_adapters::egress::EgressPolicy;
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// fn client(entered: &str) -> McpClient {
+    ///     McpClient::url(entered).egress(EgressPolicy::new()) // public hosts only
+    /// }
+    /// ```
+    #[cfg(feature = "mcp-auth")]
+    pub fn egress(mut self, policy: crate::egress::EgressPolicy) -> Self {
+        self.credentials.egress = Some(policy);
+        self
+    }
+
     /// Connects to a server over two streams, such as the halves of a socket.
     pub fn streams<R, W>(name: impl Into<String>, input: R, output: W) -> Self
     where
@@ -236,8 +272,14 @@ impl McpClient {
         if self.has_pins && !self.has_name && self.options.name.contains(KEY) {
             return Err(ImportError::Unnamed { name: self.options.name });
         }
+        #[cfg(feature = "mcp-auth")]
+        if let Some(login) = self.login.take() {
+            self.credentials.oauth = Some(self.address.tokens(login)?);
+        }
         self.options.credentials = Arc::new(self.credentials);
-        let (remote, declared) = RemoteServer::connect(self.address, self.options).await?;
+        let credentials = Arc::clone(&self.options.credentials);
+        let connected = RemoteServer::connect(self.address, self.options).await;
+        let (remote, declared) = connected.map_err(|error| credentials.login_error(error))?;
         let mut tools = Vec::new();
         for declared in declared {
             match import_tool(&remote, &declared, self.prefix.as_deref()) {

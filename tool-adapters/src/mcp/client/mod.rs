@@ -2,7 +2,7 @@
 //!
 //! - `import`: the public builder, the imported toolset, and the calls of its tools
 //! - `address`: the connection over each transport; `process`: a server's process; `line_transport`: its messages
-//! - `credentials`: headers and tokens; `names`: names without keys
+//! - `credentials`: headers and tokens; `logins`: tokens of OAuth; `names`: names without keys
 //! - `answer`: results as outputs of tools; `tasks`: tools that run as tasks; `progress`: progress of calls
 //! - `remote`: a connected server and the check of its list; `notices`: its notifications; `quarantine`: refused tools
 //! - `pins`: the fingerprints of declarations at their first use
@@ -13,6 +13,8 @@ mod credentials;
 mod error;
 mod import;
 mod line_transport;
+#[cfg(feature = "mcp-auth")]
+mod logins;
 mod names;
 mod notices;
 mod pins;

@@ -47,6 +47,22 @@ pub(crate) fn of_command(command: &Command) -> (String, Vec<String>) {
     (words.join(" "), secrets)
 }
 
+/// Returns true if a command has a key among its arguments: the value of an option or a variable that is named for one, or a
+/// password in a URL. Every user of the machine can read the arguments of a process.
+pub(crate) fn has_key_argument(command: &Command) -> bool {
+    let words = command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>();
+    let is_value = |word: &str| !word.is_empty() && !word.starts_with('-');
+    let named = |pair: &[std::borrow::Cow<'_, str>]| {
+        pair[0].starts_with("--") && is_secret_name(&pair[0]) && !pair[0].contains('=') && is_value(&pair[1])
+    };
+    let assigned = |word: &str| {
+        let pair = word.split_once(['=', ':']);
+        pair.is_some_and(|(name, value)| is_secret_name(name) && is_value(value.trim()) && !value.starts_with('$'))
+    };
+    let has_password = |word: &str| Url::parse(word).is_ok_and(|url| url.password().is_some());
+    words.windows(2).any(named) || words.iter().any(|word| assigned(word) || has_password(word))
+}
+
 /// Splits a word into the part that is shown and the part that is masked.
 fn split_word(word: &str, position: Position) -> (&str, &str) {
     let is_option = word.starts_with('-');
@@ -162,6 +178,35 @@ mod tests {
                 .count();
         }
         assert_eq!(masked, 30_000);
+    }
+
+    #[test]
+    fn keys_among_arguments_are_found() {
+        let found = |words: &[&str]| {
+            let mut command = Command::new("npx");
+            command.args(words);
+            has_key_argument(&command)
+        };
+        for words in [
+            &["--api-key", "hunter2"][..],
+            &["--token=hunter2"],
+            &["run", "-e", "GITHUB_TOKEN=hunter2", "image"],
+            &["--header", "Authorization: Bearer hunter2"],
+            &["postgres://user:hunter2@host/db"],
+        ] {
+            assert!(found(words), "{words:?}");
+        }
+        for words in [
+            &["-y", "@scope/server", "/home/alice"][..],
+            &["run", "-e", "GITHUB_TOKEN", "image"],
+            &["--token-type", "bearer"],
+            &["--no-auth", "--verbose"],
+            &["--header", "Authorization:${AUTH}"],
+            &["postgres://user@host/db", "https://mcp.example/mcp"],
+            &["--root=./keys", "--keyboard", "x"],
+        ] {
+            assert!(!found(words), "{words:?}");
+        }
     }
 
     #[test]

@@ -106,7 +106,11 @@ impl Connection {
         let progress = ProgressRoutes::default();
         let handler = ListChanges { changed: Arc::clone(changed), progress: progress.clone(), tasks: tasks.clone() };
         let connecting = address.connect(handler, options.probe, &options.credentials);
-        let (running, process) = timeout(options.timeout, connecting).await.map_err(|_| ImportError::Timeout)??;
+        let (running, process) = tokio::select! {
+            biased;
+            connected = connecting => connected?,
+            () = options.credentials.time_out(options.timeout) => return Err(ImportError::Timeout),
+        };
         let peer = running.peer().clone();
         Ok(Arc::new(Self { peer, progress, running: tokio::sync::Mutex::new(Some(running)), process }))
     }

@@ -67,7 +67,7 @@ impl Server {
         policy.repeated_calls(None).max_empty_results(None)
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.state.settings);
         self
     }
@@ -247,6 +247,8 @@ impl Server {
     /// and [`allow_anonymous`](Self::allow_anonymous), are not set.
     pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
         let settings = &self.state.settings;
+        #[cfg(feature = "mcp-auth")]
+        settings.check_oauth()?;
         let (shutdown, limits) = (settings.shutdown.clone(), settings.limits.clone());
         let finds_principal = Some(settings.find_principal.is_some());
         settings.access.bind(address, self.router(), &settings.path, shutdown, limits, finds_principal).await

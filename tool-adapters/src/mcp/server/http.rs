@@ -1,5 +1,7 @@
 //! The transport over streamable HTTP: its router, the check of each request, and the sessions of rmcp.
 
+#[cfg(feature = "mcp-auth")]
+use crate::mcp::server::authorization;
 use crate::mcp::server::body::read_body;
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::{Connection, OngoingCall};
@@ -47,6 +49,8 @@ pub(crate) fn router(state: &ServerState) -> Router {
         move || Ok(OPENING.try_with(|(connection, _)| Arc::clone(connection)).unwrap_or_else(|_| at.connect()));
     let service = StreamableHttpService::new(factory, sessions, config);
     let router = Router::new().route_service(&settings.path, service).layer(from_fn_with_state(gate, check_request));
+    #[cfg(feature = "mcp-auth")]
+    let router = authorization::with_metadata(router, settings);
     settings.access.clone().guard(router)
 }
 
@@ -80,6 +84,10 @@ impl Gate {
 async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let settings = &gate.state.settings;
     let (mut parts, body) = request.into_parts();
+    #[cfg(feature = "mcp-auth")]
+    if let Err(refused) = authorization::admit(settings, &mut parts).await {
+        return refused;
+    }
     let Some(client) = Client::of(&parts, settings.find_principal.as_deref(), &settings.access) else {
         let scheme = [(header::WWW_AUTHENTICATE, "Bearer")];
         let message = "Unauthorized: the request has no principal; sign in and repeat it";
@@ -108,7 +116,12 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
         Err(refused) => return refused.into_response(),
     };
     let served = if has_sessions { strict::SERVED } else { strict::SERVED_WITHOUT_SESSIONS };
-    match strict::parse(&bytes, served, checked.connection.allows_batches()) {
+    let parsed = strict::parse(&bytes, served, checked.connection.allows_batches());
+    #[cfg(feature = "mcp-auth")]
+    if let Err(refused) = authorization::permit(&gate.state, &checked.parts, &parsed) {
+        return refused;
+    }
+    match parsed {
         Parsed::One(Ok(message)) => {
             // rmcp reads the parameters of this request more strictly.
             let bytes =

@@ -2,10 +2,13 @@
 //!
 //! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`; `stdio`: the transport over lines
 //! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
+//! - `authorization`: the check of access tokens
 //! - `client`: the identity of a client
 //! - `connection`: the handler of one connection; `direct`: calls over HTTP that are answered at once; `session`: the sessions of clients, and the data that all connections share
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user; `elicit`: questions to the user, and `parked`: the calls that wait for the answers
 
+#[cfg(feature = "mcp-auth")]
+mod authorization;
 mod body;
 mod builder;
 mod client;

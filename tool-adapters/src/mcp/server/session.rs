@@ -56,6 +56,8 @@ pub(crate) struct Settings {
     pub(crate) access: AccessRules,
     pub(crate) find_principal: Option<Arc<FindPrincipal>>,
     pub(crate) configure_session: Option<Arc<ConfigureSession>>,
+    #[cfg(feature = "mcp-auth")]
+    pub(crate) oauth: Option<Arc<crate::mcp::auth::ResourceGate>>,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -77,6 +79,8 @@ impl Default for Settings {
             access: AccessRules::default(),
             find_principal: None,
             configure_session: None,
+            #[cfg(feature = "mcp-auth")]
+            oauth: None,
             shutdown: CancellationToken::new(),
         }
     }

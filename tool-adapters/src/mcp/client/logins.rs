@@ -1,0 +1,68 @@
+//! Requests with the tokens of a login.
+
+use crate::mcp::auth::{Challenge, LoginError, Refused, ServerTokens};
+use crate::mcp::client::credentials::{Credentials, HttpResult, SecretKind, is_unauthorized};
+use rmcp::model::ErrorData;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use std::io;
+use std::sync::Arc;
+
+/// Maximum number of times that a request is sent again, with another token each.
+const MAX_RENEWALS: usize = 3;
+
+/// Sends a request with the token of a login. If the server refuses it, gets another token and sends it again.
+pub(crate) async fn authorized<T, F>(
+    tokens: &Arc<ServerTokens>,
+    credentials: &Credentials,
+    send: impl Fn(Option<String>) -> F,
+) -> HttpResult<T>
+where
+    F: Future<Output = HttpResult<T>>,
+{
+    let mut token = tokens.token().await.map_err(failed)?;
+    for sent in 0.. {
+        if let Some(token) = &token {
+            credentials.add_secret(token.expose(), SecretKind::Token);
+        }
+        let error = match send(token.as_ref().map(|token| token.expose().to_owned())).await {
+            Err(error) if sent < MAX_RENEWALS => error,
+            outcome => return outcome,
+        };
+        let Some(challenge) = challenge_of(&error) else { return Err(error) };
+        let renewed = tokens.renew(Refused { token: token.clone(), challenge }).await.map_err(failed)?;
+        if renewed.as_ref().map(|token| token.expose()) == token.as_ref().map(|token| token.expose()) {
+            return Err(error);
+        }
+        token = renewed;
+    }
+    Err(failed(LoginError::TooMany(MAX_RENEWALS)))
+}
+
+/// Returns what a refusal says about the token that the server wants. Returns `None` for other errors.
+fn challenge_of(error: &StreamableHttpError<reqwest::Error>) -> Option<Challenge> {
+    match error {
+        StreamableHttpError::AuthRequired(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header)),
+        StreamableHttpError::InsufficientScope(challenge) => {
+            Some(Challenge::parse(&challenge.www_authenticate_header)).filter(|challenge| challenge.is_insufficient_scope)
+        }
+        error => is_unauthorized(error).then(Challenge::default),
+    }
+}
+
+fn failed(error: LoginError) -> StreamableHttpError<reqwest::Error> {
+    StreamableHttpError::Io(io::Error::other(error))
+}
+
+/// Returns true if a request was refused for its token, or if there is none to send.
+pub(crate) fn is_refusal(error: &StreamableHttpError<reqwest::Error>) -> bool {
+    match error {
+        StreamableHttpError::Io(error) => error.get_ref().is_some_and(|error| error.is::<LoginError>()),
+        StreamableHttpError::InsufficientScope(_) => true,
+        error => is_unauthorized(error),
+    }
+}
+
+/// Returns the answer to a call that the server has refused.
+pub(crate) fn refused_call() -> ErrorData {
+    ErrorData::invalid_request("the tool's server refuses the call until its user signs in, or grants it more", None)
+}

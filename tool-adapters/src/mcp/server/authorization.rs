@@ -1,0 +1,99 @@
+//! The check of the access tokens of HTTP requests.
+
+use crate::mcp::auth::{AccessClaims, OAuthResource, Refusal};
+use crate::mcp::server::Server;
+use crate::mcp::server::session::{ServerState, Settings};
+use crate::mcp::server::strict::{CheckedMessage, Parsed};
+use crate::providers::{Provider, declare};
+use axum::Router;
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::response::Response;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
+use std::io;
+use std::sync::Arc;
+
+impl Server {
+    /// Needs an access token with each HTTP request, issued for this resource. Requests without one are answered 401 with the
+    /// address of the metadata, and the metadata is served below the root of the [`router`](Self::router). A session belongs to
+    /// the issuer and the subject of its token, unless [`principal`](Self::principal) makes another principal of the
+    /// [`AccessClaims`]. A token is checked at each request, and removed from it: no layer behind, no tool and no log gets it.
+    ///
+    /// With [`allow_anonymous`](Self::allow_anonymous), requests without a token are served too, and a token that is refused
+    /// stays refused. Over standard input and output there are no tokens, as the client has started the process.
+    ///
+    /// ```
+    /// # use tool_adapters::mcp::{OAuthResource, Server};
+    /// fn protected(server: Server) -> Server {
+    ///     let resource = OAuthResource::new("https://mcp.example/mcp").issuer("https://login.example").scopes(["mcp"]);
+    ///     server.oauth(resource).allow_hosts(["mcp.example"])
+    /// }
+    /// ```
+    pub fn oauth(self, resource: OAuthResource) -> Self {
+        self.with(|settings| {
+            settings.oauth = Some(Arc::new(resource.gate()));
+            settings.find_principal.get_or_insert_with(|| {
+                Arc::new(|parts: &Parts| parts.extensions.get::<Arc<AccessClaims>>()?.principal())
+            });
+        })
+    }
+}
+
+impl Settings {
+    /// Checks the settings of the resource. Returns an error with all reasons why the server would accept no token.
+    pub(crate) fn check_oauth(&self) -> io::Result<()> {
+        let Some(oauth) = &self.oauth else { return Ok(()) };
+        let mut problems = oauth.problems().to_vec();
+        if self.access.token.is_some() {
+            problems.push("expected `oauth` or `bearer_token`, got both; a request has one token only".to_owned());
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidInput, problems.join("; ")))
+    }
+}
+
+/// Adds the metadata of the resource to a router.
+pub(crate) fn with_metadata(router: Router, settings: &Settings) -> Router {
+    let Some(oauth) = &settings.oauth else { return router };
+    if let Err(error) = settings.check_oauth() {
+        tracing::error!(%error, "the server accepts no access token");
+    }
+    router.merge(oauth.metadata_route())
+}
+
+/// Checks the token of a request, and puts its claims in its place. Returns the answer to a refused request.
+pub(crate) async fn admit(settings: &Settings, parts: &mut Parts) -> Result<(), Response> {
+    let Some(oauth) = &settings.oauth else { return Ok(()) };
+    match oauth.admit(&parts.headers).await {
+        Ok(claims) => _ = parts.extensions.insert(Arc::new(claims)),
+        Err(Refusal::Missing) if settings.access.allow_anonymous => {}
+        Err(refusal) => return Err(oauth.refuse(&refusal)),
+    }
+    parts.headers.remove(header::AUTHORIZATION);
+    Ok(())
+}
+
+/// Checks that the token of a request has the scopes of the tools that its messages call.
+pub(crate) fn permit(state: &ServerState, parts: &Parts, parsed: &Parsed) -> Result<(), Response> {
+    let Some(oauth) = state.settings.oauth.as_ref().filter(|oauth| oauth.has_tool_scopes()) else { return Ok(()) };
+    let called = match parsed {
+        Parsed::One(message) => called_tool(message).into_iter().collect::<Vec<_>>(),
+        Parsed::Batch(messages) => messages.iter().filter_map(called_tool).collect(),
+    };
+    let tools = state.runtime.tools();
+    let declared = declare(Provider::Mcp, &tools);
+    // A name that is not listed reaches the session as it is.
+    let names = called.iter().flat_map(|name| [Some(*name), declared.tool_name(name)]).flatten();
+    let claims = parts.extensions.get::<Arc<AccessClaims>>().map(|claims| &**claims);
+    oauth.permit(claims, names).map_err(|refusal| oauth.refuse(&refusal))
+}
+
+fn called_tool(message: &CheckedMessage) -> Option<&str> {
+    let Ok(JsonRpcMessage::Request(request)) = message as &Result<ClientJsonRpcMessage, _> else { return None };
+    match &request.request {
+        ClientRequest::CallToolRequest(call) => Some(&call.params.name),
+        _ => None,
+    }
+}
