@@ -107,8 +107,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
         Ok(bytes) => bytes,
         Err(refused) => return refused.into_response(),
     };
-    let served = if has_sessions { strict::SERVED } else { strict::SERVED_WITHOUT_SESSIONS };
-    match strict::parse(&bytes, served, checked.connection.allows_batches()) {
+    match strict::parse(&bytes, gate.state.served(has_sessions), checked.connection.allows_batches()) {
         Parsed::One(Ok(message)) => {
             // rmcp reads the parameters of this request more strictly.
             let bytes =
