@@ -9,7 +9,8 @@ use crate::time::CallInstant;
 use crate::tool::dispatch::DispatchSettings;
 use crate::tool::instance::ToolsetInstance;
 use crate::tool::{
-    FunctionTool, IntoTool, Prompt, ProviderTool, Resource, Tool, ToolDefinition, Toolset, ToolsetMetadata, dispatch,
+    FunctionTool, IntoPrompt, IntoResource, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset, ToolsetMetadata,
+    dispatch,
 };
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -421,15 +422,21 @@ impl ToolContextBuilder {
         tools.into_iter().fold(self, Self::with)
     }
 
-    /// Adds a prompt. An instance that was added before is ignored.
-    pub fn with_prompt(mut self, prompt: Prompt) -> Self {
-        self.parts.published.get_or_insert_default().prompts.push(prompt);
+    /// Adds a prompt, or the name of a function with `#[prompt]`. An instance that was added before is ignored.
+    pub fn with_prompt<M>(mut self, prompt: impl IntoPrompt<M>) -> Self {
+        match prompt.into_prompt() {
+            Ok(prompt) => self.parts.published.get_or_insert_default().prompts.push(prompt),
+            Err(message) => self.problems.push(RegistryError::new(message, [])),
+        }
         self
     }
 
-    /// Adds a resource. An instance that was added before is ignored.
-    pub fn with_resource(mut self, resource: Resource) -> Self {
-        self.parts.published.get_or_insert_default().resources.push(resource);
+    /// Adds a resource, or the name of a function with `#[resource]`. An instance that was added before is ignored.
+    pub fn with_resource<M>(mut self, resource: impl IntoResource<M>) -> Self {
+        match resource.into_resource() {
+            Ok(resource) => self.parts.published.get_or_insert_default().resources.push(resource),
+            Err(message) => self.problems.push(RegistryError::new(message, [])),
+        }
         self
     }
 

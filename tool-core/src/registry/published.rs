@@ -20,9 +20,9 @@ pub(crate) struct PromptsAndResources {
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) resources: Vec<Resource>,
     /// The position of each prompt by its name.
-    prompt_index: FxHashMap<String, usize>,
+    pub(crate) prompt_index: FxHashMap<String, usize>,
     /// The position of each resource by its URI or template.
-    resource_index: FxHashMap<String, usize>,
+    pub(crate) resource_index: FxHashMap<String, usize>,
 }
 
 impl PromptsAndResources {
@@ -38,8 +38,13 @@ impl PromptsAndResources {
         if self.prompts.is_empty() && self.resources.is_empty() {
             return None;
         }
-        for message in self.prompts.iter().flat_map(|prompt| prompt.definition().problems()) {
-            problems.push(RegistryError::new(message, []));
+        for prompt in &self.prompts {
+            let found = prompt.definition().problems().into_iter().chain(prompt.0.problems.iter().cloned());
+            problems.extend(found.map(|message| RegistryError::new(message, prompt.0.source())));
+        }
+        for resource in &self.resources {
+            let found = resource.0.problems.iter().cloned();
+            problems.extend(found.map(|message| RegistryError::new(message, resource.0.source())));
         }
         let mut frozen = Self::default();
         for prompt in self.prompts {

@@ -99,6 +99,12 @@ impl Completion {
     }
 }
 
+impl<T: Into<String>, const N: usize> From<[T; N]> for Completion {
+    fn from(values: [T; N]) -> Self {
+        Self::new(values)
+    }
+}
+
 impl<T: Into<String>> From<Vec<T>> for Completion {
     fn from(values: Vec<T>) -> Self {
         Self::new(values)

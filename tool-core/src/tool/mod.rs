@@ -22,6 +22,7 @@ pub(crate) mod resource;
 pub(crate) mod returns;
 pub(crate) mod spans;
 pub(crate) mod spec;
+pub(crate) mod text_method;
 pub(crate) mod toolset;
 pub(crate) mod typed_value;
 pub(crate) mod uri_template;
@@ -52,6 +53,6 @@ pub use crate::tool::raw::{RawHandler, RawStateHandler, RawTool};
 pub use crate::tool::resource::{
     Resource, ResourceAnnotations, ResourceContents, ResourceData, ResourceDefinition, ResourceHandler, ResourceRequest,
 };
-pub use crate::tool::toolset::{IntoTool, Tool, ToolKind, Toolset};
+pub use crate::tool::toolset::{IntoPrompt, IntoResource, IntoTool, Tool, ToolKind, Toolset};
 pub use crate::tool::uri_template::{UriTemplate, UriTemplateError};
 pub use crate::tool::wrap::{Callable, Wrapped};

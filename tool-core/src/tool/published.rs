@@ -25,6 +25,8 @@ pub(crate) struct Published<D, H: ?Sized> {
     scrub: Option<Arc<Scrub>>,
     /// The address of the instance whose method this is, and the location of the method.
     origin: Option<(usize, SourceLocation)>,
+    /// The problems that make it unusable. Building a context reports them.
+    pub(crate) problems: Arc<[String]>,
 }
 
 impl<D, H: ?Sized> Clone for Published<D, H> {
@@ -36,18 +38,33 @@ impl<D, H: ?Sized> Clone for Published<D, H> {
             setup: self.setup.clone(),
             scrub: self.scrub.clone(),
             origin: self.origin,
+            problems: Arc::clone(&self.problems),
         }
     }
 }
 
 impl<D, H: ?Sized> Published<D, H> {
     pub(crate) fn new(definition: D, handler: Arc<H>) -> Self {
-        Self { definition: Arc::new(definition), handler, visible: None, setup: None, scrub: None, origin: None }
+        Self {
+            definition: Arc::new(definition),
+            handler,
+            visible: None,
+            setup: None,
+            scrub: None,
+            origin: None,
+            problems: Arc::default(),
+        }
     }
 
     /// Marks the method of an instance.
     pub(crate) fn of_instance(self, instance: usize, source: SourceLocation) -> Self {
         Self { origin: Some((instance, source)), ..self }
+    }
+
+    /// Adds problems.
+    pub(crate) fn with_problems(mut self, problems: Vec<String>) -> Self {
+        self.problems = self.problems.iter().cloned().chain(problems).collect();
+        self
     }
 
     /// Returns true if both have one handler, or are one method of one instance.

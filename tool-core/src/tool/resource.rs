@@ -60,8 +60,12 @@ impl ResourceDefinition {
     ///
     /// `uri` is neither a URI nor a [`UriTemplate`].
     pub fn new(uri: &str, name: impl Into<String>) -> Result<Self, UriTemplateError> {
-        Ok(Self {
-            uri: uri.parse()?,
+        Ok(Self::of(uri.parse()?, name))
+    }
+
+    pub(crate) fn of(uri: UriTemplate, name: impl Into<String>) -> Self {
+        Self {
+            uri,
             name: name.into(),
             title: None,
             description: String::new(),
@@ -69,7 +73,7 @@ impl ResourceDefinition {
             size: None,
             annotations: None,
             completes: Vec::new(),
-        })
+        }
     }
 
     /// Sets the title for people.
@@ -120,24 +124,43 @@ impl ResourceDefinition {
     }
 }
 
-/// The contents of a resource, or of one of several that a URI stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The contents of a resource, or of one of several that a URI stands for. In JSON as the Model Context Protocol has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ResourceContents {
     /// The URI. If it is empty, the contents get the URI that was read.
     pub uri: String,
     /// The MIME type. Where there is none, the contents get that of the definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The data.
+    #[serde(flatten)]
     pub data: ResourceData,
 }
 
 /// The data of a resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ResourceData {
     /// A text.
     Text(String),
-    /// Bytes.
-    Blob(Vec<u8>),
+    /// Bytes. In JSON they are a text in base64.
+    Blob(#[serde(with = "in_base64")] Vec<u8>),
+}
+
+mod in_base64 {
+    use super::{Engine, STANDARD};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        STANDARD.decode(&*text).map_err(D::Error::custom)
+    }
 }
 
 impl ResourceContents {

@@ -263,6 +263,42 @@ impl<T: Toolset> IntoTool<ToolsetByArc> for Arc<T> {
     }
 }
 
+/// A value that `ToolContext::builder().with_prompt(..)` accepts: a [`Prompt`], or a `#[prompt]` function by its name.
+///
+/// The marker `M` distinguishes the implementations, and is always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a prompt",
+    note = "`with_prompt` takes a `Prompt`, or the name of a fn with `#[prompt]`"
+)]
+pub trait IntoPrompt<M> {
+    /// Converts to a prompt, or returns the problem.
+    fn into_prompt(self) -> Result<Prompt, String>;
+}
+
+/// A value that `ToolContext::builder().with_resource(..)` accepts: a [`Resource`], or a `#[resource]` function by its name.
+///
+/// The marker `M` distinguishes the implementations, and is always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a resource",
+    note = "`with_resource` takes a `Resource`, or the name of a fn with `#[resource]`"
+)]
+pub trait IntoResource<M> {
+    /// Converts to a resource, or returns the problem.
+    fn into_resource(self) -> Result<Resource, String>;
+}
+
+impl IntoPrompt<ExistingTool> for Prompt {
+    fn into_prompt(self) -> Result<Prompt, String> {
+        Ok(self)
+    }
+}
+
+impl IntoResource<ExistingTool> for Resource {
+    fn into_resource(self) -> Result<Resource, String> {
+        Ok(self)
+    }
+}
+
 macro_rules! existing_tool {
     ($($type:ty, $tool:ident => $value:expr;)*) => {$(
         impl IntoTool<ExistingTool> for $type {

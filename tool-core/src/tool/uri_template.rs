@@ -120,6 +120,11 @@ impl UriTemplate {
         Ok(Self { text: text.to_owned(), start: start.to_owned(), variables })
     }
 
+    /// Creates a template that matches nothing, in place of an invalid one.
+    pub(crate) fn invalid(text: &str) -> Self {
+        Self { text: text.to_owned(), start: "\0".to_owned(), variables: Vec::new() }
+    }
+
     /// Returns the text of the template.
     pub fn as_str(&self) -> &str {
         &self.text

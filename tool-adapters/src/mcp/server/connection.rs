@@ -19,7 +19,7 @@ use rmcp::model::{
     RequestId, RequestMetaObject, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
     UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, Peer, SubscriptionContext};
+use rmcp::service::{Peer, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -145,9 +145,16 @@ impl Connection {
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 
+    /// Forwards changes to the client until the connection or the server ends.
+    fn forward_changes(&self, context: &ServerContext) -> (Arc<Subscriptions>, DropGuard) {
+        let (subscriptions, ended) = (Arc::default(), self.state.settings.shutdown.child_token());
+        changes::forward(&self.state.changes, context.peer.clone(), Arc::clone(&subscriptions), ended.clone());
+        (subscriptions, ended.drop_guard())
+    }
+
     /// Returns the subscriptions of a client that has initialized the session.
     fn subscriptions(&self) -> McpResult<&Subscriptions> {
-        let message = "subscriptions need an initialized session; send `notifications/initialized` first";
+        let message = "subscriptions need a session; send `initialize` first";
         let (subscriptions, _) = self.subscriptions.get().ok_or_else(|| ErrorData::invalid_request(message, None))?;
         Ok(subscriptions)
     }
@@ -268,8 +275,11 @@ impl ServerHandler for Connection {
         if elicit::shows_forms(context.client_capabilities()) {
             self.shows_forms.get_or_init(|| ());
         }
-        let tools = self.session.get(&context).await?.tools();
-        result.capabilities = self.state.features(tools).capabilities();
+        let features = self.state.features(self.session.get(&context).await?.tools());
+        result.capabilities = features.capabilities();
+        if features.prompts || features.resources {
+            self.subscriptions.get_or_init(|| self.forward_changes(&context));
+        }
         result.instructions = self.instructions(&context).await?;
         Ok(result)
     }
@@ -354,19 +364,6 @@ impl ServerHandler for Connection {
     async fn unsubscribe(&self, request: UnsubscribeRequestParams, _: ServerContext) -> McpResult<()> {
         self.subscriptions()?.remove(&request.uri);
         Ok(())
-    }
-
-    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let session = self.session.opened();
-        let features = session.map(|session| self.state.features(session.tools()));
-        if !features.is_some_and(|features| features.prompts || features.resources) {
-            return;
-        }
-        self.subscriptions.get_or_init(|| {
-            let (subscriptions, ended) = (Arc::default(), self.state.settings.shutdown.child_token());
-            changes::forward(&self.state.changes, context.peer, Arc::clone(&subscriptions), ended.clone());
-            (subscriptions, ended.drop_guard())
-        });
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

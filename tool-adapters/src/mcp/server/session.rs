@@ -187,10 +187,6 @@ impl ClientSession {
         self.opened.get_or_try_init(|| open(&self.state, self.shared_id.as_deref(), client())).await
     }
 
-    pub(crate) fn opened(&self) -> Option<&Session> {
-        self.opened.get()
-    }
-
     pub(crate) fn is_open(&self) -> bool {
         self.opened.initialized()
     }
