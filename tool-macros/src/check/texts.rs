@@ -74,7 +74,13 @@ fn variables_are_parameters(tool: &Tool, uri: &LitStr, errors: &mut Errors) {
         Ok(variables) => variables,
         Err(problem) => {
             let shown = uri.value();
-            errors.report(uri, format!("invalid URI template `{}`: {problem}", shown.escape_debug()));
+            errors.report(
+                uri,
+                format!(
+                    "invalid URI template `{}`: {problem}\nhelp: write a URI such as `notes://{{id}}`",
+                    shown.escape_debug()
+                ),
+            );
             return;
         }
     };

@@ -127,8 +127,9 @@ fn one_lifecycle(toolset: &Toolset, name: &str, function: &FunctionItem, errors:
             ),
         );
     }
-    if let Some(tool) = function.attrs.iter().find(|attr| is(attr, "tool")) {
-        errors.report(tool, format!("a `#[{name}]` method cannot be a tool, because the runtime calls it\nhelp: remove one of the two attributes"));
+    let of_kind = |kind: ItemKind| Some((kind.name(), function.attrs.iter().find(|attr| is(attr, kind.name()))?));
+    if let Some((noun, attr)) = ItemKind::ALL.into_iter().find_map(of_kind) {
+        errors.report(attr, format!("a `#[{name}]` method cannot be a {noun}, because the runtime calls it\nhelp: remove one of the two attributes"));
     }
     let is_shared = function.sig.receiver().is_some_and(signature::is_shared);
     if !is_shared || function.sig.inputs.len() != 1 {
