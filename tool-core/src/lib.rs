@@ -18,7 +18,8 @@
 //! # }
 //! ```
 //!
-//! - **Writing tools**: [`tool`](macro@tool), [`toolset`](macro@toolset), [`ToolError`](derive@ToolError),
+//! - **Writing tools**: [`tool`](macro@tool), [`toolset`](macro@toolset), [`prompt`](macro@prompt), [`resource`](macro@resource),
+//!   [`ToolError`](derive@ToolError),
 //!   [`ToolOutput`], [`Timestamp`], [`RunContext`], and [`FromRunContext`] for other values of a run.
 //! - **Tool contexts**: [`ToolContext`], [`Registry`], [`ToolsetExt`], [`FunctionTool::raw`], [`ProviderTool`].
 //! - **Calls**: [`ToolContext::call`] and its [`ToolResponse`]; see [`call`].
@@ -86,6 +87,12 @@ pub use tool_macros::ToolError;
 #[doc = include_str!("docs/agent.md")]
 #[doc(inline)]
 pub use tool_macros::agent;
+#[doc = include_str!("docs/prompt.md")]
+#[doc(inline)]
+pub use tool_macros::prompt;
+#[doc = include_str!("docs/resource.md")]
+#[doc(inline)]
+pub use tool_macros::resource;
 #[doc = include_str!("docs/tool.md")]
 #[doc(inline)]
 pub use tool_macros::tool;

@@ -11,6 +11,7 @@ use crate::errors::Errors;
 use crate::expand::{body, items};
 use crate::input::{FunctionItem, ImplBlock};
 use crate::model::lower;
+use crate::model::toolset::ItemKind;
 use crate::tokens::head_of;
 use crate::{check, fallback};
 
@@ -31,14 +32,28 @@ pub(crate) fn toolset(args: TokenStream, item: &TokenStream) -> TokenStream {
 
 /// Expands `#[tool]` on a free function.
 pub(crate) fn tool(args: TokenStream, item: &TokenStream) -> TokenStream {
+    function(ItemKind::Tool, args, item)
+}
+
+/// Expands `#[prompt]` on a function.
+pub(crate) fn prompt(args: TokenStream, item: &TokenStream) -> TokenStream {
+    function(ItemKind::Prompt, args, item)
+}
+
+/// Expands `#[resource]` on a function.
+pub(crate) fn resource(args: TokenStream, item: &TokenStream) -> TokenStream {
+    function(ItemKind::Resource, args, item)
+}
+
+fn function(kind: ItemKind, args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    let options = ToolOptions::parse(&from_call("tool", args), &mut errors);
-    let parsed = syn::parse2::<FunctionItem>(item.clone()).map_err(|error| misplaced_tool(item, error));
+    let options = ToolOptions::parse(kind, &from_call(kind.name(), args), &mut errors);
+    let parsed = syn::parse2::<FunctionItem>(item.clone()).map_err(|error| misplaced_function(kind, item, error));
     let Some(function) = errors.take(parsed) else {
         return fallback::unparsed(&errors.into_tokens().unwrap_or_default(), item);
     };
     let krate = options.krate.clone();
-    let tool = lower::tool(&function, options, krate.as_ref(), &mut errors);
+    let tool = lower::tool(kind, &function, options, krate.as_ref(), &mut errors);
     check::check_function(&tool, &mut errors);
     match errors.into_tokens() {
         None => items::expand_function(&tool),
@@ -73,9 +88,9 @@ fn misplaced(item: &TokenStream, error: syn::Error, name: &str, on_impl: &str, e
     }
 }
 
-fn misplaced_tool(item: &TokenStream, error: syn::Error) -> syn::Error {
-    let on_impl = "write `#[toolset]` above the `impl`, and `#[tool]` above its methods";
-    misplaced(item, error, "tool", on_impl, "move it to a `fn`, or to a method of a `#[toolset]` block")
+fn misplaced_function(kind: ItemKind, item: &TokenStream, error: syn::Error) -> syn::Error {
+    let on_impl = format!("write `#[toolset]` above the `impl`, and `{}` above its methods", kind.shown());
+    misplaced(item, error, kind.name(), &on_impl, "move it to a `fn`, or to a method of a `#[toolset]` block")
 }
 
 fn misplaced_agent(item: &TokenStream, error: syn::Error) -> syn::Error {

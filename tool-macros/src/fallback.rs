@@ -42,7 +42,7 @@ fn stub(toolset: &Toolset) -> Option<TokenStream> {
             quote_spanned! {Span::mixed_site()=>
                 impl<#generics> #self_ty #clause {
                     #[doc(hidden)]
-                    pub const fn #function() -> &'static [__tool::ToolSpec<Self>] { &[] }
+                    pub const fn #function() -> &'static __tool::PartSpec<Self> { &__tool::PartSpec::new(&[]) }
                 }
             }
         }

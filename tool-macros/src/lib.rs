@@ -1,4 +1,4 @@
-//! The macros of `tool-core`: `#[toolset]`, `#[tool]`, `#[agent]` and `#[derive(ToolError)]`.
+//! The macros of `tool-core`: `#[toolset]`, `#[tool]`, `#[prompt]`, `#[resource]`, `#[agent]` and `#[derive(ToolError)]`.
 //!
 //! Use the macros through `tool_core`, which documents them with examples. Do not depend on this crate.
 //!
@@ -25,6 +25,7 @@ mod print;
 mod tokens;
 mod tool_error;
 mod tool_type;
+mod uri;
 
 #[cfg(test)]
 mod tests;
@@ -49,6 +50,18 @@ pub fn toolset(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
     driver::tool(args.into(), &item.into()).into()
+}
+
+/// Makes a prompt of a function; documented in `tool_core`.
+#[proc_macro_attribute]
+pub fn prompt(args: TokenStream, item: TokenStream) -> TokenStream {
+    driver::prompt(args.into(), &item.into()).into()
+}
+
+/// Makes a resource of a function; documented in `tool_core`.
+#[proc_macro_attribute]
+pub fn resource(args: TokenStream, item: TokenStream) -> TokenStream {
+    driver::resource(args.into(), &item.into()).into()
 }
 
 /// Runs the body of a function inside the span of an agent. The signature does not change.

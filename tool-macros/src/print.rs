@@ -72,9 +72,10 @@ impl ToTokens for FunctionItem {
 
 /// Returns whether the macros consume this attribute of a method.
 fn is_consumed(attr: &Attribute) -> bool {
-    let is_ours = ["tool", "setup", "close"].iter().any(|name| is(attr, name));
-    // `#[tool]` in a `cfg_attr` was refused already.
-    is_ours || attr.path().is_ident("cfg_attr") && mentions(&attr.meta, "tool")
+    let is_ours = ["tool", "prompt", "resource", "setup", "close"].iter().any(|name| is(attr, name));
+    // These in a `cfg_attr` were refused already.
+    let is_mentioned = || ["tool", "prompt", "resource"].iter().any(|name| mentions(&attr.meta, name));
+    is_ours || attr.path().is_ident("cfg_attr") && is_mentioned()
 }
 
 /// Removes the consumed attributes from tokens that do not parse, so that rustc does not report them too.
@@ -100,7 +101,7 @@ fn without_consumed(tokens: TokenStream) -> TokenStream {
 fn is_consumed_group(tree: &TokenTree) -> bool {
     let TokenTree::Group(group) = tree else { return false };
     let first = group.stream().into_iter().next();
-    let ours = ["tool", "setup", "close", "arg", "context"];
+    let ours = ["tool", "prompt", "resource", "setup", "close", "arg", "context"];
     matches!(first, Some(TokenTree::Ident(word)) if ours.iter().any(|name| word == name))
 }
 

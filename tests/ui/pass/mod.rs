@@ -18,6 +18,7 @@ pub mod hostile_scope;
 pub mod macros_in_scope;
 pub mod nested_modules;
 pub mod no_implicit_prelude;
+pub mod prompts;
 pub mod raw_identifiers;
 pub mod strict_lints;
 pub mod tool_types;

@@ -18,6 +18,7 @@ mod malformed;
 mod other;
 mod pins;
 mod processes;
+mod prompts;
 mod questions;
 mod routing;
 mod slow_clients;

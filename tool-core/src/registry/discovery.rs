@@ -2,7 +2,10 @@
 
 use crate::registry::context::{ContextParts, ToolContext, ToolContextBuilder};
 use crate::registry::freeze::{RegistryError, RegistryErrors};
-use crate::tool::registration::{function_tool, linked_functions, linked_parts, linked_toolsets};
+use crate::registry::published::PromptsAndResources;
+use crate::tool::registration::{
+    function_tool, linked_functions, linked_parts, linked_prompts, linked_resources, linked_toolsets,
+};
 use crate::tool::{SourceLocation, Tool, ToolsetFactory, ToolsetMetadata};
 use std::any::TypeId;
 
@@ -51,6 +54,7 @@ impl Registry {
     pub fn discover() -> Result<Self, RegistryErrors> {
         let mut parts = ContextParts::default();
         let mut toolsets = Vec::new();
+        parts.published = linked_published();
         parts.entries.extend(linked_functions().map(|(_, spec)| Tool::Function(function_tool(spec))));
         let (mut found, mut problems) = (Vec::new(), parts_without_toolset());
         for (linked, discovery) in linked_toolsets() {
@@ -90,6 +94,16 @@ impl Registry {
     pub fn toolsets(&self) -> &[ToolsetMetadata] {
         &self.toolsets
     }
+}
+
+/// Returns the functions that are prompts and resources, sorted by name and URI.
+fn linked_published() -> Option<Box<PromptsAndResources>> {
+    let mut prompts = linked_prompts().map(|(_, prompt)| prompt).collect::<Vec<_>>();
+    let mut resources = linked_resources().map(|(_, resource)| resource).collect::<Vec<_>>();
+    prompts.sort_by(|a, b| a.name().cmp(b.name()));
+    resources.sort_by(|a, b| a.uri().cmp(b.uri()));
+    let is_empty = prompts.is_empty() && resources.is_empty();
+    (!is_empty).then(|| Box::new(PromptsAndResources { prompts, resources, ..PromptsAndResources::default() }))
 }
 
 /// Reports toolsets of the same name, which settings and the manifest could not tell apart. `found` has the name and, if it

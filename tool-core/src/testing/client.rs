@@ -1,19 +1,21 @@
 //! An in-process client that calls tools as a model would.
 
 use crate::call::context::RunContext;
-use crate::call::error::{ErrorBody, ErrorList};
+use crate::call::error::{ErrorBody, ErrorList, ToolError};
 use crate::call::questions::QuestionHandler;
 use crate::call::response::ToolResponse;
 use crate::call::tool_call::Arguments;
 use crate::json::canonical::canonical;
 use crate::registry::ToolContext;
+use crate::tool::{Completion, CompletionRequest, CompletionTarget, PromptMessage, ResourceContents};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// An in-process client that calls tools by name with JSON, as a model would, and records the calls.
+/// An in-process client that calls tools by name with JSON, as a model would, and records the calls. It uses prompts and
+/// resources as a client of the Model Context Protocol does.
 ///
 /// Calls are bare: they have decoding, the panic guard and the size limit, but no session. A clone shares the record, so
 /// that it can be passed to the code under test.
@@ -210,6 +212,103 @@ impl Client {
                 None => panic!("{caller}: expected `{name}` to fail, and it succeeded\n{}", shown(&response)),
             }
         }
+    }
+
+    /// Makes the messages of a prompt. They are not recorded.
+    ///
+    /// # Errors
+    ///
+    /// The error that a client gets.
+    ///
+    /// ```
+    /// use tool_core::testing::Client;
+    /// use tool_core::tool::PromptMessage;
+    /// use tool_core::{ErrorKind, ToolContext, prompt};
+    ///
+    /// /// Explain a word.
+    /// #[prompt]
+    /// fn explain(word: &str) -> String {
+    ///     format!("Explain {word}.")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::new(ToolContext::builder().with_prompt(explain).build()?);
+    /// let messages = client.get_prompt("explain", [("word", "entropy")]).await?;
+    /// assert_eq!(messages, [PromptMessage::user("Explain entropy.")]);
+    /// let error = client.get_prompt("explain", []).await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Validation);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get_prompt<'a>(
+        &self,
+        name: &str,
+        arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Vec<PromptMessage>, ToolError> {
+        let arguments = arguments.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        self.tools.get_prompt(name, arguments, &self.ctx).await
+    }
+
+    /// Reads a resource. It is not recorded.
+    ///
+    /// # Errors
+    ///
+    /// The error that a client gets.
+    ///
+    /// ```
+    /// use tool_core::testing::Client;
+    /// use tool_core::{ToolContext, resource};
+    ///
+    /// /// The square of a number.
+    /// #[resource(uri = "squares://{number}")]
+    /// fn square(number: u64) -> String {
+    ///     (number * number).to_string()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::new(ToolContext::builder().with_resource(square).build()?);
+    /// assert_eq!(client.read_resource("squares://7").await?[0].as_text(), Some("49"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
+        self.tools.read_resource(uri, &self.ctx).await
+    }
+
+    /// Completes an argument of a prompt, or a variable of a resource's template.
+    ///
+    /// # Errors
+    ///
+    /// The error that a client gets.
+    ///
+    /// ```
+    /// use tool_core::testing::Client;
+    /// use tool_core::tool::{CompletionRequest, CompletionTarget};
+    /// use tool_core::{ToolContext, prompt};
+    ///
+    /// /// Sort a list.
+    /// #[prompt]
+    /// fn sort(#[arg(one_of("up", "down"))] order: &str) -> String {
+    ///     format!("Sort {order}.")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::new(ToolContext::builder().with_prompt(sort).build()?);
+    /// let target = CompletionTarget::Prompt("sort".to_owned());
+    /// let completion = client.complete(&target, CompletionRequest::new("order", "d")).await?;
+    /// assert_eq!(completion.values, ["down"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn complete(
+        &self,
+        target: &CompletionTarget,
+        request: CompletionRequest,
+    ) -> Result<Completion, ToolError> {
+        self.tools.complete(target, request, &self.ctx).await
     }
 
     /// Returns the calls so far, in the order of their responses.

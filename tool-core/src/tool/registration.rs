@@ -5,9 +5,11 @@ use crate::tool::definition::{SourceLocation, ToolDescriptor};
 use crate::tool::function::{FunctionTool, RequiredSetup};
 use crate::tool::instance::ToolsetInstance;
 use crate::tool::invocation::LifecycleFuture;
+use crate::tool::prompt::Prompt;
+use crate::tool::resource::Resource;
 use crate::tool::returns::Probe;
-use crate::tool::spec::{LinkedToolset, MainToolsetBlock, PartSpec, ToolSpec};
-use crate::tool::toolset::{IntoTool, Tool, Toolset, no_lifecycle};
+use crate::tool::spec::{LinkedToolset, MainToolsetBlock, PartSpec, PromptSpec, ResourceSpec, ToolSpec};
+use crate::tool::toolset::{IntoPrompt, IntoResource, IntoTool, Tool, Toolset, no_lifecycle};
 use crate::trace::body;
 use parking_lot::Mutex;
 use std::any::{Any, TypeId, type_name};
@@ -20,6 +22,8 @@ pub struct Registration(RegisteredItem);
 
 enum RegisteredItem {
     Function { id: fn() -> TypeId, spec: &'static ToolSpec<()> },
+    Prompt { id: fn() -> TypeId, spec: &'static PromptSpec<()> },
+    Resource { id: fn() -> TypeId, spec: &'static ResourceSpec<()> },
     Toolset { toolset: LinkedToolset, discovery: fn() -> Discovery },
     Part(LinkedPart),
 }
@@ -48,6 +52,16 @@ impl Registration {
         Self(RegisteredItem::Function { id, spec })
     }
 
+    /// Registers a free function that is a prompt.
+    pub const fn prompt(id: fn() -> TypeId, spec: &'static PromptSpec<()>) -> Self {
+        Self(RegisteredItem::Prompt { id, spec })
+    }
+
+    /// Registers a free function that is a resource.
+    pub const fn resource(id: fn() -> TypeId, spec: &'static ResourceSpec<()>) -> Self {
+        Self(RegisteredItem::Resource { id, spec })
+    }
+
     /// Registers a toolset.
     pub const fn toolset<T: MainToolsetBlock>(discovery: fn() -> Discovery) -> Self {
         let toolset = LinkedToolset { id: TypeId::of::<T>, toolset: T::TOOLSET.toolset, tools: tool_descriptors::<T> };
@@ -68,6 +82,25 @@ pub(crate) fn linked_functions() -> impl Iterator<Item = (fn() -> TypeId, &'stat
         _ => None,
     })
 }
+
+/// Returns all linked functions that are prompts, each with the type of its item.
+pub(crate) fn linked_prompts() -> impl Iterator<Item = (TypeId, Prompt)> {
+    inventory::iter::<Registration>().filter_map(|registration| match registration.0 {
+        RegisteredItem::Prompt { id, spec } => Some((id(), Prompt::bind(spec, &UNIT, None))),
+        _ => None,
+    })
+}
+
+/// Returns all linked functions that are resources, each with the type of its item.
+pub(crate) fn linked_resources() -> impl Iterator<Item = (TypeId, Resource)> {
+    inventory::iter::<Registration>().filter_map(|registration| match registration.0 {
+        RegisteredItem::Resource { id, spec } => Some((id(), Resource::bind(spec, &UNIT))),
+        _ => None,
+    })
+}
+
+/// The instance of free functions.
+static UNIT: LazyLock<Arc<()>> = LazyLock::new(Arc::default);
 
 /// Returns all linked toolsets, with the ways to create them.
 pub(crate) fn linked_toolsets() -> impl Iterator<Item = (LinkedToolset, fn() -> Discovery)> {
@@ -98,7 +131,6 @@ pub(crate) fn function_name_and_site(wanted: TypeId) -> Option<(&'static str, u3
 /// Returns the tool of a free function. It is the same instance each time.
 pub(crate) fn function_tool(spec: &'static ToolSpec<()>) -> FunctionTool {
     static TOOLS: LazyLock<Mutex<HashMap<usize, FunctionTool>>> = LazyLock::new(Mutex::default);
-    static UNIT: LazyLock<Arc<()>> = LazyLock::new(Arc::default);
 
     let key = std::ptr::from_ref(spec).addr();
     let known = TOOLS.lock().get(&key).cloned();
@@ -111,15 +143,14 @@ pub(crate) fn function_tool(spec: &'static ToolSpec<()>) -> FunctionTool {
 
 /// Returns the tools of `T`: those of its main block, of the parts it names, and of the linked parts by their location.
 fn tool_specs<T: MainToolsetBlock>() -> Vec<&'static ToolSpec<T>> {
-    let mut specs = Vec::new();
-    specs.extend(T::TOOLSET.tools);
-    for part in T::TOOLSET.parts {
-        specs.extend(part());
-    }
-    for part in parts_of(TypeId::of::<T>()) {
-        specs.extend(part.downcast_ref::<PartSpec<T>>().map_or(&[] as &[_], |part| part.tools));
-    }
-    specs
+    blocks::<T>().into_iter().flat_map(|block| block.tools).collect()
+}
+
+/// Returns the main block of `T`, the parts it names, and the linked parts by their location.
+fn blocks<T: MainToolsetBlock>() -> Vec<&'static PartSpec<T>> {
+    let named = T::TOOLSET.parts.iter().map(|part| part());
+    let linked = parts_of(TypeId::of::<T>()).into_iter().filter_map(|part| part.downcast_ref());
+    [&const { T::TOOLSET.methods }].into_iter().chain(named).chain(linked).collect()
 }
 
 // Not generic, so that it is compiled once.
@@ -161,6 +192,16 @@ impl<T: MainToolsetBlock> Toolset for T {
         tools
     }
 
+    fn prompts(self: Arc<Self>) -> Vec<Prompt> {
+        let specs = blocks::<T>().into_iter().flat_map(|block| block.prompts);
+        specs.map(|spec| Prompt::bind(spec, &self, T::TOOLSET.toolset.prefix)).collect()
+    }
+
+    fn resources(self: Arc<Self>) -> Vec<Resource> {
+        let specs = blocks::<T>().into_iter().flat_map(|block| block.resources);
+        specs.map(|spec| Resource::bind(spec, &self)).collect()
+    }
+
     fn needs_setup(&self) -> bool {
         T::TOOLSET.setup.is_some()
     }
@@ -178,6 +219,21 @@ impl<T: MainToolsetBlock> Toolset for T {
     }
 }
 
+/// Returns the prompt of the function whose item has this type.
+fn function_prompt<F: 'static>() -> Result<Prompt, String> {
+    let found = linked_prompts().find(|(id, _)| *id == TypeId::of::<F>());
+    found
+        .map(|(_, prompt)| prompt)
+        .ok_or_else(|| format!("`{}` is not a prompt; add `#[prompt]` to it", type_name::<F>()))
+}
+
+/// Returns the resource of the function whose item has this type.
+fn function_resource<F: 'static>() -> Result<Resource, String> {
+    let found = linked_resources().find(|(id, _)| *id == TypeId::of::<F>());
+    let missing = || format!("`{}` is not a resource; add `#[resource]` to it", type_name::<F>());
+    found.map(|(_, resource)| resource).ok_or_else(missing)
+}
+
 /// A function is looked up by the type of its item, so that `#[tool]` adds no public name beside it.
 macro_rules! into_tool_for_functions {
     ($(($($argument:ident)*))*) => {
@@ -190,6 +246,24 @@ macro_rules! into_tool_for_functions {
                 spec.map(|spec| Tool::Function(function_tool(spec))).ok_or_else(|| {
                     format!("`{}` is not a tool; add `#[tool]` to it", type_name::<F>())
                 })
+            }
+        }
+
+        impl<F, $($argument,)* R> IntoPrompt<fn($($argument),*) -> R> for F
+        where
+            F: Fn($($argument),*) -> R + 'static,
+        {
+            fn into_prompt(self) -> Result<Prompt, String> {
+                function_prompt::<F>()
+            }
+        }
+
+        impl<F, $($argument,)* R> IntoResource<fn($($argument),*) -> R> for F
+        where
+            F: Fn($($argument),*) -> R + 'static,
+        {
+            fn into_resource(self) -> Result<Resource, String> {
+                function_resource::<F>()
             }
         })*
     };

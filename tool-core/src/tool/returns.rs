@@ -17,6 +17,7 @@ use serde_json::Value;
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt::Display;
+use std::future::{Ready, ready};
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -448,6 +449,11 @@ impl<'a, T: 'a> Boxed for Pin<Box<dyn Future<Output = T> + 'a>> {
 }
 
 impl IsFuture {
+    /// Returns the future.
+    pub fn into_future<F: Future>(self, future: F) -> F {
+        future
+    }
+
     /// Returns the probe of the future's output, which decides how the span ends.
     pub fn outcome<F: Future>(&self, _: &F) -> Probe<F::Output> {
         Probe::new()
@@ -477,6 +483,11 @@ impl IsBoxed {
 }
 
 impl IsOver {
+    /// Returns a future of the value.
+    pub fn into_future<T>(self, value: T) -> Ready<T> {
+        ready(value)
+    }
+
     /// Returns the probe of the value, which decides how the span ends.
     pub fn outcome<T>(&self, _: &T) -> Probe<T> {
         Probe::new()

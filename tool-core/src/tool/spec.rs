@@ -1,14 +1,17 @@
 //! Constant specs that the macros write: one per tool and one per toolset.
 
 use crate::call::context::RunContext;
+use crate::call::error::ToolError;
 use crate::call::mode::Modes;
 use crate::schema::parameter::Parameter;
+use crate::tool::completion::{Completion, CompletionRequest};
 use crate::tool::configure::credentials::Auth;
 use crate::tool::definition::{OutputSchema, SourceLocation, ToolDescriptor};
 use crate::tool::invocation::{HandlerResult, Invocation, LifecycleFuture};
 use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_option};
 use serde_json::Value;
 use std::any::TypeId;
+use std::pin::Pin;
 use std::time::Duration;
 
 /// The wrapper of a tool: it decodes the arguments, calls the method and converts its result.
@@ -19,6 +22,12 @@ pub type InstanceDefault<T> = (usize, fn(&T) -> Value);
 
 /// The wrapper of a `#[setup]` or `#[close]` method.
 pub type Lifecycle<T> = for<'a> fn(&'a T) -> LifecycleFuture<'a>;
+
+/// The future of a completion.
+pub type CompletionFuture<'a> = Pin<Box<dyn Future<Output = Result<Completion, ToolError>> + Send + 'a>>;
+
+/// The function that completes an argument.
+pub type Completer<T> = for<'a> fn(&'a T, CompletionRequest) -> CompletionFuture<'a>;
 
 /// The spec of a tool. `T` is the toolset's type, or `()` for a free function.
 #[must_use]
@@ -110,6 +119,48 @@ impl<T: 'static> ToolSpec<T> {
     }
 }
 
+/// The spec of a prompt: a method whose arguments are texts.
+#[must_use]
+pub struct PromptSpec<T: 'static> {
+    pub(crate) method: ToolSpec<T>,
+    pub(crate) completers: &'static [(&'static str, Completer<T>)],
+}
+
+impl<T: 'static> PromptSpec<T> {
+    /// Creates a prompt without completion.
+    pub const fn new(method: ToolSpec<T>) -> Self {
+        Self { method, completers: &[] }
+    }
+
+    setters! {
+        /// Sets the functions that complete arguments.
+        complete(completers: &'static [(&'static str, Completer<T>)]) => completers = completers;
+    }
+}
+
+/// The spec of a resource: a method whose arguments are the variables of a URI.
+#[must_use]
+pub struct ResourceSpec<T: 'static> {
+    pub(crate) method: ToolSpec<T>,
+    pub(crate) uri: &'static str,
+    pub(crate) mime_type: Option<&'static str>,
+    pub(crate) completers: &'static [(&'static str, Completer<T>)],
+}
+
+impl<T: 'static> ResourceSpec<T> {
+    /// Creates a resource of a URI, or of all URIs that match a template.
+    pub const fn new(uri: &'static str, method: ToolSpec<T>) -> Self {
+        Self { method, uri, mime_type: None, completers: &[] }
+    }
+
+    setters! {
+        /// Sets the MIME type.
+        mime_type(mime_type: &'static str) => mime_type = Some(mime_type);
+        /// Sets the functions that complete variables.
+        complete(completers: &'static [(&'static str, Completer<T>)]) => completers = completers;
+    }
+}
+
 /// A macro's description of a toolset, without its type.
 #[derive(Clone, Copy)]
 pub struct ToolsetDescriptor {
@@ -126,8 +177,8 @@ pub struct ToolsetDescriptor {
 #[must_use]
 pub struct ToolsetSpec<T: 'static> {
     pub(crate) toolset: ToolsetDescriptor,
-    pub(crate) tools: &'static [ToolSpec<T>],
-    pub(crate) parts: &'static [fn() -> &'static [ToolSpec<T>]],
+    pub(crate) methods: PartSpec<T>,
+    pub(crate) parts: &'static [fn() -> &'static PartSpec<T>],
     pub(crate) setup: Option<Lifecycle<T>>,
     pub(crate) close: Option<Lifecycle<T>>,
 }
@@ -138,7 +189,7 @@ impl<T: 'static> ToolsetSpec<T> {
         let source = UNKNOWN_SOURCE;
         let toolset =
             ToolsetDescriptor { name, description, source, title: None, prefix: None, auth: None, discover: true };
-        Self { toolset, tools, parts: &[], setup: None, close: None }
+        Self { toolset, methods: PartSpec::new(tools), parts: &[], setup: None, close: None }
     }
 
     setters! {
@@ -153,7 +204,11 @@ impl<T: 'static> ToolsetSpec<T> {
         /// Excludes the toolset from discovery.
         no_discovery() => toolset.discover = false;
         /// Adds the tools of named parts.
-        parts(parts: &'static [fn() -> &'static [ToolSpec<T>]]) => parts = parts;
+        parts(parts: &'static [fn() -> &'static PartSpec<T>]) => parts = parts;
+        /// Sets the prompts.
+        prompts(prompts: &'static [PromptSpec<T>]) => methods.prompts = prompts;
+        /// Sets the resources.
+        resources(resources: &'static [ResourceSpec<T>]) => methods.resources = resources;
         /// Sets the `#[setup]` method.
         setup(setup: Lifecycle<T>) => setup = Some(setup);
         /// Sets the `#[close]` method.
@@ -161,10 +216,12 @@ impl<T: 'static> ToolsetSpec<T> {
     }
 }
 
-/// The tools of a `#[toolset(part)]` block.
+/// The tools, prompts and resources of a block.
 #[must_use]
 pub struct PartSpec<T: 'static> {
     pub(crate) tools: &'static [ToolSpec<T>],
+    pub(crate) prompts: &'static [PromptSpec<T>],
+    pub(crate) resources: &'static [ResourceSpec<T>],
     pub(crate) source: SourceLocation,
     pub(crate) path: &'static str,
 }
@@ -172,12 +229,19 @@ pub struct PartSpec<T: 'static> {
 impl<T: 'static> PartSpec<T> {
     /// Creates a part with these tools.
     pub const fn new(tools: &'static [ToolSpec<T>]) -> Self {
-        Self { tools, source: UNKNOWN_SOURCE, path: "" }
+        Self { tools, prompts: &[], resources: &[], source: UNKNOWN_SOURCE, path: "" }
     }
 
     /// Sets the location in the source and the Rust path.
     pub const fn at(self, file: &'static str, line: u32, path: &'static str) -> Self {
         Self { source: SourceLocation { file, line }, path, ..self }
+    }
+
+    setters! {
+        /// Sets the prompts.
+        prompts(prompts: &'static [PromptSpec<T>]) => prompts = prompts;
+        /// Sets the resources.
+        resources(resources: &'static [ResourceSpec<T>]) => resources = resources;
     }
 }
 

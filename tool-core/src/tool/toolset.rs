@@ -4,7 +4,9 @@ use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::function::FunctionTool;
 use crate::tool::invocation::LifecycleFuture;
+use crate::tool::prompt::Prompt;
 use crate::tool::provider::ProviderTool;
+use crate::tool::resource::Resource;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -68,6 +70,16 @@ pub trait Toolset: Send + Sync + 'static {
     ///
     /// A toolset that offers the tools of another one returns that one as a [`Tool::Toolset`], so that it is set up and closed.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
+
+    /// Returns the prompts, in order. Defaults to none.
+    fn prompts(self: Arc<Self>) -> Vec<Prompt> {
+        Vec::new()
+    }
+
+    /// Returns the resources, in order. Defaults to none.
+    fn resources(self: Arc<Self>) -> Vec<Resource> {
+        Vec::new()
+    }
 
     /// Returns true if the tools only work after [`setup`](Self::setup). A bare call then fails until the toolset is set
     /// up. Defaults to false; `#[toolset]` returns true where the block has a `#[setup]`.
@@ -248,6 +260,42 @@ impl<T: ProviderTool> IntoTool<ProviderByValue> for T {
 impl<T: Toolset> IntoTool<ToolsetByArc> for Arc<T> {
     fn into_tool(self) -> Result<Tool, String> {
         Ok(Tool::Toolset(self))
+    }
+}
+
+/// A value that `ToolContext::builder().with_prompt(..)` accepts: a [`Prompt`], or a `#[prompt]` function by its name.
+///
+/// The marker `M` distinguishes the implementations, and is always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a prompt",
+    note = "`with_prompt` takes a `Prompt`, or the name of a fn with `#[prompt]`"
+)]
+pub trait IntoPrompt<M> {
+    /// Converts to a prompt, or returns the problem.
+    fn into_prompt(self) -> Result<Prompt, String>;
+}
+
+/// A value that `ToolContext::builder().with_resource(..)` accepts: a [`Resource`], or a `#[resource]` function by its name.
+///
+/// The marker `M` distinguishes the implementations, and is always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a resource",
+    note = "`with_resource` takes a `Resource`, or the name of a fn with `#[resource]`"
+)]
+pub trait IntoResource<M> {
+    /// Converts to a resource, or returns the problem.
+    fn into_resource(self) -> Result<Resource, String>;
+}
+
+impl IntoPrompt<ExistingTool> for Prompt {
+    fn into_prompt(self) -> Result<Prompt, String> {
+        Ok(self)
+    }
+}
+
+impl IntoResource<ExistingTool> for Resource {
+    fn into_resource(self) -> Result<Resource, String> {
+        Ok(self)
     }
 }
 

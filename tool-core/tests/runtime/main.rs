@@ -41,6 +41,7 @@ mod modes;
 mod nesting;
 mod opening;
 mod owners;
+mod prompts;
 mod questions;
 mod search;
 mod sessions;

@@ -19,6 +19,8 @@ pub(crate) struct ArgOptions {
     pub(crate) description: Option<Expr>,
     pub(crate) default: Option<DefaultOption>,
     pub(crate) flatten: Option<Path>,
+    /// The function that completes the argument.
+    pub(crate) complete: Option<Expr>,
     pub(crate) examples: Vec<Expr>,
     pub(crate) constraints: Vec<Constraint>,
     /// The path of every option that was given.
@@ -110,12 +112,23 @@ impl ArgOptions {
                 flag(meta)?;
                 self.flatten = Some(meta.path.clone());
             }
+            "complete" => self.complete = Some(complete(meta)?),
             _ => {
                 self.constraints.push(constraint(key, meta)?);
             }
         }
         Ok(())
     }
+}
+
+/// Parses `complete = function`.
+fn complete(meta: &ParseNestedMeta) -> Result<Expr> {
+    let expr: Expr = value(meta, "Self::cities")?;
+    if matches!(ungrouped(&expr), Expr::Lit(_) | Expr::Array(_)) {
+        let message = "`complete` takes a function\nhelp: write `complete = Self::cities`, or `one_of(\"a\", \"b\")` for few values";
+        return Err(Error::new_spanned(&expr, message));
+    }
+    Ok(expr)
 }
 
 fn constraint(key: &str, meta: &ParseNestedMeta) -> Result<Constraint> {

@@ -75,6 +75,18 @@ pub(super) static TOOL: AttributeGrammar = AttributeGrammar {
     repeatable: &[],
 };
 
+pub(super) static PROMPT: AttributeGrammar = AttributeGrammar {
+    shown: "#[prompt]",
+    known: &["name", "title", "description", "dynamic", "errors", "crate"],
+    repeatable: &[],
+};
+
+pub(super) static RESOURCE: AttributeGrammar = AttributeGrammar {
+    shown: "#[resource]",
+    known: &["uri", "mime", "name", "title", "description", "dynamic", "errors", "crate"],
+    repeatable: &[],
+};
+
 pub(super) static TOOLSET: AttributeGrammar = AttributeGrammar {
     shown: "#[toolset]",
     known: &["name", "title", "description", "prefix", "auth", "crate", "discover", "part", "parts"],
@@ -95,6 +107,7 @@ pub(super) static ARG: AttributeGrammar = AttributeGrammar {
         "format",
         "example",
         "flatten",
+        "complete",
     ],
     repeatable: &["example"],
 };

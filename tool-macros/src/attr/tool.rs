@@ -7,8 +7,9 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Path, Result, Token, token};
 
 use super::bounds::Number;
-use super::grammar::{TOOL, choice, crate_path, flag, has_value, invalid_value, ungrouped, value};
+use super::grammar::{PROMPT, RESOURCE, TOOL, choice, crate_path, flag, has_value, invalid_value, ungrouped, value};
 use crate::errors::Errors;
+use crate::model::toolset::ItemKind;
 use crate::tokens::{compact, mentions};
 
 #[derive(Default)]
@@ -35,6 +36,10 @@ pub(crate) struct ToolOptions {
     pub(crate) shows_errors: bool,
     pub(crate) args: Option<Ident>,
     pub(crate) krate: Option<Path>,
+    /// The URI or template of a resource.
+    pub(crate) uri: Option<LitStr>,
+    /// The MIME type of a resource.
+    pub(crate) mime: Option<LitStr>,
 }
 
 /// An option without a value.
@@ -61,9 +66,14 @@ pub(crate) enum Confirm {
 }
 
 impl ToolOptions {
-    pub(crate) fn parse(attr: &Attribute, errors: &mut Errors) -> Self {
+    pub(crate) fn parse(kind: ItemKind, attr: &Attribute, errors: &mut Errors) -> Self {
         let mut options = Self::default();
-        TOOL.read(attr, &mut Vec::new(), errors, |key, meta| options.one(key, meta));
+        let grammar = match kind {
+            ItemKind::Tool => &TOOL,
+            ItemKind::Prompt => &PROMPT,
+            ItemKind::Resource => &RESOURCE,
+        };
+        grammar.read(attr, &mut Vec::new(), errors, |key, meta| options.one(key, meta));
         options
     }
 
@@ -94,6 +104,8 @@ impl ToolOptions {
             "errors" => self.shows_errors = chosen(meta, key, &["show", "mask"])? == "show",
             "args" => self.args = Some(value(meta, "SearchArgs")?),
             "crate" => self.krate = Some(crate_path(meta)?),
+            "uri" => self.uri = Some(value(meta, "\"notes://{id}\"")?),
+            "mime" => self.mime = Some(value(meta, "\"text/markdown\"")?),
             _ => {
                 flag(meta)?;
                 self.flags.push(FlagOption { name: key.to_owned(), written: meta.path.clone() });

@@ -3,6 +3,7 @@
 mod arguments;
 mod limits;
 mod signature;
+mod texts;
 mod tool;
 mod toolset;
 

@@ -12,8 +12,10 @@ use crate::tokens::mentions;
 /// Returns whether the function is free, and reports it if it is not.
 pub(super) fn is_free(tool: &Tool, errors: &mut Errors) -> bool {
     let sig = &tool.function.sig;
-    let message =
-        "`#[tool]` on a method needs `#[toolset]` on its `impl` block\nhelp: add `#[toolset]` above the `impl`";
+    let (shown, noun) = (tool.kind.shown(), tool.kind.name());
+    let message = format!(
+        "`{shown}` on a method needs `#[toolset]` on its `impl` block\nhelp: add `#[toolset]` above the `impl`"
+    );
     if let Some(receiver) = sig.receiver() {
         errors.report(bare(receiver), message);
         return false;
@@ -22,7 +24,7 @@ pub(super) fn is_free(tool: &Tool, errors: &mut Errors) -> bool {
     if of_impl {
         errors.report(&sig.ident, message);
     } else if !tool.function.has_body() {
-        errors.report(&sig.ident, "a method of a trait cannot be a tool\nhelp: put `#[toolset]` on an inherent `impl`, and call the trait's method from there");
+        errors.report(&sig.ident, format!("a method of a trait cannot be a {noun}\nhelp: put `#[toolset]` on an inherent `impl`, and call the trait's method from there"));
     }
     !of_impl && tool.function.has_body()
 }
@@ -33,18 +35,17 @@ pub(super) fn receiver_is_shared(tool: &Tool, errors: &mut Errors) {
     if is_shared(receiver) {
         return;
     }
+    let shown = tool.kind.shown();
     let message = match &receiver.kind {
-        ReceiverKind::Reference(_, Some(_), None) => {
-            "`#[tool]` methods take `&self` without a lifetime\nhelp: write `&self`"
-        }
+        ReceiverKind::Reference(_, Some(_), None) => "methods take `&self` without a lifetime\nhelp: write `&self`",
         ReceiverKind::Reference(..) => {
-            "`#[tool]` methods take `&self`, because calls may run concurrently\nhelp: put the mutable state behind a `Mutex`"
+            "methods take `&self`, because calls may run concurrently\nhelp: put the mutable state behind a `Mutex`"
         }
         _ => {
-            "`#[tool]` methods take `&self`, because the toolset serves many calls\nhelp: take `&self`, and clone the values that the call has to own"
+            "methods take `&self`, because the toolset serves many calls\nhelp: take `&self`, and clone the values that the call has to own"
         }
     };
-    errors.report(bare(receiver), message);
+    errors.report(bare(receiver), format!("`{shown}` {message}"));
 }
 
 pub(super) fn is_shared(receiver: &Receiver) -> bool {
@@ -67,33 +68,34 @@ pub(super) fn is_not_generic(tool: &Tool, errors: &mut Errors) {
     for param in &tool.function.sig.generics.params {
         let message = match param {
             GenericParam::Lifetime(_) => {
-                "`#[tool]` functions cannot have lifetime parameters\nhelp: remove them and write `&str`, which lives as long as the call"
+                "functions cannot have lifetime parameters\nhelp: remove them and write `&str`, which lives as long as the call"
             }
             GenericParam::Type(_) => {
-                "`#[tool]` functions cannot be generic, because a tool has one schema\nhelp: name the type, or put the parameter on the toolset's type"
+                "functions cannot be generic, because a tool has one schema\nhelp: name the type, or put the parameter on the toolset's type"
             }
             GenericParam::Const(_) => {
-                "`#[tool]` functions cannot be generic, because a tool has one schema\nhelp: use a constant, or put the parameter on the toolset's type"
+                "functions cannot be generic, because a tool has one schema\nhelp: use a constant, or put the parameter on the toolset's type"
             }
         };
-        errors.report(param, message);
+        errors.report(param, format!("`{}` {message}", tool.kind.shown()));
     }
 }
 
 /// Refuses functions that a wrapper cannot call.
 pub(super) fn is_plainly_callable(tool: &Tool, errors: &mut Errors) {
-    let sig = &tool.function.sig;
+    let (sig, shown) = (&tool.function.sig, tool.kind.shown());
     if let Some(constness) = &sig.constness {
-        errors.report(constness, "`#[tool]` functions cannot be `const`\nhelp: call the `const fn` from a tool");
+        errors
+            .report(constness, format!("`{shown}` functions cannot be `const`\nhelp: call the `const fn` from a tool"));
     }
     if let Safety::Unsafe(token) = &sig.safety {
-        errors.report(token, "`#[tool]` functions cannot be `unsafe`, because a model cannot uphold their conditions\nhelp: check the conditions in a safe function, and call this function from it");
+        errors.report(token, format!("`{shown}` functions cannot be `unsafe`, because a model cannot uphold their conditions\nhelp: check the conditions in a safe function, and call this function from it"));
     }
     if let Some(abi) = &sig.abi {
-        errors.report(abi, "`#[tool]` functions cannot be `extern`\nhelp: call the `extern fn` from a tool");
+        errors.report(abi, format!("`{shown}` functions cannot be `extern`\nhelp: call the `extern fn` from a tool"));
     }
     if let Some(variadic) = &sig.variadic {
-        errors.report(variadic, "`#[tool]` functions cannot be variadic\nhelp: take a `Vec`");
+        errors.report(variadic, format!("`{shown}` functions cannot be variadic\nhelp: take a `Vec`"));
     }
 }
 

@@ -3,11 +3,11 @@
 use quote::ToTokens as _;
 use std::path::Path;
 
-use super::{arguments, limits, signature};
+use super::{arguments, limits, signature, texts};
 use crate::attr::tool::Confirm;
 use crate::errors::Errors;
 use crate::model::parameter::ModelText;
-use crate::model::toolset::{SpannedName, Tool};
+use crate::model::toolset::{ItemKind, SpannedName, Tool};
 use crate::names::is_tool_name;
 
 /// The note under an invalid name.
@@ -36,7 +36,13 @@ pub(super) fn check_tool(tool: &Tool, prefix: Option<&str>, errors: &mut Errors)
     arguments::unique_names(tool, errors);
     arguments::described_exist(tool, errors);
     arguments::parameters_are_few(tool, errors);
+    if tool.kind != ItemKind::Tool {
+        texts::check(tool, errors);
+    }
     for argument in tool.arguments() {
+        if tool.kind == ItemKind::Tool {
+            texts::completes_only_texts(argument, errors);
+        }
         arguments::self_in_default(tool, argument, errors);
         arguments::flatten_stands_alone(argument, errors);
         arguments::derived_stands_alone(argument, errors);
@@ -54,9 +60,10 @@ fn has_description(tool: &Tool, errors: &mut Errors) {
         Some(ModelText::Expr(_)) => false,
     };
     if missing {
-        let name = tool.function.plain_name();
+        let (name, noun) = (tool.function.plain_name(), tool.kind.name());
+        let reader = if tool.kind == ItemKind::Tool { "the model chooses" } else { "people choose" };
         let message =
-            format!("tool `{name}` has no description\nhelp: add a `///` comment, by which the model chooses the tool");
+            format!("{noun} `{name}` has no description\nhelp: add a `///` comment, by which {reader} the {noun}");
         errors.report(tool.ident(), message);
     }
 }
@@ -132,16 +139,20 @@ fn guide_exists(tool: &Tool, errors: &mut Errors) {
 fn tool_name(tool: &Tool, prefix: Option<&str>, errors: &mut Errors) {
     let SpannedName { text, span } = &tool.name;
     if !is_tool_name(text) {
-        let help = if tool.options.name.is_some() { "" } else { "\nhelp: set a name with `#[tool(name = \"...\")]`" };
-        errors.report_at(*span, format!("invalid tool name `{text}`\n{NAME_NOTE}{help}"));
+        let noun = tool.kind.name();
+        let help = format!("\nhelp: set a name with `#[{noun}(name = \"...\")]`");
+        let help = if tool.options.name.is_some() { "" } else { &help };
+        errors.report_at(*span, format!("invalid {noun} name `{text}`\n{NAME_NOTE}{help}"));
         return;
     }
     if let Some(prefix) = prefix.filter(|prefix| is_tool_name(prefix)) {
         let whole = format!("{prefix}_{text}");
         if !is_tool_name(&whole) {
             let length = whole.len();
-            errors
-                .report_at(*span, format!("tool name `{whole}` has {length} characters with its prefix\n{NAME_NOTE}"));
+            errors.report_at(
+                *span,
+                format!("{} name `{whole}` has {length} characters with its prefix\n{NAME_NOTE}", tool.kind.name()),
+            );
         }
     }
 }

@@ -3,14 +3,14 @@
 use quote::quote;
 use syn::{Error, GenericParam, Type};
 
-use super::signature;
 use super::tool::{NAME_NOTE, check_tool, crate_is_of_the_block};
+use super::{signature, texts};
 use crate::attr::grammar::is;
 use crate::attr::toolset::{PartOption, PrefixOption};
 use crate::errors::Errors;
 use crate::input::{FunctionItem, ImplMember};
 use crate::model::passing::ungrouped_type;
-use crate::model::toolset::{SpannedName, Toolset};
+use crate::model::toolset::{ItemKind, SpannedName, Toolset};
 use crate::names::{is_tool_name, normalised};
 use crate::tokens::compact;
 
@@ -25,6 +25,8 @@ pub(crate) fn check_toolset(toolset: &Toolset, errors: &mut Errors) {
     lifecycle(toolset, errors);
     toolset_name(toolset, errors);
     unique_tools(toolset, errors);
+    texts::is_one_kind(toolset, errors);
+    texts::unique_uris(toolset, errors);
     let prefix = prefix_of(toolset);
     for tool in &toolset.tools {
         crate_is_of_the_block(tool, errors);
@@ -125,8 +127,9 @@ fn one_lifecycle(toolset: &Toolset, name: &str, function: &FunctionItem, errors:
             ),
         );
     }
-    if let Some(tool) = function.attrs.iter().find(|attr| is(attr, "tool")) {
-        errors.report(tool, format!("a `#[{name}]` method cannot be a tool, because the runtime calls it\nhelp: remove one of the two attributes"));
+    let of_kind = |kind: ItemKind| Some((kind.name(), function.attrs.iter().find(|attr| is(attr, kind.name()))?));
+    if let Some((noun, attr)) = ItemKind::ALL.into_iter().find_map(of_kind) {
+        errors.report(attr, format!("a `#[{name}]` method cannot be a {noun}, because the runtime calls it\nhelp: remove one of the two attributes"));
     }
     let is_shared = function.sig.receiver().is_some_and(signature::is_shared);
     if !is_shared || function.sig.inputs.len() != 1 {
@@ -171,17 +174,20 @@ fn unique_tools(toolset: &Toolset, errors: &mut Errors) {
     for (index, tool) in toolset.tools.iter().enumerate() {
         let earlier = toolset.tools.iter().take(index).find(|other| {
             let conditional = other.function.is_conditional() && tool.function.is_conditional();
-            normalised(&other.name.text) == normalised(&tool.name.text) && !conditional
+            // A resource is found by its URI.
+            let is_named = other.kind == tool.kind && tool.kind != ItemKind::Resource;
+            is_named && normalised(&other.name.text) == normalised(&tool.name.text) && !conditional
         });
         let Some(earlier) = earlier else { continue };
         let (name, first, function) = (&tool.name.text, &earlier.name.text, earlier.ident());
+        let noun = tool.kind.name();
         let message = if name == first {
             format!(
-                "tool name `{name}` is already used by `{function}` in this block\nhelp: rename one with `#[tool(name = \"...\")]`"
+                "{noun} name `{name}` is already used by `{function}` in this block\nhelp: rename one with `#[{noun}(name = \"...\")]`"
             )
         } else {
             format!(
-                "tool name `{name}` collides with `{first}` of `{function}` in this block\nhelp: rename one; some providers ignore case, and some turn `-` into `_`"
+                "{noun} name `{name}` collides with `{first}` of `{function}` in this block\nhelp: rename one; some providers ignore case, and some turn `-` into `_`"
             )
         };
         errors.report_at(tool.name.span, message);

@@ -11,7 +11,7 @@ use super::scope::ItemScope;
 use super::{arguments, body, decode, spec, wrapper};
 use crate::attr::toolset::{PartOption, PrefixOption};
 use crate::input::FunctionItem;
-use crate::model::toolset::{Tool, Toolset};
+use crate::model::toolset::{ItemKind, Tool, Toolset};
 use crate::tokens::{compact, generated, line, located, mentions};
 
 /// Expands to: the block, the public argument structs, `const _: () = { .. };`
@@ -20,19 +20,46 @@ pub(crate) fn expand_toolset(toolset: &Toolset) -> TokenStream {
     let expansions = expansions(toolset, &scope);
     let items = expansions.iter().map(|expansion| expansion.here(items));
     let public = expansions.iter().filter_map(|expansion| expansion.here(arguments::define_public));
-    let specs: Vec<TokenStream> = expansions.iter().map(|expansion| expansion.here(spec::expand)).collect();
+    let specs = BlockSpecs::of(&expansions);
     let registered = match &toolset.options.part {
         None => main_block(toolset, &scope, &specs),
         Some(PartOption::Named(name)) => named_part(name, &scope, &specs),
         Some(PartOption::Unnamed(_)) => part(toolset, &scope, &specs),
     };
     let cfgs = cfgs(&toolset.block.parsed.attrs);
-    let consumed = consumed(&toolset.tools, &["agent", "tool"]);
+    let consumed = consumed(&toolset.tools, &["agent", "prompt", "resource", "tool"]);
     let constant = scope.enclose(&cfgs, &quote!(#consumed #(#items)* #registered));
     let expansion_of =
-        |function: &FunctionItem| expansions.iter().find(|expansion| std::ptr::eq(expansion.tool.function, function));
+        |function: &FunctionItem| expansions.iter().find(|expansion| is_traced(expansion.tool, function));
     let block = toolset.block.rewritten(|function| expansion_of(function).map(|expansion| expansion.here(body::tool)));
     quote!(#block #(#cfgs #public)* #constant)
+}
+
+/// Returns true for the function of a tool, whose body gets a span.
+fn is_traced(tool: &Tool, function: &FunctionItem) -> bool {
+    tool.kind == ItemKind::Tool && std::ptr::eq(tool.function, function)
+}
+
+/// The specs of a block, by kind.
+struct BlockSpecs {
+    tools: TokenStream,
+    /// Expands to: `.prompts(&[..]).resources(&[..])`, without what there is none of.
+    others: TokenStream,
+}
+
+impl BlockSpecs {
+    fn of(expansions: &[ToolExpansion]) -> Self {
+        let of_kind = |kind| {
+            let of_kind = expansions.iter().filter(move |expansion| expansion.tool.kind == kind);
+            of_kind.map(|expansion| expansion.here(spec::expand)).collect::<Vec<_>>()
+        };
+        let (tools, prompts, resources) =
+            (of_kind(ItemKind::Tool), of_kind(ItemKind::Prompt), of_kind(ItemKind::Resource));
+        let span = Span::mixed_site();
+        let prompts = (!prompts.is_empty()).then(|| quote_spanned!(span=> .prompts(&[#(#prompts),*])));
+        let resources = (!resources.is_empty()).then(|| quote_spanned!(span=> .resources(&[#(#resources),*])));
+        Self { tools: quote_spanned!(span=> &[#(#tools),*]), others: quote!(#prompts #resources) }
+    }
 }
 
 /// Names the attributes of the tools that are not left to rustc, which would report their imports as unused.
@@ -77,16 +104,17 @@ fn expansions<'a>(toolset: &'a Toolset, scope: &'a ItemScope) -> Vec<ToolExpansi
 /// }
 /// __tool::inventory::submit! { __tool::Registration::toolset::<GoogleCalendar>(|| __tool::discovery!(GoogleCalendar)) }
 /// ```
-fn main_block(toolset: &Toolset, scope: &ItemScope, specs: &[TokenStream]) -> TokenStream {
+fn main_block(toolset: &Toolset, scope: &ItemScope, specs: &BlockSpecs) -> TokenStream {
     let (self_ty, place) = (&scope.self_ty, located(&scope.self_ty));
     let (name, description) = (&toolset.name.text, text(&toolset.description, scope));
+    let BlockSpecs { tools, others } = specs;
     let (at, options) = (place_of(toolset, scope), options(toolset, scope));
     let (generics, clause) = (scope.declared(), scope.where_clause());
     let generics = scope.is_generic().then(|| quote!(<#generics>));
     let methods = quote_spanned! {place=>
         impl #generics __tool::MainToolsetBlock for #self_ty #clause {
             const TOOLSET: __tool::ToolsetSpec<Self> =
-                __tool::ToolsetSpec::new(#name, #description, &[#(#specs),*]) #at #options;
+                __tool::ToolsetSpec::new(#name, #description, #tools) #at #options #others;
         }
     };
     // A generic type has no single instantiation that discovery could find.
@@ -147,20 +175,21 @@ fn part_ident(name: &Ident) -> Ident {
 ///
 /// ```text
 /// impl<T> Store<T> {
-///     #[doc(hidden)] pub const fn __tool_part_admin() -> &'static [__tool::ToolSpec<Self>] { Self::__TOOL_PART_ADMIN }
-///     const __TOOL_PART_ADMIN: &'static [__tool::ToolSpec<Self>] = &[..];
+///     #[doc(hidden)] pub const fn __tool_part_admin() -> &'static __tool::PartSpec<Self> { Self::__TOOL_PART_ADMIN }
+///     const __TOOL_PART_ADMIN: &'static __tool::PartSpec<Self> = &__tool::PartSpec::new(&[..]);
 /// }
 /// ```
-fn named_part(name: &Ident, scope: &ItemScope, specs: &[TokenStream]) -> TokenStream {
+fn named_part(name: &Ident, scope: &ItemScope, specs: &BlockSpecs) -> TokenStream {
     let (self_ty, function) = (&scope.self_ty, part_ident(name));
+    let BlockSpecs { tools, others } = specs;
     let constant = generated(&function.to_string().to_uppercase());
     let (generics, clause) = (scope.declared(), scope.where_clause());
     let generics = scope.is_generic().then(|| quote!(<#generics>));
     quote_spanned! {Span::mixed_site()=>
         impl #generics #self_ty #clause {
             #[doc(hidden)]
-            pub const fn #function() -> &'static [__tool::ToolSpec<Self>] { Self::#constant }
-            const #constant: &'static [__tool::ToolSpec<Self>] = &[#(#specs),*];
+            pub const fn #function() -> &'static __tool::PartSpec<Self> { Self::#constant }
+            const #constant: &'static __tool::PartSpec<Self> = &__tool::PartSpec::new(#tools) #others;
         }
     }
 }
@@ -171,11 +200,12 @@ fn named_part(name: &Ident, scope: &ItemScope, specs: &[TokenStream]) -> TokenSt
 /// static __TOOL_PART: __tool::PartSpec<GoogleCalendar> = __tool::PartSpec::new(&[..]).at(..);
 /// __tool::inventory::submit! { __tool::Registration::part(&__TOOL_PART) }
 /// ```
-fn part(toolset: &Toolset, scope: &ItemScope, specs: &[TokenStream]) -> TokenStream {
+fn part(toolset: &Toolset, scope: &ItemScope, specs: &BlockSpecs) -> TokenStream {
     let self_ty = &scope.self_ty;
+    let BlockSpecs { tools, others } = specs;
     let at = place_of(toolset, scope);
     quote_spanned! {Span::mixed_site()=>
-        static __TOOL_PART: __tool::PartSpec<#self_ty> = __tool::PartSpec::new(&[#(#specs),*]) #at;
+        static __TOOL_PART: __tool::PartSpec<#self_ty> = __tool::PartSpec::new(#tools) #at #others;
         __tool::inventory::submit! { __tool::Registration::part(&__TOOL_PART) }
     }
 }
@@ -198,16 +228,25 @@ pub(crate) fn expand_function(tool: &Tool) -> TokenStream {
     let (items, public, spec) =
         (expansion.here(items), expansion.here(arguments::define_public), expansion.here(spec::expand));
     let consumed = consumed([tool], &["agent"]);
+    let (spec_type, register) = match tool.kind {
+        ItemKind::Tool => ("ToolSpec", "function"),
+        ItemKind::Prompt => ("PromptSpec", "prompt"),
+        ItemKind::Resource => ("ResourceSpec", "resource"),
+    };
+    let (spec_type, register) = (generated(spec_type), generated(register));
     let items = quote_spanned! {Span::mixed_site()=>
         #consumed
         #items
-        static __TOOL_SPEC: __tool::ToolSpec<()> = #spec;
+        static __TOOL_SPEC: __tool::#spec_type<()> = #spec;
         __tool::inventory::submit! {
-            __tool::Registration::function(|| __tool::type_id_of(&#name), &__TOOL_SPEC)
+            __tool::Registration::#register(|| __tool::type_id_of(&#name), &__TOOL_SPEC)
         }
     };
     let constant = scope.enclose(&TokenStream::new(), &items);
-    let function = function.rewritten(&expansion.here(body::tool));
+    let function = match tool.kind {
+        ItemKind::Tool => function.rewritten(&expansion.here(body::tool)),
+        ItemKind::Prompt | ItemKind::Resource => function.to_token_stream(),
+    };
     quote!(#function #public #constant)
 }
 

@@ -9,7 +9,7 @@ use super::{decode, value, wrapper};
 use crate::attr::tool::{Confirm, Modes, ToolOptions};
 use crate::model::parameter::DefaultValue;
 use crate::model::passing::ungrouped_type;
-use crate::model::toolset::Parameter;
+use crate::model::toolset::{ItemKind, Parameter};
 use crate::names::camel_case;
 use crate::tokens::{compact, generated, line, located, mentions, site, with_static_lifetimes, without_self_value};
 
@@ -32,11 +32,46 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     let returns = (!returns.is_empty()).then(|| quote_spanned!(span=> .returns(#returns)));
     let uses_context = expansion.tool.parameters.iter().any(|slot| matches!(slot, Parameter::Context(_)));
     let uses_context = uses_context.then(|| quote_spanned!(span=> .uses_context()));
-    quote_spanned! {span=>
-        #cfgs
+    let spec = quote_spanned! {span=>
         __tool::ToolSpec::new(#name, #description, #wrapper, #parameters)
             #location #options #uses_context #defaults #returns #output
+    };
+    let spec = match expansion.tool.kind {
+        ItemKind::Tool => spec,
+        ItemKind::Prompt | ItemKind::Resource => text_method(expansion, &spec),
+    };
+    quote_spanned!(span=> #cfgs #spec)
+}
+
+/// Expands to:
+///
+/// ```text
+/// __tool::ResourceSpec::new("notes://{id}", __tool::ToolSpec::new(..)).mime_type("text/markdown").complete(&[
+///     ("id", |__this, __request| __tool::completion(async move { __tool::completed!((Notes::ids)(__this, &__request)) })),
+/// ])
+/// ```
+fn text_method(expansion: &ToolExpansion, method: &TokenStream) -> TokenStream {
+    let (span, tool) = (site(), expansion.tool);
+    let completers = tool.arguments().filter_map(|argument| {
+        let (name, place) = (&argument.name, located(argument.complete.as_ref()?));
+        let complete = expansion.scope.without_self(argument.complete.as_ref()?);
+        let (this, request) = (generated("__this"), generated("__request"));
+        let (receiver, called) = if expansion.scope.is_free() {
+            (quote!(_), quote!(&#request))
+        } else {
+            (quote!(#this), quote!(#this, &#request))
+        };
+        Some(quote_spanned! {place=>
+            (#name, |#receiver, #request| __tool::completion(async move { __tool::completed!((#complete)(#called)) }))
+        })
+    });
+    let completers = completers.collect::<Vec<_>>();
+    let complete = (!completers.is_empty()).then(|| quote_spanned!(span=> .complete(&[#(#completers),*])));
+    if tool.kind == ItemKind::Prompt {
+        return quote_spanned!(span=> __tool::PromptSpec::new(#method) #complete);
     }
+    let (uri, mime) = (&tool.options.uri, tool.options.mime.as_ref().map(|mime| quote!(.mime_type(#mime))));
+    quote_spanned!(span=> __tool::ResourceSpec::new(#uri, #method) #mime #complete)
 }
 
 /// Writes the table of parameters, or the path to that of the argument struct.
@@ -150,6 +185,9 @@ fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
 /// Expands to: `.output(__tool::output!(Result<Event, CalendarError>))`. A type that cannot be named has no schema.
 fn output(expansion: &ToolExpansion) -> Option<TokenStream> {
     let ReturnType::Type(_, ty) = &expansion.tool.function.sig.output else { return None };
+    if expansion.tool.kind != ItemKind::Tool {
+        return None;
+    }
     let is_unit = matches!(ungrouped_type(ty), Type::Tuple(tuple) if tuple.elems.is_empty());
     if is_unit || mentions(ty, "impl") || matches!(ungrouped_type(ty), Type::Never(_)) {
         return None;

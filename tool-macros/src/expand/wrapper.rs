@@ -9,7 +9,7 @@ use super::slots;
 use crate::attr::tool::Confirm;
 use crate::model::parameter::Argument;
 use crate::model::passing::{PassingForm, ungrouped_type};
-use crate::model::toolset::Parameter;
+use crate::model::toolset::{ItemKind, Parameter};
 use crate::tokens::{generated, located, respanned, site};
 
 /// Names the wrapper: `__tool_create_event`.
@@ -111,7 +111,11 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
         } else {
             result
         };
-        quote_spanned!(returned=> __tool::respond!(#call, #result))
+        match expansion.tool.kind {
+            ItemKind::Tool => quote_spanned!(returned=> __tool::respond!(#call, #result)),
+            ItemKind::Prompt => quote_spanned!(returned=> __tool::respond_text!(prompt_result, #call, #result)),
+            ItemKind::Resource => quote_spanned!(returned=> __tool::respond_text!(resource_result, #call, #result)),
+        }
     };
     if function.asyncness.is_none() {
         let answered = converted(called);

@@ -6,7 +6,7 @@ use syn::{Attribute, FnArg, Meta, Pat, PatType, Path, Type};
 
 use super::parameter::{Argument, ModelText, is_context, model_text};
 use super::passing::ungrouped_type;
-use super::toolset::{AgentAttribute, Parameter, SpannedName, Tool, Toolset};
+use super::toolset::{AgentAttribute, ItemKind, Parameter, SpannedName, Tool, Toolset};
 use crate::attr::agent::{AgentOptions, is_agent};
 use crate::attr::grammar::is;
 use crate::attr::tool::ToolOptions;
@@ -42,10 +42,10 @@ pub(crate) fn toolset<'a>(block: &'a ImplBlock, options: ToolsetOptions, errors:
 }
 
 fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a FunctionItem, errors: &mut Errors) {
-    let mut tool_attrs = Vec::new();
+    let mut item_attrs = Vec::new();
     for attr in &function.attrs {
+        item_attrs.extend(ItemKind::ALL.into_iter().find(|kind| is(attr, kind.name())).map(|kind| (kind, attr)));
         match () {
-            () if is(attr, "tool") => tool_attrs.push(attr),
             () if is(attr, "setup") => {
                 takes_no_options(attr, "setup", errors);
                 toolset.setup.push(function);
@@ -54,21 +54,27 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a FunctionItem, error
                 takes_no_options(attr, "close", errors);
                 toolset.close.push(function);
             }
-            () if attr.path().is_ident("cfg_attr") && crate::tokens::mentions(&attr.meta, "tool") => {
-                let message =
-                    "`#[tool]` cannot be inside `cfg_attr`\nhelp: write `#[tool]`, and `#[cfg(..)]` on the method";
-                errors.report(attr, message);
+            () if attr.path().is_ident("cfg_attr") => {
+                let inside = ItemKind::ALL.into_iter().find(|kind| crate::tokens::mentions(&attr.meta, kind.name()));
+                if let Some(shown) = inside.map(ItemKind::shown) {
+                    let message = format!(
+                        "`{shown}` cannot be inside `cfg_attr`\nhelp: write `{shown}`, and `#[cfg(..)]` on the method"
+                    );
+                    errors.report(attr, message);
+                }
             }
             () => {}
         }
     }
-    if let Some(again) = tool_attrs.get(1) {
-        errors.report(again, "duplicate `#[tool]` attribute\nhelp: merge the options into one");
-    }
-    if let Some(first) = tool_attrs.first() {
-        let options = ToolOptions::parse(first, errors);
+    for kind in ItemKind::ALL {
+        let mut attrs = item_attrs.iter().filter(|(of, _)| *of == kind).map(|(_, attr)| *attr);
+        let Some(first) = attrs.next() else { continue };
+        if let Some(again) = attrs.next() {
+            errors.report(again, format!("duplicate `{}` attribute\nhelp: merge the options into one", kind.shown()));
+        }
+        let options = ToolOptions::parse(kind, first, errors);
         let krate = toolset.options.krate.as_ref();
-        toolset.tools.push(tool(function, options, krate, errors));
+        toolset.tools.push(tool(kind, function, options, krate, errors));
     }
 }
 
@@ -90,6 +96,7 @@ fn toolset_name(block: &ImplBlock, options: &ToolsetOptions) -> SpannedName {
 
 /// `krate` is the path to tool-core, if one is given.
 pub(crate) fn tool<'a>(
+    kind: ItemKind,
     function: &'a FunctionItem,
     options: ToolOptions,
     krate: Option<&Path>,
@@ -102,6 +109,7 @@ pub(crate) fn tool<'a>(
     };
     let parameters = parameters(function, &docs.arguments, errors);
     Tool {
+        kind,
         function,
         name,
         description: description(&options, &mut docs),

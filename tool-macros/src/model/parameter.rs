@@ -33,6 +33,8 @@ pub(crate) struct Argument<'a> {
     pub(crate) constraints: Vec<Constraint>,
     pub(crate) examples: Vec<Expr>,
     pub(crate) flatten: Option<Path>,
+    /// The function that completes the argument of a prompt or resource.
+    pub(crate) complete: Option<Expr>,
     /// The `#[serde]` and `#[schemars]` attributes that are left to the derives.
     pub(crate) derived: Vec<&'a Attribute>,
     /// The path of every `#[arg]` option that was given.
@@ -92,6 +94,7 @@ impl<'a> Argument<'a> {
             constraints: options.constraints,
             examples: options.examples,
             flatten: options.flatten,
+            complete: options.complete,
             derived,
             written: options.written,
         })

@@ -29,6 +29,7 @@ pub(crate) struct Toolset<'a> {
 
 /// A tool: `#[tool] fn`.
 pub(crate) struct Tool<'a> {
+    pub(crate) kind: ItemKind,
     pub(crate) function: &'a FunctionItem,
     pub(crate) options: ToolOptions,
     pub(crate) name: SpannedName,
@@ -39,6 +40,36 @@ pub(crate) struct Tool<'a> {
     pub(crate) parameters: Vec<Parameter<'a>>,
     /// The `#[agent]` on the same function.
     pub(crate) agent: Option<AgentAttribute<'a>>,
+}
+
+/// What a function becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ItemKind {
+    Tool,
+    Prompt,
+    Resource,
+}
+
+impl ItemKind {
+    pub(crate) const ALL: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
+
+    /// Returns the name of the attribute, which is also the noun.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Resource => "resource",
+        }
+    }
+
+    /// Returns the attribute as users write it.
+    pub(crate) const fn shown(self) -> &'static str {
+        match self {
+            Self::Tool => "#[tool]",
+            Self::Prompt => "#[prompt]",
+            Self::Resource => "#[resource]",
+        }
+    }
 }
 
 /// `#[agent]` beside `#[tool]`.

@@ -35,14 +35,16 @@ const _: () = {
         T::Key: Send,
     {
         #[doc(hidden)]
-        pub const fn __tool_part_admin() -> &'static [__tool::ToolSpec<Self>] {
+        pub const fn __tool_part_admin() -> &'static __tool::PartSpec<Self> {
             Self::__TOOL_PART_ADMIN
         }
-        const __TOOL_PART_ADMIN: &'static [__tool::ToolSpec<Self>] = &[
-            __tool::ToolSpec::new("clear", "Drop every record.", __tool_clear, &[])
-                .at(::core::file!(), 0, __tool::path!("::Store<T, N>::clear"))
-                .destructive()
-                .output(__tool::output!(Store < T, N >)),
-        ];
+        const __TOOL_PART_ADMIN: &'static __tool::PartSpec<Self> = &__tool::PartSpec::new(
+            &[
+                __tool::ToolSpec::new("clear", "Drop every record.", __tool_clear, &[])
+                    .at(::core::file!(), 0, __tool::path!("::Store<T, N>::clear"))
+                    .destructive()
+                    .output(__tool::output!(Store < T, N >)),
+            ],
+        );
     }
 };

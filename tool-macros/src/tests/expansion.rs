@@ -242,6 +242,32 @@ expands! {
             fn close_account(&self, id: u64) {}
         }";
 
+    prompts_and_resources: toolset("prefix") r#"
+        impl Notes {
+            /// Summarise a note.
+            #[prompt(title = "Summary", errors = "show")]
+            async fn summarise(
+                &self,
+                ctx: &RunContext,
+                /// The title
+                #[arg(complete = Self::titles)]
+                title: &str,
+                #[arg(default = 3)] sentences: u32,
+            ) -> Result<String, NoteError> { self.find(title).await }
+
+            /// A note.
+            #[resource(uri = "notes://{title}", mime = "text/markdown")]
+            fn note(&self, #[arg(complete = Self::titles)] title: String) -> String { title }
+        }"#;
+
+    free_prompt: prompt("") r"
+        /// Plan a trip.
+        fn trip(#[arg(complete = cities)] city: &str) -> String { city.to_owned() }";
+
+    free_resource: resource(r#"uri = "notes://all""#) r#"
+        /// All notes.
+        fn notes() -> &'static str { "none" }"#;
+
     renamed_crate: toolset("crate = crate") r"
         impl Echo {
             /// Say it again.

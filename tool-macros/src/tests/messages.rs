@@ -9,6 +9,10 @@ use crate::{driver, tool_error, tool_type};
 enum Macro {
     /// `#[tool(ARGS)]` on the source.
     Tool,
+    /// `#[prompt(ARGS)]` on the source.
+    Prompt,
+    /// `#[resource(ARGS)]` on the source.
+    Resource,
     /// `#[toolset(ARGS)]` on the source.
     Toolset,
     /// `#[agent(ARGS)]` on the source.
@@ -18,7 +22,7 @@ enum Macro {
     /// `#[tool_type(ARGS)]` on the source.
     Type,
 }
-use Macro::{Agent, Derive, Tool, Toolset, Type};
+use Macro::{Agent, Derive, Prompt, Resource, Tool, Toolset, Type};
 
 /// Macro, its arguments, and the item.
 const CASES: &[(Macro, &str, &str)] = &[
@@ -36,6 +40,35 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Toolset, "name = \"w\"", "impl (A, B) { /// D.\n #[tool] fn get(&self) {} }"),
     (Toolset, "", "impl Weather { /// D.\n #[cfg_attr(unix, tool)] #[tool] fn get(&self) {} }"),
     (Toolset, "", "impl Weather { /// D.\n #[tool] #[tool] fn get(&self) {} }"),
+    // Prompts and resources.
+    (Prompt, "", "struct Trip;"),
+    (Prompt, "", "/// D.\n fn trip(&self) {}"),
+    (Prompt, "", "fn trip() {}"),
+    (Prompt, "confirm", "/// D.\n fn trip() {}"),
+    (Prompt, "name = \"a trip\"", "/// D.\n fn trip() {}"),
+    (Prompt, "", "/// D.\n fn trip<T>(cities: &[T]) {}"),
+    (Prompt, "", "/// D.\n fn trip(#[arg(flatten)] page: Page) {}"),
+    (Prompt, "", "/// D.\n fn trip(#[arg(complete = \"x\")] city: &str) {}"),
+    (Prompt, "", "/// D.\n fn trip(#[arg(complete)] city: &str) {}"),
+    (Tool, "", "/// D.\n fn weather(#[arg(complete = cities)] city: &str) {}"),
+    (Resource, "", "/// D.\n fn notes() {}"),
+    (Resource, "uri = \"notes\"", "/// D.\n fn notes() {}"),
+    (Resource, "uri = \"notes://{id\"", "/// D.\n fn notes() {}"),
+    (Resource, "uri = \"notes://id}\"", "/// D.\n fn notes() {}"),
+    (Resource, "uri = \"notes://{?id}\"", "/// D.\n fn notes() {}"),
+    (Resource, "uri = \"notes://{a}{b}\"", "/// D.\n fn notes(a: u8, b: u8) {}"),
+    (Resource, "uri = \"notes://{a}/{a}\"", "/// D.\n fn notes(a: u8) {}"),
+    (Resource, "uri = \"a note:\"", "/// D.\n fn notes() {}"),
+    (Resource, "uri = \"notes://{id}\"", "/// D.\n fn notes(folder: u8) {}"),
+    (Resource, "uri = \"notes://{id}\"", "/// D.\n fn notes(#[arg(default)] id: u8) {}"),
+    (Toolset, "", "impl W { /// D.\n #[tool] #[prompt] fn get(&self) {} }"),
+    (Toolset, "", "impl W { /// D.\n #[prompt] fn a(&self) {} /// D.\n #[prompt(name = \"A\")] fn b(&self) {} }"),
+    (
+        Toolset,
+        "",
+        "impl W { /// D.\n #[resource(uri = \"a:b\")] fn a(&self) {} /// D.\n #[resource(uri = \"a:b\")] fn b(&self) {} }",
+    ),
+    (Toolset, "", "impl W { /// D.\n #[cfg_attr(unix, prompt)] #[prompt] fn get(&self) {} }"),
     // Agents.
     (Agent, "", "struct Researcher;"),
     (Agent, "", "impl Researcher { fn research(&self) {} }"),
@@ -217,6 +250,8 @@ fn run((name, args, source): (Macro, &str, &str)) -> (String, Vec<String>) {
     let (args_tokens, item) = (tokens(args), tokens(source));
     let (expanded, attribute) = match name {
         Tool => (driver::tool(args_tokens, &item), "tool"),
+        Prompt => (driver::prompt(args_tokens, &item), "prompt"),
+        Resource => (driver::resource(args_tokens, &item), "resource"),
         Toolset => (driver::toolset(args_tokens, &item), "toolset"),
         Agent => (driver::agent(args_tokens, &item), "agent"),
         Derive => (tool_error::derive(item), "derive(ToolError)"),

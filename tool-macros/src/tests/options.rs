@@ -9,10 +9,11 @@ use crate::attr::tool::{Confirm, Modes, ToolOptions, milliseconds};
 use crate::attr::toolset::{PartOption, PrefixOption, ToolsetOptions};
 use crate::errors::Errors;
 use crate::expand::value::literal_json;
+use crate::model::toolset::ItemKind;
 
 fn tool(attr: &syn::Attribute) -> ToolOptions {
     let mut errors = Errors::default();
-    let options = ToolOptions::parse(attr, &mut errors);
+    let options = ToolOptions::parse(ItemKind::Tool, attr, &mut errors);
     assert!(errors.into_tokens().is_none());
     options
 }
@@ -129,7 +130,11 @@ fn accepts_patterns_with_brackets_in_classes() {
 #[test]
 fn reports_errors_after_an_unknown_option() {
     let mut errors = Errors::default();
-    ToolOptions::parse(&parse_quote!(#[tool(nam = f(1, 2), timeout = "soon", blu, category = 3)]), &mut errors);
+    ToolOptions::parse(
+        ItemKind::Tool,
+        &parse_quote!(#[tool(nam = f(1, 2), timeout = "soon", blu, category = 3)]),
+        &mut errors,
+    );
     assert_eq!(errors_in(&errors.into_tokens().unwrap_or_default()).len(), 4);
 }
 

@@ -1,5 +1,6 @@
 //! The public [`Server`] and its settings.
 
+use crate::mcp::server::changes::ChangeNotifier;
 use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
 use crate::mcp::server::{http, stdio};
 use crate::transport::bearer::BearerToken;
@@ -45,7 +46,7 @@ impl Server {
     /// Creates a server of a runtime's tools, under the runtime's policy for text.
     pub fn new(runtime: Runtime) -> Self {
         let (settings, open, bodies) = (Settings::default(), Arc::default(), Arc::default());
-        Self { state: ServerState { settings, runtime, open, bodies } }
+        Self { state: ServerState { settings, runtime, changes: ChangeNotifier::default(), open, bodies } }
     }
 
     /// Creates a server of these tools, under [`Server::policy`].
@@ -80,6 +81,16 @@ impl Server {
     /// Sets the instructions for the client's model. Defaults to the guides of the tools.
     pub fn instructions(self, text: impl Into<String>) -> Self {
         self.with(|settings| settings.instructions = Some(text.into()))
+    }
+
+    /// Serves each tool's guide as the prompt `<tool>_guide` and the resource `guide://<tool>`. Defaults to true.
+    pub fn guides(self, yes: bool) -> Self {
+        self.with(|settings| settings.guides = yes)
+    }
+
+    /// Returns the handle by which the host reports that prompts or resources have changed.
+    pub fn changes(&self) -> ChangeNotifier {
+        self.state.changes.clone()
     }
 
     /// Sets the pause after which a call begins a new turn with new budgets. Defaults to 30 s.

@@ -1,20 +1,25 @@
 //! The handler of one connection.
 
+use crate::mcp::server::changes::{OpenStream, Subscriptions};
 use crate::mcp::server::client::Client;
 use crate::mcp::server::elicit::{self, AskedQuestion, Elicitation, QuestionRoute};
+use crate::mcp::server::features::Features;
 use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
 };
-use crate::mcp::server::{confirm, tools};
+use crate::mcp::server::{changes, confirm, prompts, resources, tools};
 use axum::http::request::Parts;
 use futures_util::future::{BoxFuture, OptionFuture};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, DiscoverResult, Implementation, InitializeRequestParams,
-    InitializeResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion, RequestId, RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, DiscoverResult,
+    ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    RequestId, RequestMetaObject, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
-use rmcp::service::Peer;
+use rmcp::service::{Peer, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -23,11 +28,18 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::SetOnce;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio_util::sync::DropGuard;
 use tool_core::call::ProgressUpdate;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
 use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
+
+/// Does the work of a request, unless the client cancels it.
+async fn until_cancelled<T>(context: &ServerContext, work: impl Future<Output = McpResult<T>>) -> McpResult<T> {
+    let cancelled = || ErrorData::internal_error("the client has cancelled the request", None);
+    context.ct.run_until_cancelled(work).await.unwrap_or_else(|| Err(cancelled()))
+}
 
 /// The part of a list that a client asks for.
 type PageRequest = Option<PaginatedRequestParams>;
@@ -45,6 +57,8 @@ pub(crate) struct Connection {
     /// Set if the client that has initialized the session shows forms to its user.
     shows_forms: OnceLock<()>,
     parked: Arc<ParkedCalls<OngoingCall>>,
+    /// The subscriptions of the client, once it has initialized the session, and the end of their notifications.
+    subscriptions: OnceLock<(Arc<Subscriptions>, DropGuard)>,
 }
 
 /// A call that runs in its client's session.
@@ -87,6 +101,7 @@ impl Connection {
             revision: OnceLock::new(),
             shows_forms: OnceLock::new(),
             parked: Arc::default(),
+            subscriptions: OnceLock::new(),
         }
     }
 
@@ -123,6 +138,30 @@ impl Connection {
     /// Returns true if the client of a call may show forms. From revision 2026-07-28 on that is known with its way of asking.
     fn may_ask(&self, context: &ServerContext) -> bool {
         is_stateless(context) || self.shows_forms.get().is_some()
+    }
+
+    /// Returns the client's session if its tools need a part of the protocol.
+    async fn session_with(&self, context: &ServerContext, part: impl Fn(Features) -> bool) -> McpResult<Session> {
+        let session = self.client_session(context)?.get(context).await?.clone();
+        if part(self.state.features(session.tools())) {
+            return Ok(session);
+        }
+        let message = "this server has no prompts, resources or completions of this kind for this client";
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+
+    /// Forwards changes to the client until the connection or the server ends.
+    fn forward_changes(&self, context: &ServerContext) -> (Arc<Subscriptions>, DropGuard) {
+        let (subscriptions, ended) = (Arc::default(), self.state.settings.shutdown.child_token());
+        changes::forward(&self.state.changes, context.peer.clone(), Arc::clone(&subscriptions), ended.clone());
+        (subscriptions, ended.drop_guard())
+    }
+
+    /// Returns the subscriptions of a client that has initialized the session.
+    fn subscriptions(&self) -> McpResult<&Subscriptions> {
+        let message = "subscriptions need a session; send `initialize` first";
+        let (subscriptions, _) = self.subscriptions.get().ok_or_else(|| ErrorData::invalid_request(message, None))?;
+        Ok(subscriptions)
     }
 
     async fn instructions(&self, context: &ServerContext) -> McpResult<Option<String>> {
@@ -228,7 +267,7 @@ impl Connection {
 
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        let mut info = ServerConfig::new(self.state.features(&self.state.runtime.tools()).capabilities());
         info.server_info = Implementation::new(&self.state.settings.name, &self.state.settings.version);
         info
     }
@@ -245,8 +284,13 @@ impl ServerHandler for Connection {
             self.shows_forms.get_or_init(|| ());
         }
         let session = self.session.get(&context).await?;
+        let features = self.state.features(session.tools());
+        result.capabilities = features.capabilities();
         if tools::are_searched(session) {
             result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
+        }
+        if features.prompts || features.resources {
+            self.subscriptions.get_or_init(|| self.forward_changes(&context));
         }
         result.instructions = self.instructions(&context).await?;
         Ok(result)
@@ -254,6 +298,8 @@ impl ServerHandler for Connection {
 
     async fn discover(&self, context: ServerContext) -> McpResult<DiscoverResult> {
         let mut info = self.get_info();
+        let tools = self.client_session(&context)?.get(&context).await?.tools().clone();
+        info.capabilities = self.state.features(&tools).capabilities();
         info.instructions = self.instructions(&context).await?;
         Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
     }
@@ -270,6 +316,78 @@ impl ServerHandler for Connection {
         let call = trace::attributed(attributes, self.call(request, &context));
         // Boxed, as each connection's future would otherwise have the size of the largest call.
         Box::pin(trace::import(self.parent(&context.meta), call)).await
+    }
+
+    async fn list_prompts(&self, request: PageRequest, context: ServerContext) -> McpResult<ListPromptsResult> {
+        let session = self.session_with(&context, |features| features.prompts).await?;
+        let cursor = request.and_then(|request| request.cursor);
+        prompts::list(&session, self.state.settings.guides, cursor.as_deref(), is_stateless(&context))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: ServerContext,
+    ) -> McpResult<GetPromptResponse> {
+        let session = self.session_with(&context, |features| features.prompts).await?;
+        let getting = prompts::get(&session, self.state.settings.guides, request);
+        let got = until_cancelled(&context, getting).await?;
+        Ok(GetPromptResponse::Complete(got))
+    }
+
+    async fn list_resources(&self, request: PageRequest, context: ServerContext) -> McpResult<ListResourcesResult> {
+        let session = self.session_with(&context, |features| features.resources).await?;
+        let cursor = request.and_then(|request| request.cursor);
+        resources::list(&session, self.state.settings.guides, cursor.as_deref(), is_stateless(&context))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: PageRequest,
+        context: ServerContext,
+    ) -> McpResult<ListResourceTemplatesResult> {
+        let session = self.session_with(&context, |features| features.resources).await?;
+        let cursor = request.and_then(|request| request.cursor);
+        resources::list_templates(&session, cursor.as_deref(), is_stateless(&context))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: ServerContext,
+    ) -> McpResult<ReadResourceResponse> {
+        let session = self.session_with(&context, |features| features.resources).await?;
+        let reading = resources::read(&session, self.state.settings.guides, &request.uri, is_stateless(&context));
+        let read = until_cancelled(&context, reading).await?;
+        Ok(ReadResourceResponse::Complete(read))
+    }
+
+    async fn complete(&self, request: CompleteRequestParams, context: ServerContext) -> McpResult<CompleteResult> {
+        let session = self.session_with(&context, |features| features.completions).await?;
+        until_cancelled(&context, prompts::complete(&session, request)).await
+    }
+
+    async fn subscribe(&self, request: SubscribeRequestParams, context: ServerContext) -> McpResult<()> {
+        let session = self.session_with(&context, |features| features.resources).await?;
+        resources::check_known(&session, self.state.settings.guides, &request.uri)?;
+        self.subscriptions()?.add(request.uri)
+    }
+
+    async fn unsubscribe(&self, request: UnsubscribeRequestParams, _: ServerContext) -> McpResult<()> {
+        self.subscriptions()?.remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let features = self.state.features(&self.state.runtime.tools());
+        (features.prompts || features.resources).then(|| changes::accepted(requested))
+    }
+
+    async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {
+        let session = self.client_session(stream.request_context())?;
+        let _open = OpenStream::open(session)?;
+        changes::listen(&self.state.changes, &stream, &self.state.settings.shutdown).await;
+        Ok(())
     }
 
     /// Returns the tool against which rmcp checks the headers of a request over HTTP.

@@ -115,8 +115,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
         Ok(bytes) => bytes,
         Err(refused) => return refused.into_response(),
     };
-    let served = if has_sessions { strict::SERVED } else { strict::SERVED_WITHOUT_SESSIONS };
-    let parsed = strict::parse(&bytes, served, checked.connection.allows_batches());
+    let parsed = strict::parse(&bytes, gate.state.served(has_sessions), checked.connection.allows_batches());
     #[cfg(feature = "mcp-auth")]
     if let Err(refused) = authorization::permit(&gate.state, &checked.parts, &parsed) {
         return refused;

@@ -5,24 +5,32 @@
 //! - `authorization`: the check of access tokens
 //! - `client`: the identity of a client
 //! - `connection`: the handler of one connection; `direct`: calls over HTTP that are answered at once; `session`: the sessions of clients, and the data that all connections share
+//! - `features`: the capabilities and methods that the tools need; `pages`: the pages of all lists
+//! - `prompts`, `resources`: both with the guides of tools, and `changes`: their notifications
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user; `elicit`: questions to the user, and `parked`: the calls that wait for the answers
 
 #[cfg(feature = "mcp-auth")]
 mod authorization;
 mod body;
 mod builder;
+mod changes;
 mod client;
 mod confirm;
 mod connection;
 mod direct;
 mod elicit;
+mod features;
 mod http;
+mod pages;
 mod parked;
+mod prompts;
 mod request_ids;
+mod resources;
 mod session;
 mod stdio;
 mod strict;
 mod tools;
 
 pub use crate::mcp::server::builder::Server;
+pub use crate::mcp::server::changes::ChangeNotifier;
 pub use crate::mcp::server::session::ClientInfo;

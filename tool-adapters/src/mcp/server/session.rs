@@ -1,5 +1,6 @@
 //! The sessions of clients, and the settings and data that all connections of a server share.
 
+use crate::mcp::server::changes::ChangeNotifier;
 use crate::mcp::server::client::{Client, FindPrincipal, Identity};
 use crate::mcp::server::elicit;
 use crate::transport::access::AccessRules;
@@ -10,7 +11,7 @@ use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -44,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) instructions: Option<String>,
+    /// True where the guides of tools are prompts and resources.
+    pub(crate) guides: bool,
     pub(crate) turn_after: Duration,
     pub(crate) confirm_timeout: Duration,
     pub(crate) idle_timeout: Duration,
@@ -67,6 +70,7 @@ impl Default for Settings {
             name: "tools".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             instructions: None,
+            guides: true,
             turn_after: Duration::from_secs(30),
             confirm_timeout: Duration::from_secs(10 * 60),
             idle_timeout: Duration::from_secs(30 * 60),
@@ -90,6 +94,7 @@ impl Default for Settings {
 pub(crate) struct ServerState {
     pub(crate) settings: Settings,
     pub(crate) runtime: Runtime,
+    pub(crate) changes: ChangeNotifier,
     pub(crate) open: Arc<Quota<Identity>>,
     /// The bytes of bodies, by peer.
     pub(crate) bodies: Arc<Quota<Identity>>,
@@ -138,6 +143,8 @@ pub(crate) struct ClientSession {
     opened: OnceCell<Session>,
     calls: AtomicU64,
     activity: Mutex<Activity>,
+    /// The number of streams of changes that are open.
+    pub(crate) streams: AtomicUsize,
 }
 
 /// The calls under way and the last change of their number, from which the end of a turn is inferred.
@@ -170,7 +177,8 @@ impl ClientSession {
     pub(crate) fn new(state: Arc<ServerState>, shared_id: Option<String>) -> Self {
         let now = Instant::now();
         let activity = Mutex::new(Activity { running: 0, since: now, forwarded: now });
-        Self { state, shared_id, opened: OnceCell::new(), calls: AtomicU64::new(0), activity }
+        let (calls, streams) = (AtomicU64::new(0), AtomicUsize::new(0));
+        Self { state, shared_id, opened: OnceCell::new(), calls, activity, streams }
     }
 
     fn activity(&self) -> MutexGuard<'_, Activity> {

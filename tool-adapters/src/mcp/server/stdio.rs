@@ -250,7 +250,7 @@ impl Transport<RoleServer> for LineTransport {
 
 fn read_line(line: &Line, connection: &Connection) -> Parsed {
     match line {
-        Line::Whole(text) => strict::parse(text, strict::SERVED, connection.allows_batches()),
+        Line::Whole(text) => strict::parse(text, connection.state.served(true), connection.allows_batches()),
         Line::TooLong { size, id } => {
             Parsed::One(Err(InvalidMessage::too_long(*size, connection.state.settings.max_message, id)))
         }

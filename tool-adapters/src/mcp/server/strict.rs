@@ -5,6 +5,7 @@
 //! error as its answer, under the message's own id where that can be read.
 
 use crate::mcp::lines::{IdScanner, MessageId};
+use crate::mcp::server::features::ServedMethods;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rmcp::ErrorData;
@@ -89,17 +90,8 @@ pub(crate) enum Parsed {
 /// Maximum number of messages in a batch.
 const MAX_BATCH: usize = 1_000;
 
-/// The methods of the requests that are served.
-pub(crate) type ServedMethods = &'static [&'static str];
-
-/// The methods in revisions with sessions.
-pub(crate) const SERVED: ServedMethods = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
-
-/// The methods in revisions without sessions.
-pub(crate) const SERVED_WITHOUT_SESSIONS: ServedMethods = &["server/discover", "tools/list", "tools/call"];
-
 /// Parses and checks a text. A batch is refused unless `allow_batch` is set.
-pub(crate) fn parse(bytes: &[u8], served: ServedMethods, allow_batch: bool) -> Parsed {
+pub(crate) fn parse(bytes: &[u8], served: ServedMethods<'_>, allow_batch: bool) -> Parsed {
     let parsed = std::str::from_utf8(bytes).map_err(|_| not_utf8()).and_then(|text| {
         let value = parse_strict(text).map_err(|error| match error.offset() {
             Some(_) => ErrorData::parse_error(format!("the message is not valid JSON: {error}"), None),
@@ -129,7 +121,7 @@ pub(crate) fn parse(bytes: &[u8], served: ServedMethods, allow_batch: bool) -> P
     }
 }
 
-fn check_in_batch(message: Value, served: ServedMethods) -> CheckedMessage {
+fn check_in_batch(message: Value, served: ServedMethods<'_>) -> CheckedMessage {
     let Value::Object(message) = message else {
         return Err(invalid_request("expected an object").into());
     };
@@ -144,7 +136,7 @@ fn check_in_batch(message: Value, served: ServedMethods) -> CheckedMessage {
 }
 
 /// Checks a message, of which `text` is the text if it is alone.
-fn check(message: Map<String, Value>, served: ServedMethods, text: Option<&str>) -> CheckedMessage {
+fn check(message: Map<String, Value>, served: ServedMethods<'_>, text: Option<&str>) -> CheckedMessage {
     let mut id = Value::Null;
     read(message, served, text, &mut id).map_err(|error| InvalidMessage { id, error: error.into() })
 }
@@ -152,7 +144,7 @@ fn check(message: Map<String, Value>, served: ServedMethods, text: Option<&str>)
 /// Checks and reads a message. Sets `valid_id` to its id.
 fn read(
     mut message: Map<String, Value>,
-    served: ServedMethods,
+    served: ServedMethods<'_>,
     text: Option<&str>,
     valid_id: &mut Value,
 ) -> Result<ClientJsonRpcMessage, ErrorData> {
@@ -165,9 +157,7 @@ fn read(
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
     let misread = |method: &str| invalid_params(format!("invalid parameters for `{}`", excerpt(method)));
     if let Some(id) = message.get("id").filter(|_| message.contains_key("method")) {
-        if !served.contains(&method) {
-            return Err(unknown_method(method, served));
-        }
+        served.check(method)?;
         check_params(method, message.get("params"))?;
         if method == "tools/call" {
             let id = RequestId::deserialize(id).map_err(|_| invalid_request("expected a shorter `id`"))?;
@@ -193,12 +183,6 @@ fn read(
         }
         read => Ok(read),
     }
-}
-
-fn unknown_method(method: &str, served: ServedMethods) -> ErrorData {
-    let served = served.iter().map(|method| format!("`{method}`")).collect::<Vec<_>>().join(", ");
-    let message = format!("unknown method `{}`; this server has {served}", excerpt(method));
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 /// Reads the parameters of a call as rmcp does, which tries the types of all methods for them first.
@@ -242,11 +226,45 @@ fn check_params(method: &str, params: Option<&Value>) -> Result<(), ErrorData> {
         "tools/call" if given("arguments").is_some_and(|arguments| !arguments.is_object()) => {
             Err(invalid_params("expected `arguments` to be an object"))
         }
-        "tools/list" if given("cursor").is_some_and(|cursor| !cursor.is_string()) => {
+        "prompts/get" if !given("name").is_some_and(Value::is_string) => {
+            Err(invalid_params("expected `name` to be a string"))
+        }
+        "prompts/get" if given("arguments").is_some_and(|arguments| !has_texts(arguments)) => {
+            Err(invalid_params("expected `arguments` to be an object of strings"))
+        }
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe"
+            if !given("uri").is_some_and(Value::is_string) =>
+        {
+            Err(invalid_params("expected `uri` to be a string"))
+        }
+        "completion/complete" => check_completion(given("ref"), given("argument")),
+        _ if method.ends_with("/list") && given("cursor").is_some_and(|cursor| !cursor.is_string()) => {
             Err(invalid_params("expected `cursor` to be a string"))
         }
         _ => Ok(()),
     }
+}
+
+fn has_texts(arguments: &Value) -> bool {
+    arguments.as_object().is_some_and(|arguments| arguments.values().all(Value::is_string))
+}
+
+/// Checks what is completed.
+fn check_completion(reference: Option<&Value>, argument: Option<&Value>) -> Result<(), ErrorData> {
+    let has =
+        |value: Option<&Value>, name: &str| value.is_some_and(|value| value.get(name).is_some_and(Value::is_string));
+    let name = match reference.and_then(|reference| reference.get("type")).and_then(Value::as_str) {
+        Some("ref/prompt") => "name",
+        Some("ref/resource") => "uri",
+        _ => return Err(invalid_params("expected `ref` of the type `ref/prompt` or `ref/resource`")),
+    };
+    if !has(reference, name) {
+        return Err(invalid_params(format!("expected `{name}` of `ref` to be a string")));
+    }
+    if !has(argument, "name") || !has(argument, "value") {
+        return Err(invalid_params("expected `argument` with the strings `name` and `value`"));
+    }
+    Ok(())
 }
 
 /// Returns the beginning of a name from the client, escaped.

@@ -1,10 +1,11 @@
 //! `tools/list`, and the responses of tools as results of `tools/call`.
 
+use crate::mcp::server::pages::{Page, cache_hints};
 use crate::providers::mcp::output_schema;
 use crate::providers::request::{embedded_data, name_of_data};
 use crate::providers::{Provider, declare};
 use rmcp::ErrorData;
-use rmcp::model::{CacheScope, CallToolResult, ContentBlock, ListToolsResult, Resource, ResourceContents, Tool};
+use rmcp::model::{CallToolResult, ContentBlock, ListToolsResult, Resource, ResourceContents, Tool};
 use std::collections::HashSet;
 use std::sync::OnceLock;
 use tool_core::call::{OutputKind, ResultForm};
@@ -19,38 +20,17 @@ struct ListedTools {
     with_headers: OnceLock<HashSet<String>>,
 }
 
-/// The number of tools on one page. It is large, as many clients read only the first page.
-const PAGE_SIZE: usize = 1_000;
-
-/// The time for which a client may cache the list.
-const TTL_MS: u64 = 60_000;
-
-/// Returns one page of the list. The cursor is the index of its first tool. `cache_hints` is true for clients whose
-/// revision has caching hints.
-pub(crate) fn page(session: &Session, cursor: Option<&str>, cache_hints: bool) -> Result<ListToolsResult, ErrorData> {
-    let from = match cursor {
-        None => 0,
-        Some(text) => text.parse::<usize>().map_err(|_| unknown_cursor())?,
-    };
-    let mut tools = visible_tools(session);
-    if from > tools.len() || (cursor.is_some() && from == tools.len()) {
-        return Err(unknown_cursor());
-    }
-    tools.drain(..from);
-    let has_more = tools.len() > PAGE_SIZE;
-    tools.truncate(PAGE_SIZE);
-    let mut result = ListToolsResult::with_all_items(tools);
-    result.next_cursor = has_more.then(|| (from + PAGE_SIZE).to_string());
-    if cache_hints {
+/// Returns one page of the list.
+pub(crate) fn page(session: &Session, cursor: Option<&str>, with_hints: bool) -> Result<ListToolsResult, ErrorData> {
+    let page = Page::of(visible_tools(session), cursor)?;
+    let mut result = ListToolsResult::with_all_items(page.items);
+    result.next_cursor = page.next_cursor;
+    (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    if with_hints && are_searched(session) {
         // What a search finds is listed at once.
-        result.ttl_ms = Some(if are_searched(session) { 0 } else { TTL_MS });
-        result.cache_scope = Some(CacheScope::Private);
+        result.ttl_ms = Some(0);
     }
     Ok(result)
-}
-
-fn unknown_cursor() -> ErrorData {
-    ErrorData::invalid_params("unknown `cursor`; request the list without one", None)
 }
 
 /// Returns true if the session's tools are searched, so that its list changes.
@@ -130,7 +110,8 @@ pub(crate) fn complete(session: &Session, tool: &str, response: &ToolResponse) -
     }
 }
 
-fn content_block(part: Content) -> ContentBlock {
+/// Converts a part of a result or of a prompt.
+pub(crate) fn content_block(part: Content) -> ContentBlock {
     match part {
         Content::Text { text } => ContentBlock::text(text),
         Content::Image { data, mime_type } => ContentBlock::image(data, mime_type),

@@ -1,0 +1,241 @@
+//! Changes that the host reports, and their notifications to clients.
+
+use crate::mcp::server::session::{ClientSession, McpResult};
+use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
+use rmcp::service::{Peer, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{Receiver, Sender};
+use tokio::time::timeout;
+use tool_core::CancellationToken;
+
+/// The maximum number of resources to which one session subscribes, and of the URIs on one stream.
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
+
+/// The maximum number of streams of changes that one session has open.
+const MAX_STREAMS: usize = 8;
+
+/// The changes that wait for a slow client. A client that misses some is told that everything has changed.
+const WAITING: usize = 64;
+
+/// The time in which a client has to take a notification. One that does not is given up.
+const SENDING: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Debug)]
+enum Change {
+    Prompts,
+    Resources,
+    Resource(Arc<str>),
+}
+
+/// Reports changes of a server's prompts and resources to its clients. Cheap to clone.
+///
+/// [`Server::changes`](crate::mcp::Server::changes) returns it. Reporting never waits: a slow client loses notifications, and is then
+/// told that everything has changed.
+///
+/// ```
+/// use tool_adapters::mcp::Server;
+/// # use tool_core::ToolContext;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tools = ToolContext::builder().build()?;
+/// let server = Server::from_tools(tools)?;
+/// let changes = server.changes();
+/// // In the part of the program that writes notes:
+/// changes.resource_updated("notes://7");
+/// changes.resources_changed();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ChangeNotifier(Sender<Change>);
+
+impl Default for ChangeNotifier {
+    fn default() -> Self {
+        Self(Sender::new(WAITING))
+    }
+}
+
+impl ChangeNotifier {
+    /// Reports that the contents of a resource have changed. Clients that have subscribed to exactly this URI get
+    /// `notifications/resources/updated`.
+    pub fn resource_updated(&self, uri: impl Into<Arc<str>>) {
+        // It fails if there is no client.
+        let _ = self.0.send(Change::Resource(uri.into()));
+    }
+
+    /// Reports that the list of resources has changed, such as when a `dynamic` toolset shows others.
+    pub fn resources_changed(&self) {
+        let _ = self.0.send(Change::Resources);
+    }
+
+    /// Reports that the list of prompts has changed, such as when a `dynamic` toolset shows others.
+    pub fn prompts_changed(&self) {
+        let _ = self.0.send(Change::Prompts);
+    }
+}
+
+/// The resources to which the client of a session with `initialize` has subscribed.
+#[derive(Default)]
+pub(crate) struct Subscriptions(Mutex<BTreeSet<String>>);
+
+impl Subscriptions {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, uri: String) -> McpResult<()> {
+        let mut uris = self.lock();
+        if uris.len() >= MAX_SUBSCRIPTIONS && !uris.contains(&uri) {
+            let message = format!("this session has {MAX_SUBSCRIPTIONS} subscriptions; end one of them");
+            return Err(ErrorData::invalid_request(message, None));
+        }
+        uris.insert(uri);
+        Ok(())
+    }
+
+    pub(crate) fn remove(&self, uri: &str) {
+        self.lock().remove(uri);
+    }
+
+    fn has(&self, uri: &str) -> bool {
+        self.lock().contains(uri)
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.lock().iter().cloned().collect()
+    }
+}
+
+/// Forwards changes to the client of a session until the connection ends.
+pub(crate) fn forward(
+    changes: &ChangeNotifier,
+    peer: Peer<RoleServer>,
+    subscriptions: Arc<Subscriptions>,
+    ended: CancellationToken,
+) {
+    let mut changes = changes.0.subscribe();
+    tokio::spawn(ended.run_until_cancelled_owned(async move {
+        loop {
+            let sent = match changes.recv().await {
+                Ok(change) => send(&peer, &subscriptions, change).await,
+                Err(RecvError::Lagged(_)) => send_all(&peer, &subscriptions).await,
+                Err(RecvError::Closed) => return,
+            };
+            if !sent {
+                return;
+            }
+        }
+    }));
+}
+
+/// Sends a change. Returns false if the client is gone.
+async fn send(peer: &Peer<RoleServer>, subscriptions: &Subscriptions, change: Change) -> bool {
+    let sending = async {
+        match change {
+            Change::Prompts => peer.notify_prompt_list_changed().await.is_ok(),
+            Change::Resources => peer.notify_resource_list_changed().await.is_ok(),
+            Change::Resource(uri) if !subscriptions.has(&uri) => true,
+            Change::Resource(uri) => {
+                peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(&*uri)).await.is_ok()
+            }
+        }
+    };
+    timeout(SENDING, sending).await.unwrap_or(false)
+}
+
+async fn send_all(peer: &Peer<RoleServer>, subscriptions: &Subscriptions) -> bool {
+    let uris = subscriptions.all().into_iter().map(|uri| Change::Resource(uri.into()));
+    for change in uris.chain([Change::Prompts, Change::Resources]) {
+        if !send(peer, subscriptions, change).await {
+            return false;
+        }
+    }
+    true
+}
+
+/// A stream of changes that a client has open.
+pub(crate) struct OpenStream(Arc<ClientSession>);
+
+impl OpenStream {
+    /// Counts a stream of the session.
+    pub(crate) fn open(session: Arc<ClientSession>) -> McpResult<Self> {
+        let streams: &AtomicUsize = &session.streams;
+        if streams.fetch_add(1, Ordering::Relaxed) >= MAX_STREAMS {
+            streams.fetch_sub(1, Ordering::Relaxed);
+            let message = format!("this client has {MAX_STREAMS} streams of changes open; close one of them");
+            return Err(ErrorData::invalid_request(message, None));
+        }
+        Ok(Self(session))
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Returns the part of a filter that is served.
+pub(crate) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    let mut accepted = requested.clone();
+    accepted.tools_list_changed = None;
+    if let Some(uris) = &mut accepted.resource_subscriptions {
+        uris.truncate(MAX_SUBSCRIPTIONS);
+    }
+    accepted
+}
+
+/// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client or the server ends it.
+pub(crate) async fn listen(changes: &ChangeNotifier, stream: &SubscriptionContext, ended: &CancellationToken) {
+    let mut changes: Receiver<Change> = changes.0.subscribe();
+    let work = async {
+        loop {
+            let sent = match changes.recv().await {
+                Ok(change) => send_on(stream, change).await,
+                Err(RecvError::Lagged(_)) => send_all_on(stream).await,
+                Err(RecvError::Closed) => false,
+            };
+            if !sent {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = stream.cancelled() => {}
+        () = ended.cancelled() => {}
+    }
+}
+
+async fn send_on(stream: &SubscriptionContext, change: Change) -> bool {
+    let (sink, accepted) = (stream.sink(), stream.accepted());
+    let is_subscribed =
+        |uri: &str| accepted.resource_subscriptions.as_ref().is_some_and(|uris| uris.iter().any(|known| known == uri));
+    let sending = async {
+        match change {
+            Change::Prompts if accepted.prompts_list_changed == Some(true) => sink.notify_prompt_list_changed().await,
+            Change::Resources if accepted.resources_list_changed == Some(true) => {
+                sink.notify_resource_list_changed().await
+            }
+            Change::Resource(uri) if is_subscribed(&uri) => sink.notify_resource_updated(&*uri).await,
+            Change::Prompts | Change::Resources | Change::Resource(_) => Ok(()),
+        }
+    };
+    timeout(SENDING, sending).await.is_ok_and(|sent| sent.is_ok())
+}
+
+async fn send_all_on(stream: &SubscriptionContext) -> bool {
+    let uris = stream.accepted().resource_subscriptions.iter().flatten();
+    let uris = uris.map(|uri| Change::Resource(uri.as_str().into()));
+    for change in uris.chain([Change::Prompts, Change::Resources]) {
+        if !send_on(stream, change).await {
+            return false;
+        }
+    }
+    true
+}

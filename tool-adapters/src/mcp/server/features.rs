@@ -1,0 +1,155 @@
+//! The parts of the protocol that a server's tools need: its capabilities, and the methods that it serves.
+
+use crate::mcp::server::session::ServerState;
+use crate::mcp::server::strict::excerpt;
+use rmcp::ErrorData;
+use rmcp::model::{ErrorCode, PromptsCapability, ResourcesCapability, ServerCapabilities};
+use std::sync::OnceLock;
+use tool_core::ToolContext;
+
+/// The parts of the protocol that are served beside tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Features {
+    pub(crate) prompts: bool,
+    pub(crate) resources: bool,
+    pub(crate) completions: bool,
+}
+
+/// The part of the protocol that a method belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Tools,
+    Prompts,
+    Resources,
+    Completions,
+    /// Changes of prompts and resources.
+    Changes,
+}
+
+/// The revisions that have a method.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Revisions {
+    All,
+    WithSessions,
+    WithoutSessions,
+}
+
+/// The methods that are served, in the order in which they are listed.
+const METHODS: [(&str, Part, Revisions); 14] = [
+    ("initialize", Part::Tools, Revisions::WithSessions),
+    ("server/discover", Part::Tools, Revisions::All),
+    ("ping", Part::Tools, Revisions::WithSessions),
+    ("tools/list", Part::Tools, Revisions::All),
+    ("tools/call", Part::Tools, Revisions::All),
+    ("prompts/list", Part::Prompts, Revisions::All),
+    ("prompts/get", Part::Prompts, Revisions::All),
+    ("resources/list", Part::Resources, Revisions::All),
+    ("resources/templates/list", Part::Resources, Revisions::All),
+    ("resources/read", Part::Resources, Revisions::All),
+    ("resources/subscribe", Part::Resources, Revisions::WithSessions),
+    ("resources/unsubscribe", Part::Resources, Revisions::WithSessions),
+    ("completion/complete", Part::Completions, Revisions::All),
+    ("subscriptions/listen", Part::Changes, Revisions::WithoutSessions),
+];
+
+/// The methods of the requests that are served to a client.
+#[derive(Clone, Copy)]
+pub(crate) struct ServedMethods<'a> {
+    /// `None` where there are only tools.
+    state: Option<&'a ServerState>,
+    has_sessions: bool,
+}
+
+/// The features of a context without guides and with them, found once.
+#[derive(Default)]
+struct FoundFeatures([OnceLock<Features>; 2]);
+
+impl Features {
+    /// Returns the features that a context needs. `guides` is true where the guides of tools are served, too.
+    pub(crate) fn of(tools: &ToolContext, guides: bool) -> Self {
+        *tools.memo::<FoundFeatures>().0[usize::from(guides)].get_or_init(|| {
+            let guides = guides && tools.definitions().any(|tool| tool.guide().is_some());
+            let completes = tools
+                .prompts()
+                .iter()
+                .any(|prompt| prompt.definition().arguments.iter().any(|argument| argument.completes))
+                || tools.resources().iter().any(|resource| !resource.definition().completes.is_empty());
+            Self {
+                prompts: guides || !tools.prompts().is_empty(),
+                resources: guides || !tools.resources().is_empty(),
+                completions: completes,
+            }
+        })
+    }
+
+    fn has(self, part: Part) -> bool {
+        match part {
+            Part::Tools => true,
+            Part::Prompts => self.prompts,
+            Part::Resources => self.resources,
+            Part::Completions => self.completions,
+            Part::Changes => self.prompts || self.resources,
+        }
+    }
+
+    /// Returns the capabilities that the server declares.
+    pub(crate) fn capabilities(self) -> ServerCapabilities {
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        capabilities.prompts = self.prompts.then(|| {
+            let mut prompts = PromptsCapability::default();
+            prompts.list_changed = Some(true);
+            prompts
+        });
+        capabilities.resources = self.resources.then(|| {
+            let mut resources = ResourcesCapability::default();
+            (resources.subscribe, resources.list_changed) = (Some(true), Some(true));
+            resources
+        });
+        capabilities.completions = self.completions.then(Default::default);
+        capabilities
+    }
+}
+
+impl ServerState {
+    /// Returns the features that a context needs under the settings of the server.
+    pub(crate) fn features(&self, tools: &ToolContext) -> Features {
+        Features::of(tools, self.settings.guides)
+    }
+
+    /// Returns the methods that are served to a client whose session is not known yet.
+    pub(crate) fn served(&self, has_sessions: bool) -> ServedMethods<'_> {
+        ServedMethods { state: Some(self), has_sessions }
+    }
+}
+
+impl ServedMethods<'_> {
+    /// Methods of tools only.
+    #[cfg(test)]
+    pub(crate) const TOOLS: Self = Self { state: None, has_sessions: true };
+
+    fn names(self) -> impl Iterator<Item = &'static str> {
+        let revisions = if self.has_sessions { Revisions::WithSessions } else { Revisions::WithoutSessions };
+        let of_revision = METHODS.into_iter().filter(move |(.., of)| *of == Revisions::All || *of == revisions);
+        of_revision.filter(move |(_, part, _)| self.has(*part)).map(|(name, ..)| name)
+    }
+
+    fn has(self, part: Part) -> bool {
+        match self.state {
+            _ if part == Part::Tools => true,
+            None => false,
+            // The host may give each session other tools.
+            Some(state) if state.settings.configure_session.is_some() => true,
+            Some(state) => state.features(&state.runtime.tools()).has(part),
+        }
+    }
+
+    /// Returns an error for a method that is not served.
+    pub(crate) fn check(self, method: &str) -> Result<(), ErrorData> {
+        if self.names().any(|name| name == method) {
+            return Ok(());
+        }
+        let served = self.names().map(|method| format!("`{method}`")).collect::<Vec<_>>().join(", ");
+        let message = format!("unknown method `{}`; this server has {served}", excerpt(method));
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+}

@@ -1,0 +1,152 @@
+//! `resources/list`, `resources/templates/list` and `resources/read`. Each guide of a tool is a resource, too.
+
+use crate::mcp::server::pages::{Page, cache_hints};
+use crate::mcp::server::prompts::{failure, guide_title, guided_tools, some_text};
+use crate::mcp::server::session::McpResult;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::ErrorData;
+use rmcp::model::{
+    Annotations, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate, Role,
+};
+use serde_json::json;
+use tool_core::tool::{self, ResourceAnnotations, ResourceData, ResourceDefinition, TextArguments, UriTemplate};
+use tool_core::{ErrorKind, Session, ToolDefinition};
+
+/// The type of guides.
+const MARKDOWN: &str = "text/markdown";
+
+/// Returns one page of the resources that have a fixed URI. With `guides`, the guides of tools follow them.
+pub(crate) fn list(
+    session: &Session,
+    guides: bool,
+    cursor: Option<&str>,
+    with_hints: bool,
+) -> McpResult<ListResourcesResult> {
+    let mut resources = visible(session, false, |resource| {
+        let mut declared = Resource::new(resource.uri.as_str(), &resource.name);
+        declared.title.clone_from(&resource.title);
+        declared.description = some_text(&resource.description);
+        declared.mime_type.clone_from(&resource.mime_type);
+        declared.size = resource.size;
+        declared.annotations = resource.annotations.as_ref().map(annotations);
+        declared
+    });
+    if guides {
+        let guides = guided_tools(session).into_iter().map(|tool| guide_resource(&tool));
+        resources.extend(guides.filter(|guide| session.tools().resource(&guide.uri).is_none()));
+    }
+    let page = Page::of(resources, cursor)?;
+    let mut result = ListResourcesResult::with_all_items(page.items);
+    result.next_cursor = page.next_cursor;
+    (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    Ok(result)
+}
+
+/// Returns one page of the URI templates.
+pub(crate) fn list_templates(
+    session: &Session,
+    cursor: Option<&str>,
+    with_hints: bool,
+) -> McpResult<ListResourceTemplatesResult> {
+    let templates = visible(session, true, |resource| {
+        let mut declared = ResourceTemplate::new(resource.uri.as_str(), &resource.name);
+        declared.title.clone_from(&resource.title);
+        declared.description = some_text(&resource.description);
+        declared.mime_type.clone_from(&resource.mime_type);
+        declared.annotations = resource.annotations.as_ref().map(annotations);
+        declared
+    });
+    let page = Page::of(templates, cursor)?;
+    let mut result = ListResourceTemplatesResult::with_all_items(page.items);
+    result.next_cursor = page.next_cursor;
+    (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    Ok(result)
+}
+
+/// Reads a resource.
+pub(crate) async fn read(
+    session: &Session,
+    guides: bool,
+    uri: &str,
+    with_hints: bool,
+) -> McpResult<ReadResourceResult> {
+    let contents = match guide_of(session, uri).filter(|_| guides) {
+        Some(guide) => vec![ResourceContents::text(guide.documentation(), uri).with_mime_type(MARKDOWN)],
+        None => {
+            let read = session.read_resource(uri).await.map_err(|error| match error.kind() {
+                ErrorKind::NotFound => unknown(uri, error.message()),
+                _ => failure(error),
+            });
+            read?.into_iter().map(contents).collect()
+        }
+    };
+    let mut result = ReadResourceResult::new(contents);
+    (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    Ok(result)
+}
+
+/// Checks that a client may subscribe to a resource.
+pub(crate) fn check_known(session: &Session, guides: bool, uri: &str) -> McpResult<()> {
+    let ctx = session.context_outside_calls();
+    let is_known = session.tools().resource(uri).is_some_and(|(resource, _)| resource.visible_in(&ctx))
+        || (guides && guide_of(session, uri).is_some());
+    if is_known { Ok(()) } else { Err(unknown(uri, "there is no resource of this URI")) }
+}
+
+fn unknown(uri: &str, message: &str) -> ErrorData {
+    let uri = uri.chars().take(2_048).collect::<String>();
+    ErrorData::resource_not_found(message.to_owned(), Some(json!({"uri": uri})))
+}
+
+fn visible<T>(session: &Session, templates: bool, declare: impl Fn(&ResourceDefinition) -> T) -> Vec<T> {
+    let ctx = session.context_outside_calls();
+    let of_kind = session.tools().resources().iter().filter(|known| known.definition().is_template() == templates);
+    of_kind.filter(|resource| resource.visible_in(&ctx)).map(|resource| declare(resource.definition())).collect()
+}
+
+/// Returns the tool whose guide has this URI, unless another resource has it.
+fn guide_of(session: &Session, uri: &str) -> Option<ToolDefinition> {
+    let tool = guide_template().matches(uri)?.remove("tool")?;
+    if session.tools().resource(uri).is_some() {
+        return None;
+    }
+    guided_tools(session).into_iter().find(|known| known.name() == tool)
+}
+
+/// The URIs of guides.
+fn guide_template() -> UriTemplate {
+    // The text is a template.
+    "guide://{tool}".parse().unwrap_or_else(|error| unreachable!("{error}"))
+}
+
+fn guide_resource(tool: &ToolDefinition) -> Resource {
+    let variables = TextArguments::from([("tool".to_owned(), tool.name().to_owned())]);
+    let uri = guide_template().expand(&variables);
+    let resource = Resource::new(uri, format!("{}_guide", tool.name())).with_title(guide_title(tool));
+    let resource = resource.with_description(tool.summary()).with_mime_type(MARKDOWN);
+    resource.with_size(tool.documentation().len() as u64)
+}
+
+fn annotations(hints: &ResourceAnnotations) -> Annotations {
+    let mut annotations = Annotations::default();
+    let audience = hints.audience.iter().map(|role| match role {
+        tool::Role::User => Role::User,
+        tool::Role::Assistant => Role::Assistant,
+    });
+    annotations.audience = Some(audience.collect::<Vec<_>>()).filter(|audience| !audience.is_empty());
+    annotations.priority = hints.priority;
+    annotations.last_modified.clone_from(&hints.last_modified);
+    annotations
+}
+
+fn contents(contents: tool::ResourceContents) -> ResourceContents {
+    let tool::ResourceContents { uri, mime_type, data } = contents;
+    match data {
+        ResourceData::Text(text) => ResourceContents::TextResourceContents { uri, mime_type, text, meta: None },
+        ResourceData::Blob(bytes) => {
+            ResourceContents::BlobResourceContents { uri, mime_type, blob: STANDARD.encode(bytes), meta: None }
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Prompts, resources and completion of a server.
+
+use super::support::{LineClient, server, stateless, until};
+use serde_json::{Value, json};
+use tool_adapters::mcp::Server;
+use tool_core::tool::{
+    CompletionRequest, PromptMessage, Resource, ResourceContents, ResourceDefinition, ResourceRequest,
+};
+use tool_core::{Content, FunctionTool, RawTool, RunContext, ToolContext, ToolError, tool_type, toolset};
+
+/// The tone of a text.
+#[tool_type]
+enum Tone {
+    Formal,
+    Friendly,
+}
+
+struct Letters;
+
+#[toolset(discover = false)]
+impl Letters {
+    /// Write a letter.
+    #[prompt(title = "Letter")]
+    fn letter(
+        &self,
+        /// The reader
+        #[arg(complete = Self::readers)]
+        to: &str,
+        tone: Option<Tone>,
+        #[arg(default = 1, range(1..=3))] pages: u8,
+    ) -> Result<Vec<PromptMessage>, ToolError> {
+        let tone = tone.map_or("plain", |tone| if matches!(tone, Tone::Formal) { "formal" } else { "friendly" });
+        if to.is_empty() {
+            return Err(ToolError::internal("canary-of-an-error"));
+        }
+        Ok(vec![PromptMessage::user(format!("{tone} letter to {to}, {pages} pages")), PromptMessage::assistant("Dear")])
+    }
+
+    async fn readers(&self, request: &CompletionRequest) -> Result<Vec<String>, ToolError> {
+        if request.value == "!" {
+            return Err(ToolError::permanent("no reader is called so"));
+        }
+        Ok((0..150).map(|number| format!("{}{number}", request.value)).collect())
+    }
+
+    /// The address book.
+    #[resource(uri = "letters://book", mime = "text/csv", title = "Addresses")]
+    fn book(&self) -> &'static str {
+        "Ada,London"
+    }
+
+    /// A stamp.
+    #[resource(uri = "letters://stamps/{name}")]
+    fn stamp(&self, name: &str) -> Result<Content, ToolError> {
+        if name == "none" {
+            Err(ToolError::not_found("no such stamp"))
+        } else {
+            Ok(Content::image("aGk=", "image/png"))
+        }
+    }
+}
+
+fn letters() -> Server {
+    Server::from_tools(ToolContext::builder().with(Letters).build().expect("sound")).expect("a server")
+}
+
+async fn initialized(server: &Server) -> LineClient {
+    LineClient::initialized(server, json!({})).await
+}
+
+#[tokio::test]
+async fn declares_only_what_the_tools_need() {
+    let capabilities = async |server: &Server| {
+        let mut client = LineClient::connect(server);
+        let begin =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        client.request(json!(0), "initialize", begin).await["result"]["capabilities"].clone()
+    };
+    assert_eq!(capabilities(&server()).await, json!({"tools": {}}));
+    let all = json!({
+        "tools": {}, "completions": {}, "prompts": {"listChanged": true},
+        "resources": {"listChanged": true, "subscribe": true}
+    });
+    assert_eq!(capabilities(&letters()).await, all);
+}
+
+#[tokio::test]
+async fn lists_prompts_with_their_arguments() {
+    let mut client = initialized(&letters()).await;
+    let listed = client.request(json!(1), "prompts/list", json!({})).await;
+    let expected = json!({"prompts": [{
+        "name": "letter", "title": "Letter", "description": "Write a letter.",
+        "arguments": [
+            {"name": "to", "description": "The reader", "required": true},
+            {"name": "tone", "required": false}, {"name": "pages", "required": false}
+        ]
+    }]});
+    assert_eq!(listed["result"], expected);
+}
+
+#[tokio::test]
+async fn gets_a_prompt_with_texts_as_values_of_types() {
+    let mut client = initialized(&letters()).await;
+    let params = json!({"name": "letter", "arguments": {"to": "Ada", "tone": "Formal", "pages": "2"}});
+    let got = client.request(json!(1), "prompts/get", params).await;
+    let expected = json!({"description": "Write a letter.", "messages": [
+        {"role": "user", "content": {"type": "text", "text": "formal letter to Ada, 2 pages"}},
+        {"role": "assistant", "content": {"type": "text", "text": "Dear"}}
+    ]});
+    assert_eq!(got["result"], expected);
+}
+
+#[tokio::test]
+async fn refused_prompts_are_errors_of_the_protocol() {
+    let mut client = initialized(&letters()).await;
+    let cases = [
+        (json!({"name": "x"}), -32602, "there is no prompt `x`"),
+        (json!({"name": "letter"}), -32602, "expected the arguments `to`, got none of these"),
+        (json!({"name": "letter", "arguments": {"to": "A", "pages": "7"}}), -32602, "/pages"),
+        (json!({"name": "letter", "arguments": {"to": "A", "tone": "rude"}}), -32602, "/tone"),
+        (json!({"name": "letter", "arguments": {"to": 7}}), -32602, "an object of strings"),
+        (json!({"name": "letter", "arguments": {"to": ""}}), -32603, "An internal error occurred"),
+    ];
+    for (params, code, message) in cases {
+        let answer = client.request(json!(1), "prompts/get", params).await;
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains(message)), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn lists_resources_and_templates_apart() {
+    let mut client = initialized(&letters()).await;
+    let listed = client.request(json!(1), "resources/list", json!({})).await;
+    let book = json!({
+        "uri": "letters://book", "name": "book", "title": "Addresses", "description": "The address book.",
+        "mimeType": "text/csv"
+    });
+    assert_eq!(listed["result"], json!({"resources": [book]}));
+    let listed = client.request(json!(2), "resources/templates/list", json!({})).await;
+    let stamp = json!({"uriTemplate": "letters://stamps/{name}", "name": "stamp", "description": "A stamp."});
+    assert_eq!(listed["result"], json!({"resourceTemplates": [stamp]}));
+}
+
+#[tokio::test]
+async fn reads_texts_and_bytes() {
+    let mut client = initialized(&letters()).await;
+    let read = client.request(json!(1), "resources/read", json!({"uri": "letters://book"})).await;
+    let text = json!({"uri": "letters://book", "mimeType": "text/csv", "text": "Ada,London"});
+    assert_eq!(read["result"], json!({"contents": [text]}));
+    let read = client.request(json!(2), "resources/read", json!({"uri": "letters://stamps/queen"})).await;
+    let blob = json!({"uri": "letters://stamps/queen", "mimeType": "image/png", "blob": "aGk="});
+    assert_eq!(read["result"], json!({"contents": [blob]}));
+}
+
+#[tokio::test]
+async fn unknown_resource_has_the_code_of_its_revision() {
+    for uri in ["letters://none", "letters://stamps/none", "nothing"] {
+        let mut client = initialized(&letters()).await;
+        let answer = client.request(json!(1), "resources/read", json!({"uri": uri})).await;
+        assert_eq!((&answer["error"]["code"], &answer["error"]["data"]["uri"]), (&json!(-32002), &json!(uri)));
+        let mut client = LineClient::connect(&letters());
+        let params = json!({"uri": uri, "_meta": stateless(&json!({}))});
+        let answer = client.request(json!(1), "resources/read", params).await;
+        assert_eq!((&answer["error"]["code"], &answer["error"]["data"]["uri"]), (&json!(-32602), &json!(uri)));
+    }
+}
+
+#[tokio::test]
+async fn completes_by_functions_and_by_types() {
+    let mut client = initialized(&letters()).await;
+    let mut complete = async |argument: &str, value: &str| {
+        let reference = json!({"type": "ref/prompt", "name": "letter"});
+        let params = json!({"ref": reference, "argument": {"name": argument, "value": value}});
+        client.request(json!(1), "completion/complete", params).await
+    };
+    let readers = &complete("to", "Bo").await["result"]["completion"];
+    assert_eq!((&readers["total"], &readers["hasMore"]), (&json!(150), &json!(true)));
+    assert_eq!((readers["values"].as_array().map(Vec::len), &readers["values"][3]), (Some(100), &json!("Bo3")));
+    let tones = complete("tone", "f").await;
+    let expected = json!({"values": ["Formal", "Friendly"], "total": 2, "hasMore": false});
+    assert_eq!(tones["result"]["completion"], expected);
+    assert_eq!(complete("pages", "").await["result"]["completion"]["values"], json!([]));
+    assert_eq!(complete("to", "!").await["error"]["message"], "no reader is called so");
+    assert_eq!(complete("x", "").await["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn malformed_requests_are_invalid_parameters() {
+    let mut client = initialized(&letters()).await;
+    let cases = [
+        ("prompts/get", json!({})),
+        ("prompts/list", json!({"cursor": 7})),
+        ("prompts/list", json!({"cursor": "7"})),
+        ("resources/list", json!({"cursor": "x"})),
+        ("resources/templates/list", json!({"cursor": "-1"})),
+        ("resources/read", json!({"uri": 7})),
+        ("resources/subscribe", json!({})),
+        ("completion/complete", json!({"argument": {"name": "to", "value": ""}})),
+        ("completion/complete", json!({"ref": {"type": "ref/x"}, "argument": {"name": "to", "value": ""}})),
+        ("completion/complete", json!({"ref": {"type": "ref/prompt", "name": "letter"}, "argument": {"name": "to"}})),
+    ];
+    for (method, params) in cases {
+        let answer = client.request(json!(1), method, params.clone()).await;
+        assert_eq!(answer["error"]["code"], -32602, "{method} {params}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn lists_many_resources_in_pages() {
+    let mut builder = ToolContext::builder();
+    for at in 0..2_500 {
+        let definition = ResourceDefinition::new(&format!("n://{at}"), "n").expect("a URI");
+        builder = builder.with_resource(Resource::new(definition, async |_: ResourceRequest, _: RunContext| {
+            Ok(vec![ResourceContents::text("")])
+        }));
+    }
+    let server = Server::from_tools(builder.build().expect("sound")).expect("a server");
+    let (mut client, mut seen, mut params) = (initialized(&server).await, 0, json!({}));
+    loop {
+        let page = client.request(json!(1), "resources/list", params).await;
+        seen += page["result"]["resources"].as_array().map_or(0, Vec::len);
+        match &page["result"]["nextCursor"] {
+            Value::Null => break,
+            cursor => params = json!({"cursor": cursor}),
+        }
+    }
+    assert_eq!(seen, 2_500);
+}
+
+fn guided() -> ToolContext {
+    async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
+        Ok(arguments)
+    }
+    let declared =
+        RawTool { name: "a/b".to_owned(), description: "Echo.".to_owned(), parameters: json!({"type": "object"}) };
+    let tool = FunctionTool::raw(declared, echo).guide("# Echo\n\nRepeats all.\n");
+    ToolContext::builder().with(tool).build().expect("sound")
+}
+
+#[tokio::test]
+async fn guides_are_prompts_and_resources() {
+    let server = Server::from_tools(guided()).expect("a server");
+    let mut client = initialized(&server).await;
+    let prompts = client.request(json!(1), "prompts/list", json!({})).await;
+    let prompt = json!({"name": "a/b_guide", "title": "Guide of a/b", "description": "Repeats all."});
+    assert_eq!(prompts["result"]["prompts"], json!([prompt]));
+    let got = client.request(json!(2), "prompts/get", json!({"name": "a/b_guide"})).await;
+    assert_eq!(got["result"]["messages"][0]["content"]["text"], "# Echo\n\nRepeats all.\n");
+
+    let resources = client.request(json!(3), "resources/list", json!({})).await;
+    let uri = &resources["result"]["resources"][0]["uri"];
+    assert_eq!(uri, "guide://a%2Fb");
+    let read = client.request(json!(4), "resources/read", json!({"uri": uri})).await;
+    let expected = json!({"uri": uri, "mimeType": "text/markdown", "text": "# Echo\n\nRepeats all.\n"});
+    assert_eq!(read["result"]["contents"], json!([expected]));
+}
+
+#[tokio::test]
+async fn guides_can_be_turned_off() {
+    let server = Server::from_tools(guided()).expect("a server").guides(false);
+    let mut client = initialized(&server).await;
+    for method in ["prompts/list", "resources/list", "resources/read", "prompts/get"] {
+        let answer = client.request(json!(1), method, json!({"uri": "guide://a%2Fb", "name": "a/b_guide"})).await;
+        assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn subscribed_client_gets_updates_of_its_resources() {
+    let server = letters();
+    let (mut client, changes) = (initialized(&server).await, server.changes());
+    let answer = client.request(json!(1), "resources/subscribe", json!({"uri": "letters://nothing"})).await;
+    assert_eq!(answer["error"]["data"]["uri"], "letters://nothing");
+    client.request(json!(2), "resources/subscribe", json!({"uri": "letters://book"})).await;
+    client.request(json!(3), "resources/subscribe", json!({"uri": "letters://stamps/a"})).await;
+    client.request(json!(4), "resources/unsubscribe", json!({"uri": "letters://book"})).await;
+    changes.resource_updated("letters://book");
+    changes.resource_updated("letters://stamps/b");
+    changes.resource_updated("letters://stamps/a");
+    changes.prompts_changed();
+    changes.resources_changed();
+    let update = client.receive().await;
+    assert_eq!(
+        (&update["method"], &update["params"]["uri"]),
+        (&json!("notifications/resources/updated"), &json!("letters://stamps/a"))
+    );
+    assert_eq!(client.receive().await["method"], "notifications/prompts/list_changed");
+    assert_eq!(client.receive().await["method"], "notifications/resources/list_changed");
+}
+
+#[tokio::test]
+async fn subscriptions_of_a_session_are_bounded() {
+    let mut client = initialized(&letters()).await;
+    for number in 0..256 {
+        let uri = format!("letters://stamps/{number}");
+        assert_eq!(client.request(json!(1), "resources/subscribe", json!({"uri": uri})).await["result"], json!({}));
+    }
+    let again = client.request(json!(1), "resources/subscribe", json!({"uri": "letters://stamps/0"})).await;
+    assert_eq!(again["result"], json!({}));
+    let more = client.request(json!(1), "resources/subscribe", json!({"uri": "letters://book"})).await;
+    assert_eq!(more["error"]["code"], -32600, "{more}");
+}
+
+/// Opens a stream of changes and returns its acknowledgment.
+async fn listen(client: &mut LineClient, id: i32, filter: Value) -> Value {
+    let params = json!({"notifications": filter, "_meta": stateless(&json!({}))});
+    client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params})).await;
+    client.receive().await
+}
+
+#[tokio::test]
+async fn stream_of_changes_carries_what_was_asked_for() {
+    let server = letters();
+    let (mut client, changes) = (LineClient::connect(&server), server.changes());
+    let filter =
+        json!({"promptsListChanged": true, "toolsListChanged": true, "resourceSubscriptions": ["letters://book"]});
+    let acknowledged = listen(&mut client, 1, filter).await;
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    let accepted = json!({"promptsListChanged": true, "resourceSubscriptions": ["letters://book"]});
+    assert_eq!(acknowledged["params"]["notifications"], accepted);
+    // The stream is open once it has been acknowledged, and listens a moment later.
+    until(async || {
+        changes.resources_changed();
+        changes.resource_updated("letters://stamps/a");
+        changes.prompts_changed();
+        let received = client.receive().await;
+        assert_eq!(received["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+        received["method"] == "notifications/prompts/list_changed"
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn streams_of_a_client_are_bounded() {
+    let mut client = LineClient::connect(&letters());
+    for id in 0..8 {
+        let answer = listen(&mut client, id, json!({"promptsListChanged": true})).await;
+        assert_eq!(answer["method"], "notifications/subscriptions/acknowledged");
+    }
+    let mut answer = listen(&mut client, 8, json!({"promptsListChanged": true})).await;
+    if answer["method"] == "notifications/subscriptions/acknowledged" {
+        answer = client.receive().await;
+    }
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(8), &json!(-32600)), "{answer}");
+}
+
+#[tokio::test]
+async fn lists_have_caching_hints_from_2026_on() {
+    let methods = [
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": "letters://book"})),
+    ];
+    for (method, mut params) in methods {
+        let mut client = initialized(&letters()).await;
+        let result = client.request(json!(1), method, params.clone()).await["result"].clone();
+        assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&Value::Null, &Value::Null), "{method}");
+        params["_meta"] = stateless(&json!({}));
+        let mut client = LineClient::connect(&letters());
+        let result = client.request(json!(1), method, params).await["result"].clone();
+        assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(60_000), &json!("private")), "{method}");
+    }
+}
