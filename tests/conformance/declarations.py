@@ -4,10 +4,19 @@ import collections
 import json
 
 import llguidance
+from anthropic.types import ToolParam, ToolSearchToolBm25_20251119Param
+from openai.types.responses import FunctionToolParam, ToolSearchToolParam
 
 import providers
 import schema as schemas
 from driver import Driver, Refused
+from providers import types
+
+# The types of a deferred tool and of the search that finds it.
+SEARCHES = {
+    "anthropic": (ToolParam, ToolSearchToolBm25_20251119Param),
+    "openai-responses": (FunctionToolParam, ToolSearchToolParam),
+}
 
 
 class Tally:
@@ -64,6 +73,18 @@ def declare(driver: Driver, provider: str, cases: list, strict: bool, tally: Tal
         if told["strict"]:
             compiles(provider, case, projected, tally)
     restored(driver, provider, cases, strict, canonical, written, tally)
+
+
+def deferred(driver: Driver, provider: str, cases: list, tally: Tally) -> None:
+    """Tools that the provider's own search finds, and the search, are of the provider's types."""
+    tool, search = SEARCHES[provider]
+    declared = driver.ask("declare", provider=provider, defer=True, tools=[case.tool() for case in cases])["declarations"]
+    *tools, last = declared
+    for kind, item in [*((tool, item) for item in tools), (search, last)]:
+        for problem in types.exactly(kind, item):
+            tally.wrong(f"{provider} deferred: {problem}")
+    if not tools or not all(item.get("defer_loading") is True for item in tools):
+        tally.wrong(f"{provider} deferred: a tool is not deferred")
 
 
 def whole(provider, mode, case, canonical, projected, told, tally) -> None:

@@ -58,6 +58,8 @@ def main() -> int:
                     alone = strict and source not in ("examples", "servers")
                     for tools in [[case] for case in request] if alone else [request]:
                         declarations.declare(driver, provider, tools, strict, tally)
+                    if source == "servers" and not strict and provider in declarations.SEARCHES:
+                        declarations.deferred(driver, provider, request, tally)
                 print(f"{provider:20}{source:11}{'strict' if strict else 'plain':8}{tally.tools:7}{tally.accepted:10}{tally.refused:9}{tally.strict:8}{tally.instances:11}{tally.lost:6}{len(tally.problems):10}")
                 if source in ("servers", "functions", "examples") and tally.refused * 100 > tally.tools:
                     tally.wrong(f"{provider}: more than 1% of {source} is refused")

@@ -1,10 +1,11 @@
-//! `{"do": "declare", "provider", "strict", "tools"?: [{"name", "description", "parameters"}], "calls"?: [{"name",
-//! "arguments"}]}`: the declarations of those tools (of the examples' without them), and the calls as the tools know them.
+//! `{"do": "declare", "provider", "strict", "defer"?, "tools"?: [{"name", "description", "parameters"}], "calls"?:
+//! [{"name", "arguments"}]}`: the declarations of those tools (of the examples' without them), and the calls as the tools know
+//! them. With "defer" the provider's own search finds them.
 
 use crate::{Answer, list, provider, text};
 use serde_json::{Value, json};
 use std::error::Error;
-use tool_adapters::{DeclareOptions, declare_tools};
+use tool_adapters::{DeclareOptions, declare_searchable, declare_tools};
 use tool_core::{FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolDefinition, ToolError};
 
 /// The tools of the examples.
@@ -17,8 +18,13 @@ pub(crate) fn declare(command: &Value) -> Answer {
         Some(tools) => raw(tools)?,
         None => examples()?,
     };
-    let options = DeclareOptions { strict: command["strict"] == true, ..DeclareOptions::default() };
-    let declared = declare_tools(provider(command)?, &definitions, &[], options);
+    let (strict, defer) = (command["strict"] == true, command["defer"] == true);
+    let (provider, options) = (provider(command)?, DeclareOptions { strict, defer, ..DeclareOptions::default() });
+    let declared = if defer {
+        declare_searchable(provider, &[], &definitions, &[], options)
+    } else {
+        declare_tools(provider, &definitions, &[], options)
+    };
     let restored = list(&command["calls"]).iter().map(|call| {
         let call = declared.restore(ToolCall::new("", text(&call["name"]), text(&call["arguments"])));
         json!({"name": call.name(), "arguments": call.arguments()})

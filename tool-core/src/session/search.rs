@@ -6,7 +6,7 @@ use crate::registry::ToolContext;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::ContextMetrics;
 use crate::session::policy::Policy;
-use crate::text::truncate;
+use crate::text::{prefix, truncate};
 use crate::tool::{FunctionTool, ToolDefinition};
 use parking_lot::Mutex;
 use std::fmt::Write as _;
@@ -225,6 +225,8 @@ impl FoundTools {
 
 /// The characters of a tool's description in the answer to a search.
 const SUMMARY: usize = 200;
+/// The bytes of a query that are read.
+const QUERY: usize = 4_096;
 
 impl SessionInner {
     /// Returns the definitions of the tools that are declared to the model now: those that are always declared in the order of
@@ -259,7 +261,7 @@ impl SessionInner {
         };
         let (ctx, tools) = (self.current_context(), &self.tools);
         let limit = limit.unwrap_or(settings.results).clamp(1, settings.keep);
-        let ranked = search.index(&tools.context).search(query, usize::MAX);
+        let ranked = search.index(&tools.context).search(prefix(query, QUERY), usize::MAX);
         let ranked = ranked.into_iter().filter_map(|name| tools.find(name));
         let ranked = ranked.filter(|(index, tool)| search.hides(*index, mode) && tool.visible_in(&ctx));
         let (indices, found): (Vec<_>, Vec<_>) = ranked.take(limit).unzip();

@@ -189,6 +189,17 @@ async fn each_mode_has_its_own_search() {
     assert_eq!(kind(&call(&session, "search_tools", json!({"query": "a"})).await), Some(ErrorKind::ModeRestricted));
 }
 
+#[tokio::test]
+async fn no_number_of_searches_declares_all_tools() {
+    let tools = (0..1_000).map(|at| raw(&format!("tool_{at}"), &format!("Word{} and word{}.", at % 100, at % 7)));
+    let policy = searching(ToolSearch::over_tools(0).results(5).keep(8)).repeated_calls(None);
+    let session = text(context(tools), policy).await;
+    for at in 0..1_000 {
+        find(&session, &format!("word{} tool {at}", at % 100)).await;
+        assert!(names(&session).len() <= 9, "{:?}", names(&session));
+    }
+}
+
 // L39
 #[tokio::test]
 async fn a_reply_declares_what_its_search_found() {
