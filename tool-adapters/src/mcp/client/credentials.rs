@@ -165,7 +165,8 @@ impl Credentials {
             );
         }
         for (name, value) in command.get_envs() {
-            let (name, value) = (name.to_string_lossy(), value.map(|value| value.to_string_lossy()).unwrap_or_default());
+            let (name, value) =
+                (name.to_string_lossy(), value.map(|value| value.to_string_lossy()).unwrap_or_default());
             if is_secret_name(&name) || looks_random(&value) {
                 self.add_words(&value, SecretKind::Key);
             }

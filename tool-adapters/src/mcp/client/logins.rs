@@ -42,9 +42,8 @@ where
 fn challenge_of(error: &StreamableHttpError<reqwest::Error>) -> Option<Challenge> {
     match error {
         StreamableHttpError::AuthRequired(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header)),
-        StreamableHttpError::InsufficientScope(challenge) => {
-            Some(Challenge::parse(&challenge.www_authenticate_header)).filter(|challenge| challenge.is_insufficient_scope)
-        }
+        StreamableHttpError::InsufficientScope(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header))
+            .filter(|challenge| challenge.is_insufficient_scope),
         error => is_unauthorized(error).then(Challenge::default),
     }
 }
