@@ -75,6 +75,7 @@ async fn internal() -> (String, Arc<Mutex<usize>>) {
     (format!("http://{address}"), count)
 }
 
+// T29
 #[tokio::test]
 async fn internal_addresses_are_not_requested() {
     let person = Person::default();
@@ -220,6 +221,7 @@ async fn a_callback_without_the_state_is_refused() {
     assert!(issuer.requests("/token").is_empty());
 }
 
+// T29
 #[tokio::test]
 async fn credentials_stay_with_their_issuer() {
     let (issuer, evil) = (Issuer::start().await, Issuer::start().await);

@@ -116,6 +116,7 @@ async fn forged_tokens_are_refused() {
     assert_eq!(status(&url, &good).await, 200);
 }
 
+// T28
 #[tokio::test]
 async fn tokens_for_others_are_refused() {
     let issuer = Issuer::start().await;
@@ -299,6 +300,7 @@ async fn a_session_belongs_to_the_subject_of_its_token() {
     assert_eq!(*seen.lock().expect("no panic"), [Some(format!("{} alice", issuer.url))]);
 }
 
+// T28
 #[tokio::test]
 async fn the_program_sees_claims_and_no_token() {
     let issuer = Issuer::start().await;
