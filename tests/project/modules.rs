@@ -29,8 +29,8 @@ const ADAPTERS: &[&str] = &[
     "interop",
     "egress",
     "openapi",
-    "mcp",
     "oauth2",
+    "mcp",
     "inspector",
     "cli",
 ];

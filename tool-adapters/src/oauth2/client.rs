@@ -188,7 +188,8 @@ impl OAuth2Client {
         let (client, http, sent_at) = (self.for_grant(grant)?, http.get()?, jiff::Timestamp::now());
         let request = client.exchange_code(AuthorizationCode::new(code.expose().to_owned()));
         let request = request.set_pkce_verifier(PkceCodeVerifier::new(verifier.expose().to_owned()));
-        let request = self.resource_param().fold(request, |request, (name, value)| request.add_extra_param(name, value));
+        let request =
+            self.resource_param().fold(request, |request, (name, value)| request.add_extra_param(name, value));
         let answer = request.request_async(&|request| send(http.clone(), request)).await;
         tokens(answer, sent_at, &[Some(code), Some(verifier), self.secret.as_ref()])
     }
@@ -203,7 +204,8 @@ impl OAuth2Client {
         let (client, http, sent_at) = (self.for_grant(grant)?, http.get()?, jiff::Timestamp::now());
         let token = RefreshToken::new(refresh.expose().to_owned());
         let request = client.exchange_refresh_token(&token);
-        let request = self.resource_param().fold(request, |request, (name, value)| request.add_extra_param(name, value));
+        let request =
+            self.resource_param().fold(request, |request, (name, value)| request.add_extra_param(name, value));
         let answer = request.request_async(&|request| send(http.clone(), request)).await;
         tokens(answer, sent_at, &[Some(refresh), self.secret.as_ref()])
     }
@@ -213,7 +215,8 @@ impl OAuth2Client {
     pub(crate) async fn client_credentials(&self, grant: &OAuth2, http: &HttpClient) -> Result<Tokens, OAuth2Error> {
         let (client, http, sent_at) = (self.for_grant(grant)?, http.get()?, jiff::Timestamp::now());
         let request = client.exchange_client_credentials().add_scopes(grant.scopes.iter().cloned().map(Scope::new));
-        let request = self.resource_param().fold(request, |request, (name, value)| request.add_extra_param(name, value));
+        let request =
+            self.resource_param().fold(request, |request, (name, value)| request.add_extra_param(name, value));
         let answer = request.request_async(&|request| send(http.clone(), request)).await;
         tokens(answer, sent_at, &[self.secret.as_ref()])
     }

@@ -57,7 +57,10 @@ async fn a_person_logs_in_once() {
     // The page and the exchange of the code name the server.
     let page = issuer.requests("/authorize");
     let page = form(page[0].target.split_once('?').expect("a query").1);
-    assert_eq!((&page["resource"], &page["redirect_uri"], &page["response_type"]), (&url, &redirect, &"code".to_owned()));
+    assert_eq!(
+        (&page["resource"], &page["redirect_uri"], &page["response_type"]),
+        (&url, &redirect, &"code".to_owned())
+    );
     let exchange = form(&issuer.requests("/token")[0].body);
     assert_eq!((&exchange["resource"], &exchange["redirect_uri"]), (&url, &redirect));
     reqwest::get(redirect).await.expect_err("the port is closed");

@@ -30,7 +30,9 @@ impl Hostile {
             let token = request.headers().get("authorization").map(|value| value.to_str().expect("text").to_owned());
             kept.lock().expect("no panic").push((request.uri().to_string(), token));
             match request.uri().path() {
-                path if path.starts_with("/.well-known/oauth-protected-resource") => json_answer(StatusCode::OK, &document),
+                path if path.starts_with("/.well-known/oauth-protected-resource") => {
+                    json_answer(StatusCode::OK, &document)
+                }
                 "/mcp" => (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge.clone())]).into_response(),
                 _ => StatusCode::NOT_FOUND.into_response(),
             }
@@ -43,7 +45,8 @@ impl Hostile {
     /// Names an authorization server.
     async fn naming(issuer: &str) -> Self {
         let issuer = issuer.to_owned();
-        let metadata = move |origin: &str| json!({"resource": format!("{origin}/mcp"), "authorization_servers": [issuer]});
+        let metadata =
+            move |origin: &str| json!({"resource": format!("{origin}/mcp"), "authorization_servers": [issuer]});
         Self::start(metadata, |_| "Bearer".to_owned()).await
     }
 
@@ -72,6 +75,7 @@ async fn internal() -> (String, Arc<Mutex<usize>>) {
     (format!("http://{address}"), count)
 }
 
+// T29
 #[tokio::test]
 async fn internal_addresses_are_not_requested() {
     let person = Person::default();
@@ -187,8 +191,10 @@ async fn callbacks_of_other_logins_change_nothing() {
         let seen = Arc::clone(&seen);
         async move {
             let asked = reqwest::Url::parse(&request.url).expect("a URL");
-            let redirect = asked.query_pairs().find(|(name, _)| name == "redirect_uri").expect("a redirect").1.into_owned();
-            let guesses = ["", "?code=evil", "?code=evil&state=", "?code=evil&state=guess", "?state=a&state=b", "?error=x"];
+            let redirect =
+                asked.query_pairs().find(|(name, _)| name == "redirect_uri").expect("a redirect").1.into_owned();
+            let guesses =
+                ["", "?code=evil", "?code=evil&state=", "?code=evil&state=guess", "?state=a&state=b", "?error=x"];
             for guess in guesses {
                 let status = reqwest::get(format!("{redirect}{guess}")).await?.status();
                 seen.lock().expect("no panic").push(status.as_u16());
@@ -215,6 +221,7 @@ async fn a_callback_without_the_state_is_refused() {
     assert!(issuer.requests("/token").is_empty());
 }
 
+// T29
 #[tokio::test]
 async fn credentials_stay_with_their_issuer() {
     let (issuer, evil) = (Issuer::start().await, Issuer::start().await);

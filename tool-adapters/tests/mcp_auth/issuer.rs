@@ -45,7 +45,8 @@ impl Key {
     }
 
     pub(crate) fn public(&self) -> Value {
-        let mut jwk = serde_json::to_value(Jwk::from_encoding_key(&self.key, self.algorithm).expect("a key")).expect("JSON");
+        let mut jwk =
+            serde_json::to_value(Jwk::from_encoding_key(&self.key, self.algorithm).expect("a key")).expect("JSON");
         let members = jwk.as_object_mut().expect("an object");
         members.insert("kid".to_owned(), json!(self.id));
         members.insert("use".to_owned(), json!("sig"));

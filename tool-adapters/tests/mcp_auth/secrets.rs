@@ -81,7 +81,11 @@ async fn secrets_of_logins_are_in_no_log() {
     let mut canaries = vec!["secret-canary".to_owned(), "refresh-canary".to_owned(), "code-canary".to_owned(), forged];
     for kept in issuer.requests("/token") {
         let asked = form(&kept.body);
-        canaries.extend(["code", "code_verifier", "refresh_token", "client_secret"].iter().filter_map(|name| asked.get(*name).cloned()));
+        canaries.extend(
+            ["code", "code_verifier", "refresh_token", "client_secret"]
+                .iter()
+                .filter_map(|name| asked.get(*name).cloned()),
+        );
     }
     for kept in issuer.requests("/authorize") {
         canaries.push(form(kept.target.split_once('?').expect("a query").1)["state"].clone());

@@ -44,7 +44,8 @@ async fn a_request_without_a_token_learns_where_to_get_one() {
 async fn tokens_of_each_algorithm_are_accepted() {
     let issuer = Issuer::start().await;
     let url = protected(&issuer).await;
-    let rsa = [Algorithm::RS256, Algorithm::RS384, Algorithm::RS512, Algorithm::PS256, Algorithm::PS384, Algorithm::PS512];
+    let rsa =
+        [Algorithm::RS256, Algorithm::RS384, Algorithm::RS512, Algorithm::PS256, Algorithm::PS384, Algorithm::PS512];
     let keys = rsa.map(Key::rsa).into_iter().chain([Key::ec(), Key::ed("ed", 7)]).collect::<Vec<_>>();
     issuer.behaviour().keys = vec![Key::rsa(Algorithm::RS256).public(), Key::ec().public(), issuer.key.public()];
     for key in keys {
@@ -105,7 +106,9 @@ async fn forged_tokens_are_refused() {
     (header.kid, header.crit) = (Some("ed".to_owned()), Some(vec!["exp".to_owned()]));
     forged.push(encode(&header, &issuer.claims(&url), &issuer.key.key).expect("a token"));
     for token in &forged {
-        let Ok(value) = reqwest::header::HeaderValue::from_bytes(format!("Bearer {token}").as_bytes()) else { continue };
+        let Ok(value) = reqwest::header::HeaderValue::from_bytes(format!("Bearer {token}").as_bytes()) else {
+            continue;
+        };
         let (code, challenge) = refusal(call(&url, "add").header("authorization", value)).await;
         assert!(code == 401 && challenge.contains("error=\"invalid_token\""), "{token}: {code} {challenge}");
     }
@@ -113,6 +116,7 @@ async fn forged_tokens_are_refused() {
     assert_eq!(status(&url, &good).await, 200);
 }
 
+// T28
 #[tokio::test]
 async fn tokens_for_others_are_refused() {
     let issuer = Issuer::start().await;
@@ -121,8 +125,29 @@ async fn tokens_for_others_are_refused() {
     let origin = url.strip_suffix("/mcp").expect("a path");
     let mut refused = 0;
     for (name, values) in [
-        ("aud", vec![json!(null), json!("client-1"), json!(origin), json!(format!("{url}/")), json!([]), json!(""), json!({}), json!([origin, "x"])]),
-        ("iss", vec![json!(null), json!("https://evil.example"), json!(format!("{}/", issuer.url)), json!([issuer.url]), json!("")]),
+        (
+            "aud",
+            vec![
+                json!(null),
+                json!("client-1"),
+                json!(origin),
+                json!(format!("{url}/")),
+                json!([]),
+                json!(""),
+                json!({}),
+                json!([origin, "x"]),
+            ],
+        ),
+        (
+            "iss",
+            vec![
+                json!(null),
+                json!("https://evil.example"),
+                json!(format!("{}/", issuer.url)),
+                json!([issuer.url]),
+                json!(""),
+            ],
+        ),
         ("exp", vec![json!(null), json!(now() - 31), json!(0), json!("never"), json!(-1)]),
         ("nbf", vec![json!(now() + 60), json!("later")]),
         ("sub", vec![json!(null), json!(""), json!(" "), json!(7)]),
@@ -137,7 +162,11 @@ async fn tokens_for_others_are_refused() {
     }
     assert_eq!(refused, 26);
     for (name, value) in [("exp", json!(now() - 5)), ("nbf", json!(now() + 5))] {
-        assert_eq!(status(&url, &issuer.key.sign(&with(claims.clone(), name, value))).await, 200, "the leeway of {name}");
+        assert_eq!(
+            status(&url, &issuer.key.sign(&with(claims.clone(), name, value))).await,
+            200,
+            "the leeway of {name}"
+        );
     }
 }
 
@@ -182,13 +211,12 @@ async fn a_batch_needs_the_scopes_of_all_its_calls() {
     let issuer = Issuer::start().await;
     let url = protected(&issuer).await;
     let token = issuer.token(&url);
-    let begin = json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let begin =
+        json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin});
     let begun = send(post(&url, &begin).bearer_auth(&token)).await;
     let session = begun.headers().get("mcp-session-id").expect("a session").clone();
-    let call = |id: i64, name: &str, arguments: Value| {
-        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
-    };
+    let call = |id: i64, name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
     let add = call(1, "add", json!({"a": 1, "b": 2}));
     for (batch, expected) in [(json!([add, call(2, "delete", json!({}))]), 403), (json!([add]), 200)] {
         let request = post(&url, &batch).bearer_auth(&token).header("mcp-session-id", session.clone());
@@ -219,7 +247,10 @@ async fn an_issuer_that_is_down_is_no_refusal() {
     let url = protected(&issuer).await;
     issuer.behaviour().is_down = true;
     let answer = send(call(&url, "add").bearer_auth(issuer.token(&url))).await;
-    assert_eq!((answer.status(), answer.headers().get("retry-after").is_some()), (StatusCode::SERVICE_UNAVAILABLE, true));
+    assert_eq!(
+        (answer.status(), answer.headers().get("retry-after").is_some()),
+        (StatusCode::SERVICE_UNAVAILABLE, true)
+    );
     issuer.behaviour().is_down = false;
     assert_eq!(status(&url, &issuer.token(&url)).await, 200);
     issuer.behaviour().is_down = true;
@@ -254,7 +285,8 @@ async fn a_session_belongs_to_the_subject_of_its_token() {
         })
     })
     .await;
-    let begin = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let begin =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin});
     let begun = send(post(&url, &begin).bearer_auth(issuer.token(&url))).await;
     let session = begun.headers().get("mcp-session-id").expect("a session").clone();
@@ -268,6 +300,7 @@ async fn a_session_belongs_to_the_subject_of_its_token() {
     assert_eq!(*seen.lock().expect("no panic"), [Some(format!("{} alice", issuer.url))]);
 }
 
+// T28
 #[tokio::test]
 async fn the_program_sees_claims_and_no_token() {
     let issuer = Issuer::start().await;
@@ -276,7 +309,11 @@ async fn the_program_sees_claims_and_no_token() {
     let url = serve(|server, resource| {
         server.oauth(resource.issuer(trusted)).principal(move |parts| {
             let claims = parts.extensions.get::<Arc<AccessClaims>>()?;
-            note.lock().expect("no panic").push((format!("{parts:?}"), claims.scopes().to_vec(), claims.client_id().map(str::to_owned)));
+            note.lock().expect("no panic").push((
+                format!("{parts:?}"),
+                claims.scopes().to_vec(),
+                claims.client_id().map(str::to_owned),
+            ));
             claims.claim("tenant")?.as_str().map(str::to_owned)
         })
     })

@@ -41,10 +41,8 @@ pub(crate) async fn serve_at(path: &str, protect: impl FnOnce(Server, OAuthResou
 /// Serves with tokens of an issuer, of which each needs the scope `read`, and those for `delete` also `write`.
 pub(crate) async fn protected(issuer: &Issuer) -> String {
     let issuer = issuer.url.clone();
-    serve(|server, resource| {
-        server.oauth(resource.issuer(issuer).scopes(["read"]).tool_scopes("delete", ["write"]))
-    })
-    .await
+    serve(|server, resource| server.oauth(resource.issuer(issuer).scopes(["read"]).tool_scopes("delete", ["write"])))
+        .await
 }
 
 /// Begins a call without a session.

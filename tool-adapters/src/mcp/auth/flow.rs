@@ -49,11 +49,7 @@ pub(crate) struct Registration {
 }
 
 /// Finds the authorization server of a server.
-pub(crate) async fn discover(
-    fetcher: &Fetcher,
-    server: &Url,
-    challenge: &Challenge,
-) -> Result<Discovered, LoginError> {
+pub(crate) async fn discover(fetcher: &Fetcher, server: &Url, challenge: &Challenge) -> Result<Discovered, LoginError> {
     let unsound = |problem: String| LoginError::Discovery(shown(&problem));
     let Some(metadata) = resource_metadata(fetcher, server, challenge).await? else {
         // Servers of revision 2025-03-26 are their own authorization servers.
@@ -78,10 +74,14 @@ async fn resource_metadata(
     if let Some(named) = &challenge.resource_metadata {
         let url = fetcher.parse("the server's metadata", named)?;
         if url.origin() != server.origin() {
-            return Err(unsound(format!("it names metadata at another host, `{}`", url.host_str().unwrap_or_default())));
+            return Err(unsound(format!(
+                "it names metadata at another host, `{}`",
+                url.host_str().unwrap_or_default()
+            )));
         }
         let document = fetcher.document(&url).await?;
-        let document = document.ok_or_else(|| unsound("there is no metadata at the address that it names".to_owned()))?;
+        let document =
+            document.ok_or_else(|| unsound("there is no metadata at the address that it names".to_owned()))?;
         return read(document);
     }
     let own = resource_metadata_path(server);
@@ -178,7 +178,8 @@ impl Flow<'_> {
             }
             consent => {
                 if !self.found.issuer.code_challenge_methods_supported.iter().any(|method| method == "S256") {
-                    let problem = "the authorization server does not support PKCE (S256), so that a code could be stolen";
+                    let problem =
+                        "the authorization server does not support PKCE (S256), so that a code could be stolen";
                     return Err(LoginError::Discovery(problem.to_owned()));
                 }
                 self.ask(consent, &grant, known).await?
@@ -247,7 +248,8 @@ impl Flow<'_> {
             None => !issuer.authorization_response_iss_parameter_supported,
         };
         if !is_own {
-            let problem = format!("expected the issuer `{}` (RFC 9207), got another one or none", issuer.issuer.escape_debug());
+            let problem =
+                format!("expected the issuer `{}` (RFC 9207), got another one or none", issuer.issuer.escape_debug());
             return Err(LoginError::Callback(problem));
         }
         Ok(params.into_code()?)
@@ -278,7 +280,8 @@ impl Flow<'_> {
             (Some(document), _) if issuer.client_id_metadata_document_supported => Ok(registered(document, None)),
             (_, Some(endpoint)) => self.register_dynamically(endpoint, redirect_url, scopes).await,
             (_, None) => Err(LoginError::Registration(
-                "it has no dynamic registration; register the client there, and set it with `OAuthLogin::client`".to_owned(),
+                "it has no dynamic registration; register the client there, and set it with `OAuthLogin::client`"
+                    .to_owned(),
             )),
         }
     }

@@ -46,7 +46,9 @@ impl IssuerKey {
             AlgorithmParameters::RSA(_) | AlgorithmParameters::EllipticCurve(_) | AlgorithmParameters::OctetKeyPair(_)
         );
         let signs = matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature));
-        let key = DecodingKey::from_jwk(&jwk).ok().filter(|key| is_public && signs && key.family() != AlgorithmFamily::Hmac)?;
+        let key = DecodingKey::from_jwk(&jwk)
+            .ok()
+            .filter(|key| is_public && signs && key.family() != AlgorithmFamily::Hmac)?;
         Some(Self { id: jwk.common.key_id, algorithm: jwk.common.key_algorithm, key })
     }
 

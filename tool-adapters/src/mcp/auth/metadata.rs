@@ -172,6 +172,7 @@ mod tests {
         ] {
             read(other).expect_err(other);
         }
-        ResourceMetadata::of(json!({"authorization_servers": ["https://as.example"]}), &server).expect_err("no resource");
+        ResourceMetadata::of(json!({"authorization_servers": ["https://as.example"]}), &server)
+            .expect_err("no resource");
     }
 }

@@ -88,11 +88,7 @@ impl OAuthResource {
 
     /// Adds scopes that calls of a tool need beside those of each request. A client whose token lacks one is answered 403 with
     /// the scopes, and can ask its user for more.
-    pub fn tool_scopes(
-        mut self,
-        tool: impl Into<String>,
-        scopes: impl IntoIterator<Item = impl Into<String>>,
-    ) -> Self {
+    pub fn tool_scopes(mut self, tool: impl Into<String>, scopes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.tool_scopes.entry(tool.into()).or_default().extend(scopes.into_iter().map(Into::into));
         self
     }
@@ -242,11 +238,7 @@ impl ResourceGate {
         !self.resource.tool_scopes.is_empty()
     }
 
-    fn require<'a>(
-        &self,
-        claims: &AccessClaims,
-        needed: impl Iterator<Item = &'a String>,
-    ) -> Result<(), Refusal> {
+    fn require<'a>(&self, claims: &AccessClaims, needed: impl Iterator<Item = &'a String>) -> Result<(), Refusal> {
         let needed = needed.collect::<BTreeSet<_>>();
         if needed.iter().all(|scope| claims.scopes().contains(scope)) {
             return Ok(());
@@ -270,7 +262,9 @@ impl ResourceGate {
                 let text = "expected one Authorization header with a bearer token".to_owned();
                 (StatusCode::UNAUTHORIZED, Some(("invalid_token", text)), needed())
             }
-            Refusal::Token(problem) => (StatusCode::UNAUTHORIZED, Some(("invalid_token", problem.to_string())), needed()),
+            Refusal::Token(problem) => {
+                (StatusCode::UNAUTHORIZED, Some(("invalid_token", problem.to_string())), needed())
+            }
             Refusal::Scopes(scopes) => {
                 let text = "the token lacks a scope".to_owned();
                 (StatusCode::FORBIDDEN, Some(("insufficient_scope", text)), scopes.clone())

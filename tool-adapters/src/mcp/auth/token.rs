@@ -333,7 +333,12 @@ mod tests {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs();
         let check = |claims: Value| {
             let Value::Object(claims) = claims else { panic!("an object") };
-            check_introspected(&claims, "https://as.example", &["https://mcp.example".to_owned()], Duration::from_secs(30))
+            check_introspected(
+                &claims,
+                "https://as.example",
+                &["https://mcp.example".to_owned()],
+                Duration::from_secs(30),
+            )
         };
         let aud = "https://mcp.example";
         check(json!({"active": true, "aud": aud, "exp": now + 60, "nbf": now})).expect("sound");

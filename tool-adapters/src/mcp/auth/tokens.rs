@@ -90,9 +90,10 @@ pub(crate) struct Refused {
 impl ServerTokens {
     pub(crate) fn new(login: OAuthLogin, server: &Url) -> Result<Arc<Self>, LoginError> {
         let is_local = is_local(server.host_str().unwrap_or_default());
-        let policy = login.egress.clone().unwrap_or_else(|| {
-            if is_local { EgressPolicy::new().allow_loopback() } else { EgressPolicy::new() }
-        });
+        let policy = login
+            .egress
+            .clone()
+            .unwrap_or_else(|| if is_local { EgressPolicy::new().allow_loopback() } else { EgressPolicy::new() });
         let fetcher = Fetcher::guarded(&policy, is_local)?;
         let mut server = server.clone();
         server.set_fragment(None);
@@ -250,12 +251,7 @@ impl ServerTokens {
         }
     }
 
-    async fn log_in(
-        &self,
-        state: &mut State,
-        found: &Discovered,
-        challenge: &Challenge,
-    ) -> Result<Secret, LoginError> {
+    async fn log_in(&self, state: &mut State, found: &Discovered, challenge: &Challenge) -> Result<Secret, LoginError> {
         while state.logins.front().is_some_and(|first| first.elapsed() >= WINDOW) {
             state.logins.pop_front();
         }
@@ -315,9 +311,7 @@ impl ServerTokens {
         let stored = text.and_then(|text| StoredLogin::of_text(text.expose(), self.server.as_str()));
         // A client that the program sets has precedence over an earlier one.
         Ok(stored.filter(|stored| match &self.login.client {
-            Some(client) => {
-                client.id == stored.registration.client_id && client.issuer == stored.registration.issuer
-            }
+            Some(client) => client.id == stored.registration.client_id && client.issuer == stored.registration.issuer,
             None => true,
         }))
     }

@@ -1,7 +1,7 @@
 //! Headers and tokens of a client over HTTP, which appear in no error, log or name.
 
 use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
-use crate::mcp::client::error::{ImportError, text_with_causes};
+use crate::mcp::client::error::{ImportError, is_unauthorized, text_with_causes};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
 use crate::mcp::client::names::{self, KEY, looks_random};
@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{Client, ClientBuilder, StatusCode, Url, redirect};
+use reqwest::{Client, ClientBuilder, Url, redirect};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage, Tool};
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use serde::Serialize;
@@ -58,7 +58,7 @@ pub(crate) struct Credentials {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum SecretKind {
+enum SecretKind {
     /// It may be an ordinary word, so it is not masked in the answers of tools.
     Word,
     Key,
@@ -129,7 +129,7 @@ impl Credentials {
         ImportError::Protocol(self.display(error).into())
     }
 
-    pub(crate) fn add_secret(&self, text: &str, kind: SecretKind) {
+    fn add_secret(&self, text: &str, kind: SecretKind) {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let known = secrets.iter().any(|(known, known_kind)| **known == text && *known_kind == kind);
         if text.len() < MIN_SECRET || known {
@@ -165,7 +165,8 @@ impl Credentials {
             );
         }
         for (name, value) in command.get_envs() {
-            let (name, value) = (name.to_string_lossy(), value.map(|value| value.to_string_lossy()).unwrap_or_default());
+            let (name, value) =
+                (name.to_string_lossy(), value.map(|value| value.to_string_lossy()).unwrap_or_default());
             if is_secret_name(&name) || looks_random(&value) {
                 self.add_words(&value, SecretKind::Key);
             }
@@ -338,7 +339,7 @@ pub(crate) struct AuthorizedClient {
     tasks: TaskTools,
 }
 
-pub(crate) type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
+type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
 impl AuthorizedClient {
     pub(crate) fn new(url: &Url, credentials: Arc<Credentials>, tasks: TaskTools) -> Result<Self, ImportError> {
@@ -369,7 +370,8 @@ impl AuthorizedClient {
         let send = |token| send(token).with_subscriber(Dispatch::none());
         #[cfg(feature = "mcp-auth")]
         if let Some(tokens) = &self.credentials.oauth {
-            let outcome = logins::authorized(tokens, &self.credentials, send).await;
+            let note = |token: &str| self.credentials.add_secret(token, SecretKind::Token);
+            let outcome = logins::authorized(tokens, note, send).await;
             return outcome.map_err(|error| self.masked(error));
         }
         let copy = |token: &Option<Token>| token.as_deref().cloned();
@@ -409,15 +411,6 @@ impl AuthorizedClient {
             }
             error => error,
         }
-    }
-}
-
-pub(crate) fn is_unauthorized(error: &StreamableHttpError<reqwest::Error>) -> bool {
-    match error {
-        StreamableHttpError::AuthRequired(_) => true,
-        StreamableHttpError::Client(error) => error.status() == Some(StatusCode::UNAUTHORIZED),
-        StreamableHttpError::UnexpectedServerResponse(text) => text.starts_with("HTTP 401"),
-        _ => false,
     }
 }
 

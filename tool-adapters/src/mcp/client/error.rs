@@ -1,6 +1,8 @@
 //! Errors of importing.
 
 use crate::mcp::client::pins::PinError;
+use reqwest::StatusCode;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use std::io;
 
 /// An error of importing a server's tools.
@@ -72,4 +74,14 @@ pub(crate) fn text_with_causes(error: &(dyn std::error::Error + 'static)) -> Str
         }
     }
     text
+}
+
+/// Returns true if a server refused a request for its token.
+pub(crate) fn is_unauthorized(error: &StreamableHttpError<reqwest::Error>) -> bool {
+    match error {
+        StreamableHttpError::AuthRequired(_) => true,
+        StreamableHttpError::Client(error) => error.status() == Some(StatusCode::UNAUTHORIZED),
+        StreamableHttpError::UnexpectedServerResponse(text) => text.starts_with("HTTP 401"),
+        _ => false,
+    }
 }

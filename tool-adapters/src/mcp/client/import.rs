@@ -178,7 +178,7 @@ impl McpClient {
 
     /// Logs in with OAuth 2.1 when the server needs it, over HTTP. See [`OAuthLogin`](crate::mcp::OAuthLogin).
     #[cfg(feature = "mcp-auth")]
-    pub fn oauth(self, login: crate::mcp::OAuthLogin) -> Self {
+    pub fn oauth(self, login: crate::mcp::auth::OAuthLogin) -> Self {
         Self { login: Some(login), ..self }
     }
 

@@ -1,7 +1,7 @@
 //! Requests with the tokens of a login.
 
 use crate::mcp::auth::{Challenge, LoginError, Refused, ServerTokens};
-use crate::mcp::client::credentials::{Credentials, HttpResult, SecretKind, is_unauthorized};
+use crate::mcp::client::error::is_unauthorized;
 use rmcp::model::ErrorData;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use std::io;
@@ -10,10 +10,13 @@ use std::sync::Arc;
 /// Maximum number of times that a request is sent again, with another token each.
 const MAX_RENEWALS: usize = 3;
 
-/// Sends a request with the token of a login. If the server refuses it, gets another token and sends it again.
+type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
+
+/// Sends a request with the token of a login, which `note` sees first. If the server refuses it, gets another token and sends the
+/// request again.
 pub(crate) async fn authorized<T, F>(
     tokens: &Arc<ServerTokens>,
-    credentials: &Credentials,
+    note: impl Fn(&str),
     send: impl Fn(Option<String>) -> F,
 ) -> HttpResult<T>
 where
@@ -22,7 +25,7 @@ where
     let mut token = tokens.token().await.map_err(failed)?;
     for sent in 0.. {
         if let Some(token) = &token {
-            credentials.add_secret(token.expose(), SecretKind::Token);
+            note(token.expose());
         }
         let error = match send(token.as_ref().map(|token| token.expose().to_owned())).await {
             Err(error) if sent < MAX_RENEWALS => error,
@@ -42,9 +45,8 @@ where
 fn challenge_of(error: &StreamableHttpError<reqwest::Error>) -> Option<Challenge> {
     match error {
         StreamableHttpError::AuthRequired(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header)),
-        StreamableHttpError::InsufficientScope(challenge) => {
-            Some(Challenge::parse(&challenge.www_authenticate_header)).filter(|challenge| challenge.is_insufficient_scope)
-        }
+        StreamableHttpError::InsufficientScope(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header))
+            .filter(|challenge| challenge.is_insufficient_scope),
         error => is_unauthorized(error).then(Challenge::default),
     }
 }

@@ -1,7 +1,6 @@
 //! The check of the access tokens of HTTP requests.
 
-use crate::mcp::auth::{AccessClaims, OAuthResource, Refusal};
-use crate::mcp::server::Server;
+use crate::mcp::auth::{AccessClaims, Refusal};
 use crate::mcp::server::session::{ServerState, Settings};
 use crate::mcp::server::strict::{CheckedMessage, Parsed};
 use crate::providers::{Provider, declare};
@@ -13,30 +12,9 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use std::io;
 use std::sync::Arc;
 
-impl Server {
-    /// Needs an access token with each HTTP request, issued for this resource. Requests without one are answered 401 with the
-    /// address of the metadata, and the metadata is served below the root of the [`router`](Self::router). A session belongs to
-    /// the issuer and the subject of its token, unless [`principal`](Self::principal) makes another principal of the
-    /// [`AccessClaims`]. A token is checked at each request, and removed from it: no layer behind, no tool and no log gets it.
-    ///
-    /// With [`allow_anonymous`](Self::allow_anonymous), requests without a token are served too, and a token that is refused
-    /// stays refused. Over standard input and output there are no tokens, as the client has started the process.
-    ///
-    /// ```
-    /// # use tool_adapters::mcp::{OAuthResource, Server};
-    /// fn protected(server: Server) -> Server {
-    ///     let resource = OAuthResource::new("https://mcp.example/mcp").issuer("https://login.example").scopes(["mcp"]);
-    ///     server.oauth(resource).allow_hosts(["mcp.example"])
-    /// }
-    /// ```
-    pub fn oauth(self, resource: OAuthResource) -> Self {
-        self.with(|settings| {
-            settings.oauth = Some(Arc::new(resource.gate()));
-            settings.find_principal.get_or_insert_with(|| {
-                Arc::new(|parts: &Parts| parts.extensions.get::<Arc<AccessClaims>>()?.principal())
-            });
-        })
-    }
+/// Returns the principal of a request whose token was checked.
+pub(crate) fn principal(parts: &Parts) -> Option<String> {
+    parts.extensions.get::<Arc<AccessClaims>>()?.principal()
 }
 
 impl Settings {

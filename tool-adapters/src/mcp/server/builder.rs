@@ -1,5 +1,7 @@
 //! The public [`Server`] and its settings.
 
+#[cfg(feature = "mcp-auth")]
+use crate::mcp::server::authorization;
 use crate::mcp::server::changes::ChangeNotifier;
 use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
 use crate::mcp::server::{http, stdio};
@@ -68,7 +70,7 @@ impl Server {
         policy.repeated_calls(None).max_empty_results(None)
     }
 
-    pub(crate) fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.state.settings);
         self
     }
@@ -203,6 +205,29 @@ impl Server {
     /// use [`principal`](Self::principal).
     pub fn bearer_token(self, token: impl AsRef<str>) -> Self {
         self.with(|settings| settings.access.token = Some(BearerToken::new(token.as_ref())))
+    }
+
+    /// Needs an access token with each HTTP request, issued for this resource. Requests without one are answered 401 with the
+    /// address of the metadata, and the metadata is served below the root of the [`router`](Self::router). A session belongs to
+    /// the issuer and the subject of its token, unless [`principal`](Self::principal) makes another principal of the
+    /// [`AccessClaims`](crate::mcp::AccessClaims). A token is checked at each request, and removed from it: no layer behind, no tool and no log gets it.
+    ///
+    /// With [`allow_anonymous`](Self::allow_anonymous), requests without a token are served too, and a token that is refused
+    /// stays refused. Over standard input and output there are no tokens, as the client has started the process.
+    ///
+    /// ```
+    /// # use tool_adapters::mcp::{OAuthResource, Server};
+    /// fn protected(server: Server) -> Server {
+    ///     let resource = OAuthResource::new("https://mcp.example/mcp").issuer("https://login.example").scopes(["mcp"]);
+    ///     server.oauth(resource).allow_hosts(["mcp.example"])
+    /// }
+    /// ```
+    #[cfg(feature = "mcp-auth")]
+    pub fn oauth(self, resource: crate::mcp::auth::OAuthResource) -> Self {
+        self.with(|settings| {
+            settings.oauth = Some(Arc::new(resource.gate()));
+            settings.find_principal.get_or_insert_with(|| Arc::new(authorization::principal));
+        })
     }
 
     /// Serves requests for which [`principal`](Self::principal) returns `None`, and allows an address that other machines
