@@ -290,6 +290,25 @@ async fn subscribed_client_gets_updates_of_its_resources() {
 }
 
 #[tokio::test]
+async fn slow_client_does_not_hold_up_reports() {
+    let server = letters();
+    let (mut client, changes) = (initialized(&server).await, server.changes());
+    client.request(json!(1), "resources/subscribe", json!({"uri": "letters://book"})).await;
+    for at in 0..100_000 {
+        changes.resource_updated("letters://book");
+        if at % 1_000 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    // It has missed some, and is told that all has changed.
+    let mut received = 0;
+    while client.receive().await["method"] != "notifications/resources/list_changed" {
+        received += 1;
+    }
+    assert!(received < 5_000, "{received}");
+}
+
+#[tokio::test]
 async fn subscriptions_of_a_session_are_bounded() {
     let mut client = initialized(&letters()).await;
     for number in 0..256 {
