@@ -335,7 +335,7 @@ async fn stream_of_changes_carries_what_was_asked_for() {
     let filter =
         json!({"promptsListChanged": true, "toolsListChanged": true, "resourceSubscriptions": ["letters://book"]});
     let acknowledged = listen(&mut client, 1, filter).await;
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
     let accepted = json!({"promptsListChanged": true, "resourceSubscriptions": ["letters://book"]});
     assert_eq!(acknowledged["params"]["notifications"], accepted);
     // The stream is open once it has been acknowledged, and listens a moment later.
@@ -355,7 +355,7 @@ async fn streams_of_a_client_are_bounded() {
     let mut client = LineClient::connect(&letters());
     for id in 0..8 {
         let answer = listen(&mut client, id, json!({"promptsListChanged": true})).await;
-        assert_eq!(answer["method"], "notifications/subscriptions/acknowledged");
+        assert_eq!(answer["method"], "notifications/subscriptions/acknowledged", "{answer}");
     }
     let mut answer = listen(&mut client, 8, json!({"promptsListChanged": true})).await;
     if answer["method"] == "notifications/subscriptions/acknowledged" {
