@@ -36,7 +36,7 @@ fn section<'a>(page: &'a str, shown: &str) -> &'a str {
 fn option_tables_name_every_option_of_the_macros() {
     let page = fs::read_to_string(super::root().join("docs/book/options.md")).expect("the chapter");
     let attributes = attributes();
-    assert_eq!(attributes.len(), 7, "the grammar was not read");
+    assert_eq!(attributes.len(), 9, "the grammar was not read");
     for Attribute { shown, options } in attributes {
         let section = section(&page, &shown);
         for option in options {
@@ -49,7 +49,12 @@ fn option_tables_name_every_option_of_the_macros() {
 
 #[test]
 fn docs_of_the_macros_name_every_option() {
-    for (shown, file) in [("#[tool]", "tool.md"), ("#[toolset]", "toolset.md")] {
+    for (shown, file) in [
+        ("#[tool]", "tool.md"),
+        ("#[toolset]", "toolset.md"),
+        ("#[prompt]", "prompt.md"),
+        ("#[resource]", "resource.md"),
+    ] {
         let page = fs::read_to_string(super::root().join("tool-core/src/docs").join(file)).expect("the docs");
         let attribute = attributes().into_iter().find(|attribute| attribute.shown == shown).expect("there");
         let named = |option: &str| page.contains(&format!("`{option}")) || page.contains(&format!("| `{option}"));

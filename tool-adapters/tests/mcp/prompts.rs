@@ -290,6 +290,25 @@ async fn subscribed_client_gets_updates_of_its_resources() {
 }
 
 #[tokio::test]
+async fn slow_client_does_not_hold_up_reports() {
+    let server = letters();
+    let (mut client, changes) = (initialized(&server).await, server.changes());
+    client.request(json!(1), "resources/subscribe", json!({"uri": "letters://book"})).await;
+    for at in 0..100_000 {
+        changes.resource_updated("letters://book");
+        if at % 1_000 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    // It has missed some, and is told that all has changed.
+    let mut received = 0;
+    while client.receive().await["method"] != "notifications/resources/list_changed" {
+        received += 1;
+    }
+    assert!(received < 5_000, "{received}");
+}
+
+#[tokio::test]
 async fn subscriptions_of_a_session_are_bounded() {
     let mut client = initialized(&letters()).await;
     for number in 0..256 {
@@ -316,7 +335,7 @@ async fn stream_of_changes_carries_what_was_asked_for() {
     let filter =
         json!({"promptsListChanged": true, "toolsListChanged": true, "resourceSubscriptions": ["letters://book"]});
     let acknowledged = listen(&mut client, 1, filter).await;
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
     let accepted = json!({"promptsListChanged": true, "resourceSubscriptions": ["letters://book"]});
     assert_eq!(acknowledged["params"]["notifications"], accepted);
     // The stream is open once it has been acknowledged, and listens a moment later.
@@ -336,7 +355,7 @@ async fn streams_of_a_client_are_bounded() {
     let mut client = LineClient::connect(&letters());
     for id in 0..8 {
         let answer = listen(&mut client, id, json!({"promptsListChanged": true})).await;
-        assert_eq!(answer["method"], "notifications/subscriptions/acknowledged");
+        assert_eq!(answer["method"], "notifications/subscriptions/acknowledged", "{answer}");
     }
     let mut answer = listen(&mut client, 8, json!({"promptsListChanged": true})).await;
     if answer["method"] == "notifications/subscriptions/acknowledged" {

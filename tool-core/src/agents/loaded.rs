@@ -89,6 +89,7 @@ impl LoadedAgent {
         before: Option<&Self>,
     ) -> Self {
         exclude_collisions(base, &mut toolsets);
+        exclude_published_collisions(base, &mut toolsets);
         let same = before.filter(|before| same_tools(&before.toolsets, &toolsets));
         let tools = match same {
             Some(before) => before.tools.clone(),
@@ -213,6 +214,30 @@ fn exclude_collisions(base: &ToolContext, toolsets: &mut [LoadedToolset]) {
             toolset.state = ToolsetState::Failed(AgentErrorKind::Collision(reason));
         }
     }
+}
+
+/// Of two toolsets with a prompt or a URI in common, the first keeps its own and the other fails.
+fn exclude_published_collisions(base: &ToolContext, toolsets: &mut [LoadedToolset]) {
+    let mut owners = HashMap::new();
+    owners.extend(published_by(base.prompts(), base.resources()).map(|name| (name, "every agent".to_owned())));
+    for toolset in toolsets {
+        let Some(ready) = toolset.ready() else { continue };
+        let offered = || published_by(&ready.offered.prompts, &ready.offered.resources);
+        let collision = offered().find_map(|name| Some(format!("{name} is one of {}", owners.get(&name)?)));
+        match collision {
+            None => owners.extend(offered().map(|name| (name, format!("toolset `{}`", toolset.tool.escape_debug())))),
+            Some(collision) => {
+                let reason = format!("{collision}; rename one of them");
+                toolset.state = ToolsetState::Failed(AgentErrorKind::Collision(reason));
+            }
+        }
+    }
+}
+
+/// Describes prompts and resources, each by what only one may have.
+fn published_by<'a>(prompts: &'a [Prompt], resources: &'a [Resource]) -> impl Iterator<Item = String> + 'a {
+    let prompts = prompts.iter().map(|prompt| format!("the prompt `{}`", prompt.name().escape_debug()));
+    prompts.chain(resources.iter().map(|resource| format!("the resource `{}`", resource.uri().escape_debug())))
 }
 
 /// Returns true if both have the same ready toolsets, and so the same tools.

@@ -346,7 +346,7 @@ fn definitions_json<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -
 }
 
 impl PartialEq for ToolContext {
-    /// Compares by identity: function tools by name, provider tools and toolsets in any order.
+    /// Compares by identity: function tools by name, provider tools and toolsets in any order, prompts and resources in order.
     fn eq(&self, other: &Self) -> bool {
         fn same<T: ?Sized>(a: &[Arc<T>], b: &[Arc<T>]) -> bool {
             let all_in = |a: &[Arc<T>], b: &[Arc<T>]| a.iter().all(|x| b.iter().any(|y| Arc::ptr_eq(x, y)));
@@ -357,6 +357,8 @@ impl PartialEq for ToolContext {
             && self.function_tools().iter().all(in_other)
             && same(self.provider_tools(), other.provider_tools())
             && same(self.toolsets(), other.toolsets())
+            && self.prompts() == other.prompts()
+            && self.resources() == other.resources()
     }
 }
 

@@ -20,8 +20,8 @@ pub struct MappedToolset {
     title: Option<String>,
     /// Created once, so that the instances stay the same.
     pub(crate) tools: Vec<Tool>,
-    prompts: Vec<Prompt>,
-    resources: Vec<Resource>,
+    pub(crate) prompts: Vec<Prompt>,
+    pub(crate) resources: Vec<Resource>,
     originals: Vec<Arc<ToolsetInstance>>,
     /// Keeps the originals open from setup to close.
     open: Mutex<OpenToolsets>,

@@ -6,12 +6,13 @@ use crate::text;
 use crate::tool::definition::SourceLocation;
 use crate::tool::function::{RequiredSetup, Scrub, Visible};
 use crate::trace::redaction::Redaction;
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 /// Texts by name: the arguments of a prompt, or the variables of a URI template.
 pub type TextArguments = BTreeMap<String, String>;
@@ -115,8 +116,11 @@ impl<D, H: ?Sized> Published<D, H> {
         if let Some(error) = self.setup.as_ref().and_then(|setup| setup.missing()) {
             return Err(self.shown(name, error));
         }
-        let work = AssertUnwindSafe(async { start(&self.handler).await }).catch_unwind();
-        match work.await {
+        let handled = match catch_unwind(AssertUnwindSafe(|| start(&self.handler))) {
+            Ok(future) => CatchPanics(Some(future)).await,
+            Err(panic) => Err(panic),
+        };
+        match handled {
             Ok(result) => result.map_err(|error| self.shown(name, error)),
             Err(panic) => Err(self.panicked(name, panic)),
         }
@@ -143,5 +147,44 @@ impl<D, H: ?Sized> Published<D, H> {
         tracing::error!(name = %name.escape_debug(), panic = %text, "the handler of a prompt or resource panicked");
         print_unlogged(name, &text);
         ToolError::new(ErrorKind::Internal, MASKED, false)
+    }
+}
+
+/// A future whose panics are caught, at each poll and when it is dropped.
+struct CatchPanics<'a, T>(Option<BoxFuture<'a, T>>);
+
+impl<T> Future for CatchPanics<'_, T> {
+    type Output = Result<T, Box<dyn Any + Send>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = catch_unwind(AssertUnwindSafe(|| match &mut self.0 {
+            Some(future) => future.as_mut().poll(cx),
+            None => Poll::Pending,
+        }));
+        match polled {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(value)) => Poll::Ready(self.drop_future().map(|()| value)),
+            Err(panic) => {
+                let _ = self.drop_future();
+                Poll::Ready(Err(panic))
+            }
+        }
+    }
+}
+
+impl<T> CatchPanics<'_, T> {
+    fn drop_future(&mut self) -> Result<(), Box<dyn Any + Send>> {
+        let future = self.0.take();
+        catch_unwind(AssertUnwindSafe(|| drop(future)))
+    }
+}
+
+impl<T> Drop for CatchPanics<'_, T> {
+    fn drop(&mut self) {
+        if let Err(panic) = self.drop_future() {
+            // The caller is gone, so the panic is only logged.
+            let panic = Redaction::new().text(&text::of_panic(panic));
+            tracing::error!(%panic, "the handler of a prompt or resource panicked when it was dropped");
+        }
     }
 }

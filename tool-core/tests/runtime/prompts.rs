@@ -186,6 +186,26 @@ async fn panics_and_internal_errors_are_masked() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn panic_of_a_dropped_read_is_caught() {
+    struct Falls;
+    impl Drop for Falls {
+        fn drop(&mut self) {
+            panic!("falls when it is dropped");
+        }
+    }
+    let falls = Resource::new(
+        ResourceDefinition::new("a:b", "r").expect("a URI"),
+        async |_: ResourceRequest, _: RunContext| {
+            let _falls = Falls;
+            pending().await
+        },
+    );
+    let policy = Policy::text().deadline(Duration::from_secs(1));
+    let session = text(with_resource(falls), policy).await;
+    assert_eq!(session.read_resource("a:b").await.expect_err("too slow").kind(), ErrorKind::Timeout);
+}
+
 #[test]
 fn duplicates_and_invalid_names_are_all_reported() {
     let same = echo("same");

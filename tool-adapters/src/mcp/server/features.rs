@@ -26,9 +26,9 @@ enum Part {
     Changes,
 }
 
-/// The revisions that have a method.
+/// The revisions that have a method, or that a transport serves.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Revisions {
+pub(crate) enum Revisions {
     All,
     WithSessions,
     WithoutSessions,
@@ -55,9 +55,8 @@ const METHODS: [(&str, Part, Revisions); 14] = [
 /// The methods of the requests that are served to a client.
 #[derive(Clone, Copy)]
 pub(crate) struct ServedMethods<'a> {
-    /// `None` where there are only tools.
-    state: Option<&'a ServerState>,
-    has_sessions: bool,
+    state: &'a ServerState,
+    revisions: Revisions,
 }
 
 /// The features of a context without guides and with them, found once.
@@ -117,30 +116,22 @@ impl ServerState {
     }
 
     /// Returns the methods that are served to a client whose session is not known yet.
-    pub(crate) fn served(&self, has_sessions: bool) -> ServedMethods<'_> {
-        ServedMethods { state: Some(self), has_sessions }
+    pub(crate) fn served(&self, revisions: Revisions) -> ServedMethods<'_> {
+        ServedMethods { state: self, revisions }
     }
 }
 
 impl ServedMethods<'_> {
-    /// Methods of tools only.
-    #[cfg(test)]
-    pub(crate) const TOOLS: Self = Self { state: None, has_sessions: true };
-
     fn names(self) -> impl Iterator<Item = &'static str> {
-        let revisions = if self.has_sessions { Revisions::WithSessions } else { Revisions::WithoutSessions };
-        let of_revision = METHODS.into_iter().filter(move |(.., of)| *of == Revisions::All || *of == revisions);
+        let is_of = move |of| [of, self.revisions].contains(&Revisions::All) || of == self.revisions;
+        let of_revision = METHODS.into_iter().filter(move |(.., of)| is_of(*of));
         of_revision.filter(move |(_, part, _)| self.has(*part)).map(|(name, ..)| name)
     }
 
     fn has(self, part: Part) -> bool {
-        match self.state {
-            _ if part == Part::Tools => true,
-            None => false,
-            // The host may give each session other tools.
-            Some(state) if state.settings.configure_session.is_some() => true,
-            Some(state) => state.features(&state.runtime.tools()).has(part),
-        }
+        // The host may give each session other tools.
+        let may_vary = self.state.settings.configure_session.is_some();
+        part == Part::Tools || may_vary || self.state.features(&self.state.runtime.tools()).has(part)
     }
 
     /// Returns an error for a method that is not served.

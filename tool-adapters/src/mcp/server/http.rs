@@ -6,6 +6,7 @@ use crate::mcp::server::body::read_body;
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::{Connection, OngoingCall};
 use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
+use crate::mcp::server::features::Revisions;
 use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::{ServerState, Settings, SharedSessions, too_many_sessions};
@@ -115,7 +116,8 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
         Ok(bytes) => bytes,
         Err(refused) => return refused.into_response(),
     };
-    let parsed = strict::parse(&bytes, gate.state.served(has_sessions), checked.connection.allows_batches());
+    let revisions = if has_sessions { Revisions::WithSessions } else { Revisions::WithoutSessions };
+    let parsed = strict::parse(&bytes, gate.state.served(revisions), checked.connection.allows_batches());
     #[cfg(feature = "mcp-auth")]
     if let Err(refused) = authorization::permit(&gate.state, &checked.parts, &parsed) {
         return refused;

@@ -5,6 +5,7 @@
 
 use crate::mcp::lines::{BoundedLines, Line};
 use crate::mcp::server::connection::Connection;
+use crate::mcp::server::features::Revisions;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::ServerState;
 use crate::mcp::server::strict::{self, CheckedMessage, InvalidMessage, Parsed};
@@ -250,7 +251,7 @@ impl Transport<RoleServer> for LineTransport {
 
 fn read_line(line: &Line, connection: &Connection) -> Parsed {
     match line {
-        Line::Whole(text) => strict::parse(text, connection.state.served(true), connection.allows_batches()),
+        Line::Whole(text) => strict::parse(text, connection.state.served(Revisions::All), connection.allows_batches()),
         Line::TooLong { size, id } => {
             Parsed::One(Err(InvalidMessage::too_long(*size, connection.state.settings.max_message, id)))
         }
