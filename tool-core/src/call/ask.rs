@@ -16,6 +16,7 @@ use crate::trace::redaction::Redaction;
 use crate::trace::usage::ModelUsage;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -35,7 +36,8 @@ type Started<T> = Result<BoxFuture<'static, Result<T, AskError>>, AskError>;
 pub struct Ask<'a, T> {
     ctx: &'a RunContext,
     timeout: Option<Duration>,
-    start: Box<dyn FnOnce(&RunContext) -> Started<T> + Send + 'a>,
+    key: Option<String>,
+    start: Box<dyn FnOnce(&RunContext, Option<String>) -> Started<T> + Send + 'a>,
 }
 
 impl RunContext {
@@ -88,16 +90,61 @@ impl RunContext {
     ///
     /// Awaiting it returns an [`AskError`].
     pub fn ask<T: ToolParameter + Send + 'static>(&self, message: impl Into<String>) -> Ask<'_, Answer<T>> {
-        let message = message.into();
-        Ask::new(self, move |ctx| {
-            let form = Form::of::<T>()?;
+        self.ask_in(message.into(), Form::of::<T>, Form::read::<T>)
+    }
+
+    /// Asks the user to fill in a form whose schema is known when the tool runs, such as that of another program. See
+    /// [`ask`](Self::ask).
+    ///
+    /// The schema is that of an object whose properties are texts, numbers, integers, booleans, choices of texts (`enum`, or
+    /// `oneOf` with a `const` and a `title` each), and lists of choices (`items` with `enum` or `anyOf`). The answer has no other
+    /// members and fits the schema.
+    ///
+    /// ```
+    /// use tool_core::call::{Answer, Question};
+    /// use tool_core::serde_json::{Value, json};
+    /// use tool_core::testing::Client;
+    /// use tool_core::{RunContext, ToolContext, ToolError, tool};
+    ///
+    /// /// Order a meal.
+    /// #[tool]
+    /// async fn order(ctx: &RunContext) -> Result<Value, ToolError> {
+    ///     let meals = json!([{"const": "v", "title": "Vegetarian"}, {"const": "f", "title": "With fish"}]);
+    ///     let form = json!({"type": "object", "properties": {"meal": {"type": "string", "oneOf": meals}}});
+    ///     ctx.ask_form("Which meal?", form).await?.required()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+    /// let client = Client::new(ToolContext::builder().with(order).build()?)
+    ///     .on_question(async |_: Question| Ok(Answer::Accepted(json!({"meal": "f"}))));
+    /// assert_eq!(client.call_ok::<Value>("order", "{}").await, json!({"meal": "f"}));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Awaiting it returns an [`AskError`].
+    pub fn ask_form(&self, message: impl Into<String>, schema: Value) -> Ask<'_, Answer<Value>> {
+        self.ask_in(message.into(), move || Form::of_schema(schema), Form::read::<Value>)
+    }
+
+    fn ask_in<'a, T: Send + 'static>(
+        &'a self,
+        message: String,
+        form: impl FnOnce() -> Result<Form, AskError> + Send + 'a,
+        read: fn(&Form, Value) -> Result<T, AskError>,
+    ) -> Ask<'a, Answer<T>> {
+        Ask::new(self, move |ctx, key| {
+            let form = form()?;
             let handler = ctx.handler(|handlers| handlers.question.as_ref(), "on_question")?;
             let (session, call_id, tool) = ctx.origin();
             let message = escape_invisible(&truncate(&message, MAX_MESSAGE));
-            let question = Question { session, call_id, tool, message, schema: form.schema.clone() };
+            let question = Question { session, call_id, tool, key, message, schema: form.schema.clone() };
             Ok(Box::pin(async move {
                 Ok(match handler.ask(question).await? {
-                    Answer::Accepted(value) => Answer::Accepted(form.read(value)?),
+                    Answer::Accepted(value) => Answer::Accepted(read(&form, value)?),
                     Answer::Declined => Answer::Declined,
                     Answer::Cancelled => Answer::Cancelled,
                 })
@@ -139,9 +186,10 @@ impl RunContext {
     ///
     /// Awaiting it returns an [`AskError`].
     pub fn sample(&self, mut request: SamplingRequest) -> Ask<'_, SamplingAnswer> {
-        Ask::new(self, |ctx| {
+        Ask::new(self, |ctx, key| {
             let handler = ctx.handler(|handlers| handlers.sampling.as_ref(), "on_sampling")?;
             (request.session, request.call_id, request.tool) = ctx.origin();
+            request.key = key;
             request.max_tokens = request.max_tokens.min(ctx.question_limits().tokens);
             let asked = async move {
                 let answer = handler.ask(request).await?.checked()?;
@@ -185,10 +233,10 @@ impl RunContext {
     ///
     /// Awaiting it returns an [`AskError`].
     pub fn roots(&self) -> Ask<'_, Vec<Root>> {
-        Ask::new(self, |ctx| {
+        Ask::new(self, |ctx, key| {
             let handler = ctx.handler(|handlers| handlers.roots.as_ref(), "on_roots")?;
             let (session, call_id, tool) = ctx.origin();
-            let request = RootsRequest { session, call_id, tool };
+            let request = RootsRequest { session, call_id, tool, key };
             Ok(Box::pin(async move { Ok(checked_roots(handler.ask(request).await?)) }))
         })
     }
@@ -233,8 +281,17 @@ impl RunContext {
 
 impl<'a, T: Send + 'static> Ask<'a, T> {
     /// Creates a request. `start` finds the handler and asks it.
-    pub(crate) fn new(ctx: &'a RunContext, start: impl FnOnce(&RunContext) -> Started<T> + Send + 'a) -> Self {
-        Self { ctx, timeout: None, start: Box::new(start) }
+    pub(crate) fn new(
+        ctx: &'a RunContext,
+        start: impl FnOnce(&RunContext, Option<String>) -> Started<T> + Send + 'a,
+    ) -> Self {
+        Self { ctx, timeout: None, key: None, start: Box::new(start) }
+    }
+
+    /// Names the request among those of its call. An MCP client of revision 2026-07-28 gets it under this name, and may send its
+    /// answer with the call itself. Defaults to a name that the host chooses.
+    pub fn named(self, key: impl Into<String>) -> Self {
+        Self { key: Some(key.into()), ..self }
     }
 
     /// Sets the time that the user has for the answer. Defaults to the policy's
@@ -264,7 +321,7 @@ impl<'a, T: Send + 'static> Ask<'a, T> {
             return Err(AskError::Ended);
         }
         // The handler is found, and asked when the answer is first polled.
-        let answer = (self.start)(ctx)?;
+        let answer = (self.start)(ctx, self.key)?;
         let (questions, limits) = (ctx.questions(), ctx.question_limits());
         let _place = session.map(|session| Place::take(session, questions, &limits)).transpose()?;
         wait(ctx, questions, self.timeout.unwrap_or(limits.timeout), answer).await

@@ -17,6 +17,8 @@ pub struct Question {
     pub call_id: String,
     /// The name of the tool that asks.
     pub tool: String,
+    /// The name that the tool gave the request ([`Ask::named`](super::Ask::named)).
+    pub key: Option<String>,
     /// The question, of at most 2,000 characters before they are escaped.
     pub message: String,
     /// The form of the answer: the JSON schema of an object whose properties are texts, numbers, integers, booleans and

@@ -46,6 +46,8 @@ pub struct RootsRequest {
     pub call_id: String,
     /// The name of the tool that asks.
     pub tool: String,
+    /// The name that the tool gave the request ([`Ask::named`](super::Ask::named)).
+    pub key: Option<String>,
 }
 
 impl HostRequest for RootsRequest {

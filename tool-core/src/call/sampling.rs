@@ -55,6 +55,8 @@ pub struct SamplingRequest {
     pub call_id: String,
     /// The name of the tool that asks.
     pub tool: String,
+    /// The name that the tool gave the request ([`Ask::named`](super::Ask::named)).
+    pub key: Option<String>,
     /// The messages, in order.
     pub messages: Vec<SamplingMessage>,
     /// The system prompt. The host may change it or leave it out.
