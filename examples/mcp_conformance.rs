@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use std::error::Error;
 use std::time::Duration;
 use tool_adapters::mcp::Server;
-use tool_core::{Content, FunctionTool, Progress, RawTool, RunContext, ToolContext, ToolError, tool};
+use tool_core::call::{LogLevel, SamplingRequest};
+use tool_core::{Content, FunctionTool, Progress, RawTool, RunContext, ToolContext, ToolError, tool, tool_type};
 
 /// A red pixel as PNG.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
@@ -73,10 +74,170 @@ fn test_input_required_result_tampered_state() -> Content {
     Content::text("A person has agreed.")
 }
 
-/// The same under the name that the suite uses for missing answers.
-#[tool(confirm)]
-fn test_input_required_result_elicitation() -> Content {
-    Content::text("A person has agreed.")
+/// Log three messages.
+#[tool]
+async fn test_tool_with_logging(ctx: &RunContext) -> Content {
+    for text in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+        ctx.log(LogLevel::Info, "conformance", text);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Content::text("Three messages were logged.")
+}
+
+/// Log a message that no request asks for.
+#[tool]
+async fn test_logging_tool(ctx: &RunContext) -> Content {
+    ctx.log(LogLevel::Error, "conformance", "not asked for");
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    Content::text("A message was logged.")
+}
+
+/// Ask the model of the client.
+#[tool]
+async fn test_sampling(ctx: &RunContext, prompt: String) -> Result<Content, ToolError> {
+    let answer = ctx.sample(SamplingRequest::new(prompt).max_tokens(100)).await?;
+    Ok(Content::text(format!("LLM response: {}", answer.text())))
+}
+
+/// Ask the model, which not every client allows.
+#[tool]
+async fn test_missing_capability(ctx: &RunContext) -> Result<Content, ToolError> {
+    Ok(Content::text(ctx.sample(SamplingRequest::new("Hello?")).await?.text()))
+}
+
+/// A user, as the suite asks for one.
+#[tool_type]
+#[derive(Debug)]
+struct User {
+    /// User's response
+    username: String,
+    /// User's email address
+    email: String,
+}
+
+/// Ask the user for a name.
+#[tool]
+async fn test_elicitation(ctx: &RunContext, message: String) -> Result<Content, ToolError> {
+    let answer = ctx.ask::<User>(message).await?;
+    Ok(Content::text(format!("User response: {answer:?}")))
+}
+
+/// Ask the user on the stream of the answer.
+#[tool]
+async fn test_streaming_elicitation(ctx: &RunContext) -> Result<Content, ToolError> {
+    Ok(Content::text(format!("User response: {:?}", ctx.ask::<bool>("Go on?").await?)))
+}
+
+/// Ask with defaults for every kind of field.
+#[tool]
+async fn test_elicitation_sep1034_defaults(ctx: &RunContext) -> Result<Content, ToolError> {
+    let form = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "default": "John Doe"},
+            "age": {"type": "integer", "default": 30},
+            "score": {"type": "number", "default": 95.5},
+            "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+            "verified": {"type": "boolean", "default": true}
+        }
+    });
+    Ok(Content::text(format!("Elicitation completed: {:?}", ctx.ask_form("Who are you?", form).await?)))
+}
+
+/// Ask with every kind of choice.
+#[tool]
+async fn test_elicitation_sep1330_enums(ctx: &RunContext) -> Result<Content, ToolError> {
+    let titled = json!([
+        {"const": "value1", "title": "First Option"},
+        {"const": "value2", "title": "Second Option"},
+        {"const": "value3", "title": "Third Option"}
+    ]);
+    let names = json!(["option1", "option2", "option3"]);
+    let form = json!({
+        "type": "object",
+        "properties": {
+            "untitledSingle": {"type": "string", "enum": names},
+            "titledSingle": {"type": "string", "oneOf": titled},
+            "legacyEnum": {
+                "type": "string",
+                "enum": ["opt1", "opt2", "opt3"],
+                "enumNames": ["Option One", "Option Two", "Option Three"]
+            },
+            "untitledMulti": {"type": "array", "items": {"type": "string", "enum": names}},
+            "titledMulti": {"type": "array", "items": {"anyOf": titled}}
+        }
+    });
+    Ok(Content::text(format!("Elicitation completed: {:?}", ctx.ask_form("Choose.", form).await?)))
+}
+
+/// Answer after a while, for clients that lose their stream.
+#[tool]
+async fn test_reconnection() -> Content {
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    Content::text("Still here.")
+}
+
+/// A name, as the suite asks for one.
+#[tool_type]
+struct Named {
+    name: String,
+}
+
+async fn ask_name(ctx: &RunContext, key: &str) -> Result<String, ToolError> {
+    Ok(ctx.ask::<Named>("What is your name?").named(key).await?.required()?.name)
+}
+
+/// Ask for a name.
+#[tool]
+async fn test_input_required_result_elicitation(ctx: &RunContext) -> Result<Content, ToolError> {
+    Ok(Content::text(format!("Hello, {}!", ask_name(ctx, "user_name").await?)))
+}
+
+/// Ask the model for a capital.
+#[tool]
+async fn test_input_required_result_sampling(ctx: &RunContext) -> Result<Content, ToolError> {
+    let request = SamplingRequest::new("What is the capital of France?").max_tokens(100);
+    Ok(Content::text(ctx.sample(request).named("capital_question").await?.text()))
+}
+
+/// Ask for the client's roots.
+#[tool]
+async fn test_input_required_result_list_roots(ctx: &RunContext) -> Result<Content, ToolError> {
+    let roots = ctx.roots().named("client_roots").await?;
+    Ok(Content::text(roots.iter().map(|root| root.uri.as_str()).collect::<Vec<_>>().join("\n")))
+}
+
+/// Ask for a yes, and keep a state meanwhile.
+#[tool]
+async fn test_input_required_result_request_state(ctx: &RunContext) -> Result<Content, ToolError> {
+    let form = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]});
+    ctx.ask_form("Please confirm", form).named("confirm").await?.required()?;
+    Ok(Content::text("state-ok"))
+}
+
+/// Ask the user, the model and for the roots at once.
+#[tool]
+async fn test_input_required_result_multiple_inputs(ctx: &RunContext) -> Result<Content, ToolError> {
+    let greeting = ctx.sample(SamplingRequest::new("Generate a greeting").max_tokens(50)).named("greeting");
+    let roots = ctx.roots().named("client_roots");
+    let (name, greeting, roots) = tokio::join!(ask_name(ctx, "user_name"), greeting, roots);
+    Ok(Content::text(format!("{} {}, of {} roots", greeting?.text(), name?, roots?.len())))
+}
+
+/// Ask two questions, one after the other.
+#[tool]
+async fn test_input_required_result_multi_round(ctx: &RunContext) -> Result<Content, ToolError> {
+    let name = ask_name(ctx, "step1").await?;
+    let form = json!({"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]});
+    let color = ctx.ask_form("Step 2: What is your favorite color?", form).named("step2").await?.required()?;
+    Ok(Content::text(format!("{name} likes {}", color["color"])))
+}
+
+/// Ask in the ways that the client allows.
+#[tool]
+async fn test_input_required_result_capabilities(ctx: &RunContext) -> Result<Content, ToolError> {
+    let (asked, sampled) = tokio::join!(ctx.ask::<bool>("Well?"), ctx.sample(SamplingRequest::new("Well?")));
+    Ok(Content::text(format!("asked: {}, sampled: {}", asked.is_ok(), sampled.is_ok())))
 }
 
 /// A schema with the keywords that the suite checks.
@@ -131,6 +292,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let builder = builder.with(test_embedded_resource).with(test_multiple_content_types).with(test_error_handling);
     let builder = builder.with(test_tool_with_progress).with(test_input_required_result_tampered_state);
     let builder = builder.with(test_input_required_result_elicitation).with(json_schema()).with(header());
+    let builder = builder.with(test_tool_with_logging).with(test_logging_tool).with(test_sampling);
+    let builder = builder.with(test_missing_capability).with(test_elicitation).with(test_streaming_elicitation);
+    let builder = builder.with(test_elicitation_sep1034_defaults).with(test_elicitation_sep1330_enums);
+    let builder = builder.with(test_reconnection).with(test_input_required_result_sampling);
+    let builder = builder.with(test_input_required_result_list_roots).with(test_input_required_result_request_state);
+    let builder = builder.with(test_input_required_result_multiple_inputs);
+    let builder = builder.with(test_input_required_result_multi_round).with(test_input_required_result_capabilities);
     let server = Server::from_tools(builder.build()?)?.name("conformance", "1.0.0");
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
     let bound = server.bind(address.parse()?).await?;

@@ -1,8 +1,11 @@
 //! The handler of one connection.
 
+#![expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
+
 use crate::mcp::server::client::Client;
-use crate::mcp::server::elicit::{self, AskedQuestion, Elicitation, QuestionRoute};
-use crate::mcp::server::parked::ParkedCalls;
+use crate::mcp::server::client_requests::{AskedRequest, CallRequests, Capabilities, RequestRoute};
+use crate::mcp::server::forwarder::{self, Forwarder, LogThreshold, Notifier, Wanted};
+use crate::mcp::server::parked::{ParkedCalls, WaitingRequests};
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
 };
@@ -11,19 +14,16 @@ use axum::http::request::Parts;
 use futures_util::future::{BoxFuture, OptionFuture};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, DiscoverResult, Implementation, InitializeRequestParams,
-    InitializeResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion, RequestId, RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
+    InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, RequestId, RequestMetaObject,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, Tool,
 };
-use rmcp::service::Peer;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::{ErrorData, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tokio::sync::SetOnce;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tool_core::call::ProgressUpdate;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
 use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
@@ -41,8 +41,10 @@ pub(crate) struct Connection {
     transport: Option<&'static str>,
     /// The revision that `initialize` agreed on.
     pub(crate) revision: OnceLock<ProtocolVersion>,
-    /// Set if the client that has initialized the session shows forms to its user.
-    shows_forms: OnceLock<()>,
+    /// The capabilities of the client that has initialized the session.
+    client: OnceLock<Capabilities>,
+    /// The log messages that the client of the session takes.
+    log: LogThreshold,
     parked: Arc<ParkedCalls<OngoingCall>>,
 }
 
@@ -53,16 +55,16 @@ pub(crate) struct OngoingCall {
     /// The tool's name in the session.
     tool: String,
     pub(crate) response: BoxFuture<'static, ToolResponse>,
-    /// The way of questions to the user, if the client may show them.
-    route: Option<Arc<SetOnce<QuestionRoute>>>,
-    /// The questions that the answer to the request carries.
-    asked: Option<Receiver<AskedQuestion>>,
+    /// The tool's requests to the client, if the client may take them.
+    requests: Option<Arc<CallRequests>>,
+    /// The requests that the answer to the call's own request carries.
+    asked: Option<UnboundedReceiver<AskedRequest>>,
 }
 
 /// The end of a request for a call.
 enum Step {
     Answered(ToolResponse),
-    Asked(Box<AskedQuestion>),
+    Asked(WaitingRequests),
 }
 
 /// A call that has begun, in the extensions of its request.
@@ -84,7 +86,8 @@ impl Connection {
             state,
             transport,
             revision: OnceLock::new(),
-            shows_forms: OnceLock::new(),
+            client: OnceLock::new(),
+            log: LogThreshold::default(),
             parked: Arc::default(),
         }
     }
@@ -111,13 +114,28 @@ impl Connection {
         let shared = shared.map(|shared| shared.get(client, &self.state)).transpose().ok()?;
         let begun = shared.as_ref().unwrap_or(&self.session).begin_at_once()?;
         // The capabilities of a client without a session are read when its call waits.
-        let may_ask = shared.is_some() || self.shows_forms.get().is_some();
+        let may_ask = shared.is_some() || self.has_capabilities();
         Some(OngoingCall::new(begun, request, None, may_ask))
     }
 
-    /// Returns true if the client of a call may show forms. From revision 2026-07-28 on that is known with its way of asking.
+    /// Returns true if tools may ask the client of a call. From revision 2026-07-28 on that is known with the way of asking.
     fn may_ask(&self, context: &ServerContext) -> bool {
-        is_stateless(context) || self.shows_forms.get().is_some()
+        is_stateless(context) || self.has_capabilities()
+    }
+
+    fn has_capabilities(&self) -> bool {
+        self.client.get().is_some_and(|client| !client.is_empty())
+    }
+
+    /// Returns true if the client of a session takes log messages.
+    pub(crate) fn takes_log(&self) -> bool {
+        self.log.get().is_some()
+    }
+
+    /// Returns the notifications that a client asks for, with its session or with the request.
+    fn wanted(&self, context: &ServerContext) -> Wanted {
+        let log = if is_stateless(context) { context.meta.log_level().map(forwarder::level) } else { self.log.get() };
+        Wanted { progress: context.meta.get_progress_token(), log }
     }
 
     async fn instructions(&self, context: &ServerContext) -> McpResult<Option<String>> {
@@ -156,26 +174,25 @@ impl Connection {
             let session = client.get(context).await?;
             return confirm::resume(session, request, &request_state).await;
         }
-        let progress = context.meta.get_progress_token().map(|token| ProgressForwarder::new(token, &context.peer));
-        let (updates, progress) = progress.unzip();
+        let (notifier, forwarder) = Forwarder::new(self.wanted(context), &context.peer).unzip();
         let call = match http_parts(context).and_then(OngoingCall::taken_over) {
             Some(call) => call,
-            None => OngoingCall::new(self.begin_call(context).await?, &request, updates, self.may_ask(context)),
+            None => OngoingCall::new(self.begin_call(context).await?, &request, notifier, self.may_ask(context)),
         };
-        self.finish(call, progress, &request, context).await
+        self.finish(call, forwarder, &request, context).await
     }
 
     /// Runs a call to its answer, or to a question with which the client repeats the request.
     async fn finish(
         &self,
         mut call: OngoingCall,
-        progress: Option<ProgressForwarder>,
+        forwarder: Option<Forwarder>,
         request: &CallToolRequestParams,
         context: &ServerContext,
     ) -> McpResult<CallToolResponse> {
-        let response = match call.run(progress, context).await {
+        let response = match call.run(forwarder, context).await {
             Step::Answered(response) => response,
-            Step::Asked(question) => return self.parked.park(call.detached(), *question, request),
+            Step::Asked(requests) => return self.parked.park(call.detached(), requests, request),
         };
         confirm::deny_nested(&call.session, &response).await;
         match response.meta().confirmation() {
@@ -220,7 +237,7 @@ impl Connection {
 
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_logging().enable_tools().build());
         info.server_info = Implementation::new(&self.state.settings.name, &self.state.settings.version);
         info
     }
@@ -233,9 +250,7 @@ impl ServerHandler for Connection {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         self.revision.get_or_init(|| result.protocol_version.clone());
-        if elicit::shows_forms(context.client_capabilities()) {
-            self.shows_forms.get_or_init(|| ());
-        }
+        self.client.get_or_init(|| Capabilities::of(context.client_capabilities()));
         self.session.get(&context).await?;
         result.instructions = self.instructions(&context).await?;
         Ok(result)
@@ -261,6 +276,11 @@ impl ServerHandler for Connection {
         Box::pin(trace::import(self.parent(&context.meta), call)).await
     }
 
+    async fn set_level(&self, request: SetLevelRequestParams, _: ServerContext) -> McpResult<()> {
+        self.log.set(request.level);
+        Ok(())
+    }
+
     /// Returns the tool against which rmcp checks the headers of a request over HTTP.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         tools::find(&self.state.runtime.tools(), name)
@@ -278,41 +298,40 @@ impl OngoingCall {
         parts.extensions.get::<Begun>()?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Makes a call of a listed tool. Its updates go to `updates`.
+    /// Makes a call of a listed tool. Its updates and log messages go to `notifier`.
     fn new(
         (running, session): (RunningCall, Session),
         request: &CallToolRequestParams,
-        updates: Option<Sender<ProgressUpdate>>,
+        notifier: Option<Notifier>,
         may_ask: bool,
     ) -> Self {
         let tool = tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
         let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
         let mut call = ToolCall::new(running.id(), &tool, arguments.unwrap_or_else(|| "{}".to_owned()));
-        if let Some(updates) = updates {
-            call = call.on_update(move |update| _ = updates.try_send(update.clone()));
+        if let Some(notifier) = notifier {
+            call = notifier.listen(call);
         }
-        let route = may_ask.then(|| Arc::new(SetOnce::new()));
-        if let Some(route) = &route {
-            call = call.on_question(Elicitation(Arc::clone(route)));
+        let early = || request.input_responses.clone().unwrap_or_default();
+        let requests = may_ask.then(|| Arc::new(CallRequests::with_answers(early())));
+        if let Some(requests) = &requests {
+            call = requests.answer(call);
         }
         let caller = session.clone();
         let response = Box::pin(async move { caller.call(call).await });
-        Self { running, session, tool, response, route, asked: None }
+        Self { running, session, tool, response, requests, asked: None }
     }
 
-    /// Sets the way of the call's questions. Over HTTP the call may have asked before its connection was known.
+    /// Sets the way of the call's requests. Over HTTP the call may have asked before its connection was known.
     fn set_route(&mut self, context: &ServerContext) {
-        let Some(unset) = self.route.as_ref().filter(|route| !route.initialized()) else { return };
-        let route = if !is_stateless(context) {
-            QuestionRoute::Requests(context.peer.clone())
-        } else if elicit::shows_forms(context.client_capabilities()) {
-            let (questions, asked) = channel(1);
+        let Some(requests) = self.requests.as_ref().filter(|requests| !requests.has_route()) else { return };
+        let route = if is_stateless(context) {
+            let (sender, asked) = unbounded_channel();
             self.asked = Some(asked);
-            QuestionRoute::Repeats(questions)
+            RequestRoute::Repeats(sender)
         } else {
-            QuestionRoute::None
+            RequestRoute::Requests(context.peer.clone())
         };
-        let _ = unset.set(route);
+        requests.set_route(route, Capabilities::of(context.client_capabilities()));
     }
 
     /// Lets the call go on in a task, while no request waits for it.
@@ -331,13 +350,13 @@ impl OngoingCall {
         self
     }
 
-    /// Runs the call, forwards its progress, and cancels it when the client does.
-    async fn run(&mut self, mut progress: Option<ProgressForwarder>, context: &ServerContext) -> Step {
+    /// Runs the call, forwards its notifications, and cancels it when the client does.
+    async fn run(&mut self, mut forwarder: Option<Forwarder>, context: &ServerContext) -> Step {
         self.set_route(context);
         let mut cancelled = false;
-        let response = loop {
-            let forwarded = OptionFuture::from(progress.as_mut().map(ProgressForwarder::forward_next));
-            let asked = OptionFuture::from(self.asked.as_mut().map(Receiver::recv));
+        let step = loop {
+            let forwarded = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
+            let asked = OptionFuture::from(self.asked.as_mut().map(UnboundedReceiver::recv));
             tokio::select! {
                 biased;
                 response = &mut self.response => break Step::Answered(response),
@@ -345,12 +364,20 @@ impl OngoingCall {
                     cancelled = true;
                     self.session.cancel(&self.running.id());
                 }
-                Some(Some(question)) = asked => break Step::Asked(Box::new(question)),
+                Some(Some(request)) = asked => break Step::Asked(self.waiting_with(request)),
                 Some(()) = forwarded => {}
             }
         };
-        OptionFuture::from(progress.as_mut().map(ProgressForwarder::forward_rest)).await;
-        response
+        OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_rest)).await;
+        step
+    }
+
+    /// Returns a request with those that the tool has made beside it.
+    fn waiting_with(&mut self, request: AskedRequest) -> WaitingRequests {
+        let mut waiting = WaitingRequests::default();
+        let more = std::iter::from_fn(|| self.asked.as_mut()?.try_recv().ok());
+        std::iter::once(request).chain(more).for_each(|request| waiting.add(request));
+        waiting
     }
 
     /// Returns the result of a response. A tool that does not exist is an error of the protocol.
@@ -361,52 +388,10 @@ impl OngoingCall {
             let message = response.error().map_or_else(String::new, |error| error.message.clone());
             return Err(ErrorData::invalid_params(message, None));
         }
+        let missing = self.requests.as_ref().filter(|_| !response.is_ok()).map(|requests| requests.missing());
+        if let Some(missing) = missing.filter(|missing| !missing.is_empty() && self.asked.is_some()) {
+            return Err(ErrorData::missing_required_client_capability(missing.declared()));
+        }
         Ok(tools::complete(&self.session, &self.tool, response))
-    }
-}
-
-/// Sends the updates of a call as `notifications/progress`, for a client that sent a progress token.
-struct ProgressForwarder {
-    token: ProgressToken,
-    peer: Peer<RoleServer>,
-    updates: Receiver<ProgressUpdate>,
-    last: f64,
-}
-
-impl ProgressForwarder {
-    /// The number of updates that may wait. Further updates are dropped, so that the tool is not held up.
-    const CAPACITY: usize = 256;
-
-    fn new(token: ProgressToken, peer: &Peer<RoleServer>) -> (Sender<ProgressUpdate>, Self) {
-        let (sender, updates) = channel(Self::CAPACITY);
-        (sender, Self { token, peer: peer.clone(), updates, last: -1.0 })
-    }
-
-    /// Waits for the next update and sends it. Never returns once the call has ended.
-    async fn forward_next(&mut self) {
-        match self.updates.recv().await {
-            Some(update) => self.send(update).await,
-            None => std::future::pending().await,
-        }
-    }
-
-    async fn forward_rest(&mut self) {
-        while let Ok(update) = self.updates.try_recv() {
-            self.send(update).await;
-        }
-    }
-
-    async fn send(&mut self, update: ProgressUpdate) {
-        // In percent. The protocol requires increasing values, even if the tool gives no fraction.
-        let percent = update.fraction.map_or(f64::MIN, |fraction| fraction * 100.0);
-        let step = if self.last < 0.0 { 1.0 } else { 0.01 };
-        self.last = if percent > self.last { percent } else { self.last + step };
-        let mut params = ProgressNotificationParam::new(self.token.clone(), self.last).with_message(update.message);
-        if update.fraction.is_some() {
-            params = params.with_total(100.0);
-        }
-        if let Err(error) = self.peer.notify_progress(params).await {
-            tracing::debug!(%error, "failed to send a progress notification");
-        }
     }
 }

@@ -4,15 +4,17 @@
 //! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
 //! - `client`: the identity of a client
 //! - `connection`: the handler of one connection; `direct`: calls over HTTP that are answered at once; `session`: the sessions of clients, and the data that all connections share
-//! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user; `elicit`: questions to the user, and `parked`: the calls that wait for the answers
+//! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user;
+//!   `client_requests`: requests of tools to the client, and `parked`: the calls that wait for the answers; `forwarder`: their progress and log
 
 mod body;
 mod builder;
 mod client;
+mod client_requests;
 mod confirm;
 mod connection;
 mod direct;
-mod elicit;
+mod forwarder;
 mod http;
 mod parked;
 mod request_ids;

@@ -1,7 +1,7 @@
 //! The sessions of clients, and the settings and data that all connections of a server share.
 
 use crate::mcp::server::client::{Client, FindPrincipal, Identity};
-use crate::mcp::server::elicit;
+use crate::mcp::server::client_requests;
 use crate::transport::access::AccessRules;
 use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use crate::transport::serve::HttpLimits;
@@ -228,7 +228,7 @@ impl ClientSession {
 
 async fn open(state: &ServerState, shared_id: Option<&str>, client: ClientInfo) -> McpResult<Session> {
     let id = shared_id.map_or_else(|| Ok(format!("mcp-{}", random_id()?)), |id| Ok(id.to_owned()))?;
-    let mut builder = state.runtime.session(id, Mode::Text).on_question(elicit::unavailable);
+    let mut builder = client_requests::unavailable(state.runtime.session(id, Mode::Text));
     if let Some(principal) = &client.principal {
         builder = builder.principal(principal);
     }

@@ -93,7 +93,8 @@ const MAX_BATCH: usize = 1_000;
 pub(crate) type ServedMethods = &'static [&'static str];
 
 /// The methods in revisions with sessions.
-pub(crate) const SERVED: ServedMethods = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
+pub(crate) const SERVED: ServedMethods =
+    &["initialize", "server/discover", "ping", "logging/setLevel", "tools/list", "tools/call"];
 
 /// The methods in revisions without sessions.
 pub(crate) const SERVED_WITHOUT_SESSIONS: ServedMethods = &["server/discover", "tools/list", "tools/call"];
