@@ -4,9 +4,11 @@
 use serde_json::{Value, json};
 use std::error::Error;
 use std::time::Duration;
-use tool_adapters::mcp::Server;
+use tool_adapters::mcp::{Server, TaskSupport};
 use tool_core::call::{LogLevel, SamplingRequest};
-use tool_core::{Content, FunctionTool, Progress, RawTool, RunContext, ToolContext, ToolError, tool, tool_type};
+use tool_core::{
+    Content, FunctionTool, Progress, RawTool, RunContext, ToolContext, ToolDefinition, ToolError, tool, tool_type,
+};
 
 /// A red pixel as PNG.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
@@ -240,6 +242,71 @@ async fn test_input_required_result_capabilities(ctx: &RunContext) -> Result<Con
     Ok(Content::text(format!("asked: {}, sampled: {}", asked.is_ok(), sampled.is_ok())))
 }
 
+/// Greet.
+#[tool]
+fn greet(name: String) -> Content {
+    Content::text(format!("Hello, {name}!"))
+}
+
+/// Compute for some seconds.
+#[tool(timeout = "2m")]
+async fn slow_compute(seconds: u64, label: Option<String>) -> Content {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    Content::text(format!("computed {}", label.unwrap_or_default()))
+}
+
+/// Fail after a second.
+#[tool]
+async fn failing_job() -> Result<(), ToolError> {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    Err(ToolError::permanent("the job has failed"))
+}
+
+/// Fail by a mistake of the program.
+#[tool]
+async fn protocol_error_job() -> Result<(), ToolError> {
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    Err(ToolError::internal("the program is broken"))
+}
+
+/// Delete a file that the user confirms, after a look at it.
+#[tool]
+async fn confirm_delete(ctx: &RunContext, filename: String) -> Result<Content, ToolError> {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let form = json!({"type": "object", "properties": {"confirm": {"type": "boolean"}}});
+    ctx.ask_form(format!("Delete {filename}?"), form).await?.required()?;
+    Ok(Content::text("deleted"))
+}
+
+/// Ask two questions at once, after a while.
+#[tool]
+async fn multi_input(ctx: &RunContext) -> Result<Content, ToolError> {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let form = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "confirm": {"type": "boolean"}}
+    });
+    let (one, other) = tokio::join!(ctx.ask_form("One?", form.clone()), ctx.ask_form("Two?", form));
+    Ok(Content::text(format!("{:?} {:?}", one?, other?)))
+}
+
+/// Ask for a name, and work for a while.
+#[tool]
+async fn test_tool_with_task(ctx: &RunContext) -> Result<Content, ToolError> {
+    let name = ask_name(ctx, "user_name").await?;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    Ok(Content::text(format!("Hello, {name}!")))
+}
+
+/// Returns the tools that run as tasks.
+fn task_support(tool: &ToolDefinition) -> TaskSupport {
+    match tool.name() {
+        "failing_job" | "test_tool_with_task" => TaskSupport::Required,
+        "slow_compute" | "protocol_error_job" | "confirm_delete" | "multi_input" => TaskSupport::Optional,
+        _ => TaskSupport::Forbidden,
+    }
+}
+
 /// A schema with the keywords that the suite checks.
 fn json_schema() -> FunctionTool {
     let parameters = json!({
@@ -299,7 +366,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let builder = builder.with(test_input_required_result_list_roots).with(test_input_required_result_request_state);
     let builder = builder.with(test_input_required_result_multiple_inputs);
     let builder = builder.with(test_input_required_result_multi_round).with(test_input_required_result_capabilities);
-    let server = Server::from_tools(builder.build()?)?.name("conformance", "1.0.0");
+    let builder = builder.with(greet).with(slow_compute).with(failing_job).with(protocol_error_job);
+    let builder = builder.with(confirm_delete).with(multi_input).with(test_tool_with_task);
+    let server = Server::from_tools(builder.build()?)?.name("conformance", "1.0.0").tasks(task_support);
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
     let bound = server.bind(address.parse()?).await?;
     println!("{}", bound.url()?);

@@ -8,5 +8,5 @@ mod server;
 pub use crate::mcp::client::{
     ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool,
 };
-pub use crate::mcp::server::{ClientInfo, Server};
+pub use crate::mcp::server::{ClientInfo, Server, TaskSupport};
 pub use crate::transport::serve::BoundServer;

@@ -196,6 +196,11 @@ impl CallRequests {
         let _ = self.route.set((route, client));
     }
 
+    /// Returns true if the client is known to have a capability.
+    pub(crate) fn client_has(&self, capability: Capability) -> bool {
+        self.route.get().is_some_and(|(_, client)| client.has(capability))
+    }
+
     /// Returns the capabilities that a request has needed, and that the client has not.
     pub(crate) fn missing(&self) -> Capabilities {
         Capabilities(self.missing.load(Ordering::Relaxed))

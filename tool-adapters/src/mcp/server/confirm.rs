@@ -13,11 +13,13 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
     ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,
 };
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use tokio::sync::oneshot;
 use tool_core::call::Confirmation;
 use tool_core::text::hex;
-use tool_core::{ErrorKind, Session, ToolError, ToolResponse};
+use tool_core::{CancellationToken, ErrorKind, Session, ToolError, ToolResponse};
 
 /// The name of the question in `inputRequests`.
 const QUESTION: &str = "confirm";
@@ -79,6 +81,26 @@ pub(crate) async fn resume(
     }
     let result = CallToolResponse::Complete(complete(session, &pending.tool, &response));
     answer.map(|_| result)
+}
+
+/// Asks the client's user to approve a call that goes on as a task. Returns `None` if the task is cancelled meanwhile.
+pub(crate) async fn request_in_task(
+    (session, shows_forms): (&Session, bool),
+    response: &ToolResponse,
+    ask: impl FnOnce(InputRequest) -> oneshot::Receiver<Value>,
+    cancel: &CancellationToken,
+) -> Option<ToolResponse> {
+    let confirmation = response.meta().confirmation()?;
+    let action = if shows_forms {
+        let question = question(&confirmation.summary, &confirmation.digest);
+        let answer = cancel.run_until_cancelled(ask(InputRequest::Elicitation(ElicitRequest::new(question)))).await;
+        let answer = answer.and_then(Result::ok).and_then(|answer| serde_json::from_value::<ElicitResult>(answer).ok());
+        answer.map(|answer| answer.action)
+    } else {
+        None
+    };
+    let decided = decide(session, &confirmation.token, action).await;
+    (!cancel.is_cancelled()).then_some(decided)
 }
 
 /// Denies the calls of a tool that wait for approval, because the tool has ended and the user would be asked about calls

@@ -3,19 +3,23 @@
 #![expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
 
 use crate::mcp::server::client::Client;
-use crate::mcp::server::client_requests::{AskedRequest, CallRequests, Capabilities, RequestRoute};
+use crate::mcp::server::client_requests::{AskedRequest, CallRequests, Capabilities, Capability, RequestRoute};
 use crate::mcp::server::forwarder::{self, Forwarder, LogThreshold, Notifier, Wanted};
 use crate::mcp::server::parked::{ParkedCalls, WaitingRequests};
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
 };
+use crate::mcp::server::tasks::TaskSupport;
 use crate::mcp::server::{confirm, tools};
+use crate::providers::{Provider, declare};
 use axum::http::request::Parts;
+use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, OptionFuture};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, DiscoverResult, Implementation, InitializeRequestParams,
-    InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, RequestId, RequestMetaObject,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities, CreateTaskResult,
+    DiscoverResult, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion, RequestId, RequestMetaObject,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, TASKS_EXTENSION_ID, Tool, UpdateTaskParams,
 };
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::Value;
@@ -59,10 +63,12 @@ pub(crate) struct OngoingCall {
     requests: Option<Arc<CallRequests>>,
     /// The requests that the answer to the call's own request carries.
     asked: Option<UnboundedReceiver<AskedRequest>>,
+    /// True if the call becomes a task as soon as its tool waits.
+    becomes_task: bool,
 }
 
-/// The end of a request for a call.
-enum Step {
+/// What a call does next.
+pub(crate) enum Step {
     Answered(ToolResponse),
     Asked(WaitingRequests),
 }
@@ -175,11 +181,43 @@ impl Connection {
             return confirm::resume(session, request, &request_state).await;
         }
         let (notifier, forwarder) = Forwarder::new(self.wanted(context), &context.peer).unzip();
-        let call = match http_parts(context).and_then(OngoingCall::taken_over) {
+        let mut call = match http_parts(context).and_then(OngoingCall::taken_over) {
             Some(call) => call,
             None => OngoingCall::new(self.begin_call(context).await?, &request, notifier, self.may_ask(context)),
         };
+        call.becomes_task = self.becomes_task(&call, context)?;
         self.finish(call, forwarder, &request, context).await
+    }
+
+    /// Returns true if calls of a listed tool may become tasks.
+    pub(crate) fn may_be_task(&self, wire_name: &str) -> bool {
+        let state = &self.state;
+        state.settings.tasks.is_some() && {
+            let tools = state.runtime.tools();
+            let name = declare(Provider::Mcp, &tools).tool_name(wire_name).unwrap_or(wire_name).to_owned();
+            state.task_support(&tools, &name) != TaskSupport::Forbidden
+        }
+    }
+
+    /// Returns true if a call becomes a task as soon as its tool waits. Fails if its client has to support tasks, and does not, or
+    /// has too many.
+    fn becomes_task(&self, call: &OngoingCall, context: &ServerContext) -> McpResult<bool> {
+        let support = self.state.task_support(call.session.tools(), &call.tool);
+        if support == TaskSupport::Forbidden {
+            return Ok(false);
+        }
+        let client = context.client_capabilities().filter(|_| is_stateless(context));
+        if client.is_some_and(|client| client.supports_tasks()) {
+            call.running.session.tasks().check_place(self.state.settings.max_tasks)?;
+            return Ok(true);
+        }
+        match support {
+            TaskSupport::Required => {
+                let tasks = ClientCapabilities::builder().enable_tasks().build();
+                Err(ErrorData::missing_required_client_capability(tasks))
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Runs a call to its answer, or to a question with which the client repeats the request.
@@ -190,7 +228,13 @@ impl Connection {
         request: &CallToolRequestParams,
         context: &ServerContext,
     ) -> McpResult<CallToolResponse> {
-        let response = match call.run(forwarder, context).await {
+        let step = if call.becomes_task {
+            let Some(step) = call.run(forwarder, context).now_or_never() else { return self.start_task(call) };
+            step
+        } else {
+            call.run(forwarder, context).await
+        };
+        let response = match step {
             Step::Answered(response) => response,
             Step::Asked(requests) => return self.parked.park(call.detached(), requests, request),
         };
@@ -201,6 +245,13 @@ impl Connection {
             }
             None => call.complete(&response).map(CallToolResponse::Complete),
         }
+    }
+
+    fn start_task(&self, call: OngoingCall) -> McpResult<CallToolResponse> {
+        let settings = &self.state.settings;
+        let tasks = Arc::clone(call.running.session.tasks());
+        let task = tasks.start(call, (settings.max_tasks, settings.task_ttl))?;
+        Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
     }
 
     /// Returns the client's span as the parent of a call.
@@ -238,6 +289,10 @@ impl Connection {
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_logging().enable_tools().build());
+        if self.state.settings.tasks.is_some() {
+            let extensions = info.capabilities.extensions.get_or_insert_default();
+            extensions.insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        }
         info.server_info = Implementation::new(&self.state.settings.name, &self.state.settings.version);
         info
     }
@@ -274,6 +329,18 @@ impl ServerHandler for Connection {
         let call = trace::attributed(attributes, self.call(request, &context));
         // Boxed, as each connection's future would otherwise have the size of the largest call.
         Box::pin(trace::import(self.parent(&context.meta), call)).await
+    }
+
+    async fn get_task(&self, request: GetTaskParams, context: ServerContext) -> McpResult<GetTaskResult> {
+        self.client_session(&context)?.tasks().get(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, context: ServerContext) -> McpResult<()> {
+        self.client_session(&context)?.tasks().update(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, context: ServerContext) -> McpResult<()> {
+        self.client_session(&context)?.tasks().cancel(&request.task_id)
     }
 
     async fn set_level(&self, request: SetLevelRequestParams, _: ServerContext) -> McpResult<()> {
@@ -318,7 +385,7 @@ impl OngoingCall {
         }
         let caller = session.clone();
         let response = Box::pin(async move { caller.call(call).await });
-        Self { running, session, tool, response, requests, asked: None }
+        Self { running, session, tool, response, requests, asked: None, becomes_task: false }
     }
 
     /// Sets the way of the call's requests. Over HTTP the call may have asked before its connection was known.
@@ -356,20 +423,47 @@ impl OngoingCall {
         let mut cancelled = false;
         let step = loop {
             let forwarded = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
-            let asked = OptionFuture::from(self.asked.as_mut().map(UnboundedReceiver::recv));
             tokio::select! {
                 biased;
-                response = &mut self.response => break Step::Answered(response),
+                step = self.step() => break step,
                 () = context.ct.cancelled(), if !cancelled => {
                     cancelled = true;
-                    self.session.cancel(&self.running.id());
+                    self.cancel();
                 }
-                Some(Some(request)) = asked => break Step::Asked(self.waiting_with(request)),
                 Some(()) = forwarded => {}
             }
         };
         OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_rest)).await;
         step
+    }
+
+    /// Waits until the call is answered, or its tool asks the client. Loses nothing if it is dropped.
+    pub(crate) async fn step(&mut self) -> Step {
+        let asked = OptionFuture::from(self.asked.as_mut().map(UnboundedReceiver::recv));
+        let request = tokio::select! {
+            biased;
+            response = &mut self.response => return Step::Answered(response),
+            Some(Some(request)) = asked => request,
+        };
+        Step::Asked(self.waiting_with(request))
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.session.cancel(&self.running.id());
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Returns the session of the client, and ends the call.
+    pub(crate) fn into_session(self) -> Arc<ClientSession> {
+        Arc::clone(&self.running.session)
+    }
+
+    /// Returns true if the client of a call is known to have a capability.
+    pub(crate) fn client_has(&self, capability: Capability) -> bool {
+        self.requests.as_ref().is_some_and(|requests| requests.client_has(capability))
     }
 
     /// Returns a request with those that the tool has made beside it.

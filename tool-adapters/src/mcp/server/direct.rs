@@ -39,6 +39,9 @@ pub(crate) fn answer(
     if is_repeated || is_notified || !are_json_and_events_accepted(&parts.headers) {
         return None;
     }
+    if connection.may_be_task(&params.name) {
+        return None;
+    }
     let mut call = connection.begin_at_once(client, params)?;
     let attributes = || connection.attributes(id, Some(revision), Some(parts));
     let work = trace::import(connection.parent(meta), trace::attributed(attributes, &mut call.response));

@@ -5,7 +5,7 @@
 //! - `client`: the identity of a client
 //! - `connection`: the handler of one connection; `direct`: calls over HTTP that are answered at once; `session`: the sessions of clients, and the data that all connections share
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user;
-//!   `client_requests`: requests of tools to the client, and `parked`: the calls that wait for the answers; `forwarder`: their progress and log
+//!   `client_requests`: requests of tools to the client, and `parked`: the calls that wait for the answers; `forwarder`: their progress and log; `tasks`: calls that go on as tasks
 
 mod body;
 mod builder;
@@ -21,7 +21,9 @@ mod request_ids;
 mod session;
 mod stdio;
 mod strict;
+mod tasks;
 mod tools;
 
 pub use crate::mcp::server::builder::Server;
 pub use crate::mcp::server::session::ClientInfo;
+pub use crate::mcp::server::tasks::TaskSupport;

@@ -8,7 +8,7 @@ use crate::mcp::server::confirm::{digest, no_pending_call, require_input};
 use crate::mcp::server::session::{McpResult, random_id};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, InputRequests, InputResponses};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,27 +19,39 @@ const STATE: &str = "ask-";
 
 /// The requests of one call that wait for the client, by their names.
 #[derive(Debug, Default)]
-pub(crate) struct WaitingRequests(BTreeMap<String, AskedRequest>);
+pub(crate) struct WaitingRequests {
+    waiting: BTreeMap<String, AskedRequest>,
+    /// The names that were given before. A client may know a request by its name for as long as the call goes on.
+    used: HashSet<String>,
+}
 
 impl WaitingRequests {
     /// Adds a request under the name that the tool gave it, or under one that is free.
     pub(crate) fn add(&mut self, request: AskedRequest) {
         let wanted = request.key.clone().unwrap_or_else(|| UNNAMED.to_owned());
         let numbered = (2..).map(|number| format!("{wanted}-{number}"));
-        let name = std::iter::once(wanted.clone()).chain(numbered).find(|name| !self.0.contains_key(name));
-        self.0.insert(name.unwrap_or(wanted), request);
+        let name = std::iter::once(wanted.clone()).chain(numbered).find(|name| !self.used.contains(name));
+        let name = name.unwrap_or(wanted);
+        self.used.insert(name.clone());
+        self.waiting.insert(name, request);
+    }
+
+    /// Adds the requests that wait in another list.
+    pub(crate) fn extend(&mut self, other: Self) {
+        other.waiting.into_values().for_each(|request| self.add(request));
     }
 
     /// Gives the client's answers to the requests, and removes those. Others stay. An answer under another name is ignored.
     pub(crate) fn answer(&mut self, answers: InputResponses) -> McpResult<()> {
-        let is_wrong = |(name, answer): &(&String, &_)| self.0.get(*name).is_some_and(|asked| !asked.takes(answer));
+        let is_wrong =
+            |(name, answer): &(&String, &_)| self.waiting.get(*name).is_some_and(|asked| !asked.takes(answer));
         if let Some((name, _)) = answers.iter().find(is_wrong) {
             let message =
                 format!("expected `inputResponses` to have a result of the request `{}`", name.escape_debug());
             return Err(ErrorData::invalid_params(message, None));
         }
         for (name, answer) in answers {
-            if let Some(asked) = self.0.remove(&name) {
+            if let Some(asked) = self.waiting.remove(&name) {
                 // A request whose time is over just now takes no answer, and its call ends without one.
                 let _ = asked.answer.send(answer);
             }
@@ -49,16 +61,16 @@ impl WaitingRequests {
 
     /// Returns the requests that wait, for the client.
     pub(crate) fn shown(&self) -> InputRequests {
-        let waiting = self.0.iter().filter(|(_, asked)| !asked.over.is_cancelled());
+        let waiting = self.waiting.iter().filter(|(_, asked)| !asked.over.is_cancelled());
         waiting.map(|(name, asked)| (name.clone(), asked.request.clone())).collect()
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
-        self.0.keys()
+        self.waiting.keys()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.values().all(|asked| asked.over.is_cancelled())
+        self.waiting.values().all(|asked| asked.over.is_cancelled())
     }
 }
 
@@ -91,7 +103,7 @@ impl<C: Send + 'static> ParkedCalls<C> {
         request: &CallToolRequestParams,
     ) -> McpResult<CallToolResponse> {
         let id = random_id()?;
-        let over = requests.0.values().map(|asked| asked.over.clone()).collect::<Vec<_>>();
+        let over = requests.waiting.values().map(|asked| asked.over.clone()).collect::<Vec<_>>();
         let parked = ParkedCall { call, requests, digest: digest(request) };
         let response = parked.ask(&id);
         self.lock().insert(id.clone(), parked);

@@ -93,11 +93,21 @@ const MAX_BATCH: usize = 1_000;
 pub(crate) type ServedMethods = &'static [&'static str];
 
 /// The methods in revisions with sessions.
-pub(crate) const SERVED: ServedMethods =
-    &["initialize", "server/discover", "ping", "logging/setLevel", "tools/list", "tools/call"];
+pub(crate) const SERVED: ServedMethods = &[
+    "initialize",
+    "server/discover",
+    "ping",
+    "logging/setLevel",
+    "tools/list",
+    "tools/call",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+];
 
 /// The methods in revisions without sessions.
-pub(crate) const SERVED_WITHOUT_SESSIONS: ServedMethods = &["server/discover", "tools/list", "tools/call"];
+pub(crate) const SERVED_WITHOUT_SESSIONS: ServedMethods =
+    &["server/discover", "tools/list", "tools/call", "tasks/get", "tasks/update", "tasks/cancel"];
 
 /// Parses and checks a text. A batch is refused unless `allow_batch` is set.
 pub(crate) fn parse(bytes: &[u8], served: ServedMethods, allow_batch: bool) -> Parsed {
@@ -242,6 +252,9 @@ fn check_params(method: &str, params: Option<&Value>) -> Result<(), ErrorData> {
         }
         "tools/call" if given("arguments").is_some_and(|arguments| !arguments.is_object()) => {
             Err(invalid_params("expected `arguments` to be an object"))
+        }
+        "tasks/get" | "tasks/update" | "tasks/cancel" if !given("taskId").is_some_and(Value::is_string) => {
+            Err(invalid_params("expected `taskId` to be a string"))
         }
         "tools/list" if given("cursor").is_some_and(|cursor| !cursor.is_string()) => {
             Err(invalid_params("expected `cursor` to be a string"))
