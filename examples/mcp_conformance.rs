@@ -4,10 +4,12 @@
 use serde_json::{Value, json};
 use std::error::Error;
 use std::time::Duration;
-use tool_adapters::mcp::{ChangeNotifier, Server};
+use tool_adapters::mcp::{ChangeNotifier, Server, TaskSupport};
+use tool_core::call::{LogLevel, SamplingRequest};
 use tool_core::tool::{Completion, CompletionRequest, PromptMessage};
 use tool_core::{
-    Content, FunctionTool, Progress, RawTool, RunContext, ToolContext, ToolError, UserData, prompt, resource, tool,
+    Content, FunctionTool, Progress, RawTool, RunContext, ToolContext, ToolDefinition, ToolError, UserData, prompt,
+    resource, tool, tool_type,
 };
 
 /// A red pixel as PNG.
@@ -76,10 +78,235 @@ fn test_input_required_result_tampered_state() -> Content {
     Content::text("A person has agreed.")
 }
 
-/// The same under the name that the suite uses for missing answers.
-#[tool(confirm)]
-fn test_input_required_result_elicitation() -> Content {
-    Content::text("A person has agreed.")
+/// Log three messages.
+#[tool]
+async fn test_tool_with_logging(ctx: &RunContext) -> Content {
+    for text in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+        ctx.log(LogLevel::Info, "conformance", text);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Content::text("Three messages were logged.")
+}
+
+/// Log a message that no request asks for.
+#[tool]
+async fn test_logging_tool(ctx: &RunContext) -> Content {
+    ctx.log(LogLevel::Error, "conformance", "not asked for");
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    Content::text("A message was logged.")
+}
+
+/// Ask the model of the client.
+#[tool]
+async fn test_sampling(ctx: &RunContext, prompt: String) -> Result<Content, ToolError> {
+    let answer = ctx.sample(SamplingRequest::new(prompt).max_tokens(100)).await?;
+    Ok(Content::text(format!("LLM response: {}", answer.text())))
+}
+
+/// Ask the model, which not every client allows.
+#[tool]
+async fn test_missing_capability(ctx: &RunContext) -> Result<Content, ToolError> {
+    Ok(Content::text(ctx.sample(SamplingRequest::new("Hello?")).await?.text()))
+}
+
+/// A user, as the suite asks for one.
+#[tool_type]
+#[derive(Debug)]
+struct User {
+    /// User's response
+    username: String,
+    /// User's email address
+    email: String,
+}
+
+/// Ask the user for a name.
+#[tool]
+async fn test_elicitation(ctx: &RunContext, message: String) -> Result<Content, ToolError> {
+    let answer = ctx.ask::<User>(message).await?;
+    Ok(Content::text(format!("User response: {answer:?}")))
+}
+
+/// Ask the user on the stream of the answer.
+#[tool]
+async fn test_streaming_elicitation(ctx: &RunContext) -> Result<Content, ToolError> {
+    Ok(Content::text(format!("User response: {:?}", ctx.ask::<bool>("Go on?").await?)))
+}
+
+/// Ask with defaults for every kind of field.
+#[tool]
+async fn test_elicitation_sep1034_defaults(ctx: &RunContext) -> Result<Content, ToolError> {
+    let form = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "default": "John Doe"},
+            "age": {"type": "integer", "default": 30},
+            "score": {"type": "number", "default": 95.5},
+            "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+            "verified": {"type": "boolean", "default": true}
+        }
+    });
+    Ok(Content::text(format!("Elicitation completed: {:?}", ctx.ask_form("Who are you?", form).await?)))
+}
+
+/// Ask with every kind of choice.
+#[tool]
+async fn test_elicitation_sep1330_enums(ctx: &RunContext) -> Result<Content, ToolError> {
+    let titled = json!([
+        {"const": "value1", "title": "First Option"},
+        {"const": "value2", "title": "Second Option"},
+        {"const": "value3", "title": "Third Option"}
+    ]);
+    let names = json!(["option1", "option2", "option3"]);
+    let form = json!({
+        "type": "object",
+        "properties": {
+            "untitledSingle": {"type": "string", "enum": names},
+            "titledSingle": {"type": "string", "oneOf": titled},
+            "legacyEnum": {
+                "type": "string",
+                "enum": ["opt1", "opt2", "opt3"],
+                "enumNames": ["Option One", "Option Two", "Option Three"]
+            },
+            "untitledMulti": {"type": "array", "items": {"type": "string", "enum": names}},
+            "titledMulti": {"type": "array", "items": {"anyOf": titled}}
+        }
+    });
+    Ok(Content::text(format!("Elicitation completed: {:?}", ctx.ask_form("Choose.", form).await?)))
+}
+
+/// Answer after a while, for clients that lose their stream.
+#[tool]
+async fn test_reconnection() -> Content {
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    Content::text("Still here.")
+}
+
+/// A name, as the suite asks for one.
+#[tool_type]
+struct Named {
+    name: String,
+}
+
+async fn ask_name(ctx: &RunContext, key: &str) -> Result<String, ToolError> {
+    Ok(ctx.ask::<Named>("What is your name?").named(key).await?.required()?.name)
+}
+
+/// Ask for a name.
+#[tool]
+async fn test_input_required_result_elicitation(ctx: &RunContext) -> Result<Content, ToolError> {
+    Ok(Content::text(format!("Hello, {}!", ask_name(ctx, "user_name").await?)))
+}
+
+/// Ask the model for a capital.
+#[tool]
+async fn test_input_required_result_sampling(ctx: &RunContext) -> Result<Content, ToolError> {
+    let request = SamplingRequest::new("What is the capital of France?").max_tokens(100);
+    Ok(Content::text(ctx.sample(request).named("capital_question").await?.text()))
+}
+
+/// Ask for the client's roots.
+#[tool]
+async fn test_input_required_result_list_roots(ctx: &RunContext) -> Result<Content, ToolError> {
+    let roots = ctx.roots().named("client_roots").await?;
+    Ok(Content::text(roots.iter().map(|root| root.uri.as_str()).collect::<Vec<_>>().join("\n")))
+}
+
+/// Ask for a yes, and keep a state meanwhile.
+#[tool]
+async fn test_input_required_result_request_state(ctx: &RunContext) -> Result<Content, ToolError> {
+    let form = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]});
+    ctx.ask_form("Please confirm", form).named("confirm").await?.required()?;
+    Ok(Content::text("state-ok"))
+}
+
+/// Ask the user, the model and for the roots at once.
+#[tool]
+async fn test_input_required_result_multiple_inputs(ctx: &RunContext) -> Result<Content, ToolError> {
+    let greeting = ctx.sample(SamplingRequest::new("Generate a greeting").max_tokens(50)).named("greeting");
+    let roots = ctx.roots().named("client_roots");
+    let (name, greeting, roots) = tokio::join!(ask_name(ctx, "user_name"), greeting, roots);
+    Ok(Content::text(format!("{} {}, of {} roots", greeting?.text(), name?, roots?.len())))
+}
+
+/// Ask two questions, one after the other.
+#[tool]
+async fn test_input_required_result_multi_round(ctx: &RunContext) -> Result<Content, ToolError> {
+    let name = ask_name(ctx, "step1").await?;
+    let form = json!({"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]});
+    let color = ctx.ask_form("Step 2: What is your favorite color?", form).named("step2").await?.required()?;
+    Ok(Content::text(format!("{name} likes {}", color["color"])))
+}
+
+/// Ask in the ways that the client allows.
+#[tool]
+async fn test_input_required_result_capabilities(ctx: &RunContext) -> Result<Content, ToolError> {
+    let (asked, sampled) = tokio::join!(ctx.ask::<bool>("Well?"), ctx.sample(SamplingRequest::new("Well?")));
+    Ok(Content::text(format!("asked: {}, sampled: {}", asked.is_ok(), sampled.is_ok())))
+}
+
+/// Greet.
+#[tool]
+fn greet(name: String) -> Content {
+    Content::text(format!("Hello, {name}!"))
+}
+
+/// Compute for some seconds.
+#[tool(timeout = "2m")]
+async fn slow_compute(seconds: u64, label: Option<String>) -> Content {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    Content::text(format!("computed {}", label.unwrap_or_default()))
+}
+
+/// Fail after a second.
+#[tool]
+async fn failing_job() -> Result<(), ToolError> {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    Err(ToolError::permanent("the job has failed"))
+}
+
+/// Fail by a mistake of the program.
+#[tool]
+async fn protocol_error_job() -> Result<(), ToolError> {
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    Err(ToolError::internal("the program is broken"))
+}
+
+/// Delete a file that the user confirms, after a look at it.
+#[tool]
+async fn confirm_delete(ctx: &RunContext, filename: String) -> Result<Content, ToolError> {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let form = json!({"type": "object", "properties": {"confirm": {"type": "boolean"}}});
+    ctx.ask_form(format!("Delete {filename}?"), form).await?.required()?;
+    Ok(Content::text("deleted"))
+}
+
+/// Ask two questions at once, after a while.
+#[tool]
+async fn multi_input(ctx: &RunContext) -> Result<Content, ToolError> {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let form = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "confirm": {"type": "boolean"}}
+    });
+    let (one, other) = tokio::join!(ctx.ask_form("One?", form.clone()), ctx.ask_form("Two?", form));
+    Ok(Content::text(format!("{:?} {:?}", one?, other?)))
+}
+
+/// Ask for a name, and work for a while.
+#[tool]
+async fn test_tool_with_task(ctx: &RunContext) -> Result<Content, ToolError> {
+    let name = ask_name(ctx, "user_name").await?;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    Ok(Content::text(format!("Hello, {name}!")))
+}
+
+/// Returns the tools that run as tasks.
+fn task_support(tool: &ToolDefinition) -> TaskSupport {
+    match tool.name() {
+        "failing_job" | "test_tool_with_task" => TaskSupport::Required,
+        "slow_compute" | "protocol_error_job" | "confirm_delete" | "multi_input" => TaskSupport::Optional,
+        _ => TaskSupport::Forbidden,
+    }
 }
 
 /// A schema with the keywords that the suite checks.
@@ -208,7 +435,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let builder = builder.with_prompt(test_prompt_with_embedded_resource).with_prompt(test_prompt_with_image);
     let builder = builder.with_resource(static_text).with_resource(static_binary).with_resource(template_data);
     let builder = builder.with_resource(watched).with(test_trigger_prompt_change);
-    let server = Server::from_tools(builder.build()?)?.name("conformance", "1.0.0");
+    let builder = builder.with(test_tool_with_logging).with(test_logging_tool).with(test_sampling);
+    let builder = builder.with(test_missing_capability).with(test_elicitation).with(test_streaming_elicitation);
+    let builder = builder.with(test_elicitation_sep1034_defaults).with(test_elicitation_sep1330_enums);
+    let builder = builder.with(test_reconnection).with(test_input_required_result_sampling);
+    let builder = builder.with(test_input_required_result_list_roots).with(test_input_required_result_request_state);
+    let builder = builder.with(test_input_required_result_multiple_inputs);
+    let builder = builder.with(test_input_required_result_multi_round).with(test_input_required_result_capabilities);
+    let builder = builder.with(greet).with(slow_compute).with(failing_job).with(protocol_error_job);
+    let builder = builder.with(confirm_delete).with(multi_input).with(test_tool_with_task);
+    let server = Server::from_tools(builder.build()?)?.name("conformance", "1.0.0").tasks(task_support);
     let changes = server.changes();
     let server = server.session(move |session, _| session.user_data(changes.clone()));
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());

@@ -15,5 +15,5 @@ pub use crate::mcp::auth::{
 pub use crate::mcp::client::{
     ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool,
 };
-pub use crate::mcp::server::{ChangeNotifier, ClientInfo, Server};
+pub use crate::mcp::server::{ChangeNotifier, ClientInfo, Server, TaskSupport};
 pub use crate::transport::serve::BoundServer;

@@ -1,11 +1,12 @@
 //! The run context: the view that a running tool has of its call and its session, and the values that it takes from it.
 
+use crate::call::asker::{Asker, CallQuestions, QuestionLimits};
 use crate::call::error::ToolError;
+use crate::call::handlers::{Handlers, SharedHandlers, handler_setters};
 use crate::call::intent::Intent;
 use crate::call::meta::Confirmation;
 use crate::call::mode::Mode;
 use crate::call::progress::Progress;
-use crate::call::questions::{Asker, CallQuestions, QuestionHandler, QuestionLimits};
 use crate::call::response::ToolResponse;
 use crate::call::state_key::StateKey;
 use crate::call::tool_call::{Arguments, ToolCall};
@@ -16,6 +17,7 @@ use crate::trace;
 use crate::trace::cost::Cost;
 use crate::trace::instrumented::WithSpan;
 use crate::trace::record::SpanKind;
+use crate::trace::redaction::Redaction;
 use crate::trace::span::{self, OpenSpan};
 use crate::trace::usage::ModelUsage;
 use futures_util::future::BoxFuture;
@@ -63,8 +65,8 @@ pub(crate) struct SessionContext {
     pub(crate) user_data: FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     /// The host's settings for the run, or null.
     pub(crate) config: Arc<Value>,
-    /// The handler of questions to the user.
-    pub(crate) on_question: Option<Arc<dyn QuestionHandler>>,
+    /// The handlers of what tools ask of the host.
+    pub(crate) handlers: SharedHandlers,
     /// The running session; `None` for calls outside a session.
     pub(crate) handle: Option<Weak<dyn SessionHandle>>,
 }
@@ -130,6 +132,9 @@ pub(crate) trait SessionHandle: Send + Sync {
 
     /// Returns the mode of the conversation.
     fn mode(&self) -> Mode;
+
+    /// Returns the rules by which texts are redacted before they are logged.
+    fn redaction(&self) -> Redaction;
 
     /// Returns the limits on questions to the user.
     fn question_limits(&self) -> QuestionLimits;
@@ -329,8 +334,7 @@ impl RunContext {
         match self.session_handle() {
             Some(session) => {
                 let span = self.call.span.get().filter(|_| span::current().is_none());
-                let call = Arc::clone(&session)
-                    .call(call.at_depth(depth).asked_by(Asker::Caller(Arc::clone(self.questions()))));
+                let call = Arc::clone(&session).call(call.at_depth(depth).called_by(Arc::clone(self.questions())));
                 self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await).await
             }
             None => ToolResponse::outside_session(&call),
@@ -430,21 +434,23 @@ impl RunContext {
         self.session.handle.is_some()
     }
 
-    pub(crate) fn question_handler(&self) -> Option<&Arc<dyn QuestionHandler>> {
-        self.session.on_question.as_ref()
+    pub(crate) fn host_handlers(&self) -> Option<&Handlers> {
+        self.session.handlers.get()
     }
 
-    /// Returns the questions of this call to the user.
+    pub(crate) fn asker(&self) -> Option<&Asker> {
+        self.call.call.as_ref().and_then(ToolCall::asker)
+    }
+
+    /// Returns the questions of this call to its host.
     pub(crate) fn questions(&self) -> &Arc<CallQuestions> {
-        let asker = || self.call.call.as_ref().and_then(ToolCall::asker).cloned();
-        self.call.questions.get_or_init(|| CallQuestions::new(asker()))
+        self.call.questions.get_or_init(|| CallQuestions::new(self.asker().cloned().unwrap_or_default()))
     }
 
-    /// Returns the context with another handler of questions.
+    /// Returns the handlers, to change them in this context only.
     #[cfg(feature = "testing")]
-    pub(crate) fn with_question_handler(mut self, handler: Arc<dyn QuestionHandler>) -> Self {
-        self.session = Arc::new(SessionContext { on_question: Some(handler), ..(*self.session).clone() });
-        self
+    pub(crate) fn own_handlers(&mut self) -> &mut SharedHandlers {
+        &mut Arc::make_mut(&mut self.session).handlers
     }
 
     pub(crate) fn call_context(&self) -> &Arc<CallContext> {
@@ -581,11 +587,7 @@ impl RunContextBuilder {
         self
     }
 
-    /// Sets the handler of the questions that a tool asks the user ([`RunContext::ask`]).
-    pub fn on_question(mut self, handler: impl QuestionHandler) -> Self {
-        self.session.on_question = Some(Arc::new(handler));
-        self
-    }
+    handler_setters!(|builder| builder.session.handlers);
 
     /// Sets the receiver of progress updates.
     pub fn progress(mut self, progress: Progress) -> Self {

@@ -19,6 +19,8 @@ use std::borrow::Cow;
 
 /// The name of the only field of a form whose type is no object.
 const ANSWER: &str = "answer";
+/// The fields of a form.
+const FIELD: &str = "a text, a number, an integer, a boolean, a choice of texts, or a list of such choices";
 /// The bytes of an answer.
 const MAX_ANSWER: usize = 64 << 10;
 /// The largest integer that a form in JavaScript keeps exact. Bounds beyond it are left to the runtime.
@@ -54,6 +56,26 @@ impl Form {
         })?;
         let form = shown(&schema).map_err(AskError::InvalidForm)?;
         Ok(Self { schema: form, validator: Validator::for_tool(schema), is_single })
+    }
+
+    /// Makes the form of a schema that has the shape of a form, or returns every problem.
+    pub(crate) fn of_schema(schema: Value) -> Result<Self, AskError> {
+        let properties = schema.get("properties").and_then(Value::as_object).filter(|_| schema["type"] == "object");
+        let Some(properties) = properties else {
+            return Err(AskError::InvalidForm(vec![Problem::new("", "an object with fields", "another schema")]));
+        };
+        let problem = |name: &String| Problem::new(join_pointer("", name), FIELD, "another schema");
+        let others = properties.iter().filter(|(_, property)| !is_field(property)).map(|(name, _)| problem(name));
+        let mut problems = others.collect::<Vec<_>>();
+        let mut checked = schema.clone();
+        checked["additionalProperties"] = Value::Bool(false);
+        let validator = Validator::for_tool(checked);
+        problems.extend(validator.compiled().err().map(|problem| Problem::refused("", problem)));
+        if problems.is_empty() {
+            Ok(Self { schema, validator, is_single: false })
+        } else {
+            Err(AskError::InvalidForm(problems))
+        }
     }
 
     /// Reads an answer as the arguments of a call are read, or returns every problem.
@@ -96,8 +118,7 @@ fn shown(schema: &Value) -> Result<Value, Vec<Problem>> {
         match field(property, schema) {
             Ok(field) => _ = fields.insert(name.clone(), field),
             Err(got) => {
-                let expected = "a text, a number, an integer, a boolean, or a choice of texts";
-                problems.push(Problem::new(join_pointer("", name), expected, got));
+                problems.push(Problem::new(join_pointer("", name), FIELD, got));
             }
         }
     }
@@ -109,6 +130,27 @@ fn shown(schema: &Value) -> Result<Value, Vec<Problem>> {
         form.insert("required".to_owned(), required.clone());
     }
     Ok(form)
+}
+
+/// Returns true for a schema that forms can show.
+fn is_field(schema: &Value) -> bool {
+    match schema["type"].as_str() {
+        Some("string") => choices(schema) != Some(false),
+        Some("number" | "integer" | "boolean") => choices(schema).is_none(),
+        Some("array") => {
+            let items = &schema["items"];
+            items.get("type").is_none_or(|kind| kind == "string") && choices(items) == Some(true)
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether all choices of a schema are texts, or `None` for a schema without choices.
+fn choices(schema: &Value) -> Option<bool> {
+    let (keyword, choices) =
+        ["enum", "oneOf", "anyOf"].iter().find_map(|keyword| Some((*keyword, schema.get(keyword)?)))?;
+    let is_text = |choice: &Value| if keyword == "enum" { choice.is_string() } else { choice["const"].is_string() };
+    Some(choices.as_array().is_some_and(|all| all.iter().all(is_text)))
 }
 
 /// Returns the field of a property, or what it is instead.
@@ -126,7 +168,13 @@ fn field(property: &Value, root: &Value) -> Result<Value, Cow<'static, str>> {
     let kind = match map.get("type").and_then(Value::as_str) {
         Some(kind @ ("string" | "number" | "integer" | "boolean")) => kind.to_owned(),
         None if is_choice => "string".to_owned(),
-        Some("array") => return Err("a list".into()),
+        Some("array") => {
+            let items = map.get("items").map(|items| field(items, root));
+            let is_choice = |items: &Value| items.get("enum").is_some();
+            let items = items.and_then(Result::ok).filter(is_choice).ok_or("a list")?;
+            map.insert("items".to_owned(), items);
+            "array".to_owned()
+        }
         Some("object") => return Err("an object".into()),
         _ => return Err("values of several types".into()),
     };
@@ -136,6 +184,7 @@ fn field(property: &Value, root: &Value) -> Result<Value, Cow<'static, str>> {
         let is_kept = match (kind.as_str(), keyword.as_str()) {
             (_, "description") | ("string", "enum") | ("number", "minimum" | "maximum") => true,
             (_, "default") => !value.is_null(),
+            ("array", "items" | "minItems" | "maxItems") => true,
             ("string", "minLength" | "maxLength") => !is_choice,
             ("string", "format") => matches!(value.as_str(), Some("email" | "uri" | "date" | "date-time")),
             ("integer", "minimum" | "maximum") => {

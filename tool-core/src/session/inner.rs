@@ -1,7 +1,7 @@
 //! The state behind the handles of a runtime and of its sessions.
 
 use crate::call::context::{CallContext, RunContext};
-use crate::call::questions::QuestionHandler;
+use crate::call::handlers::SharedHandlers;
 use crate::call::{Mode, ToolResponse};
 use crate::registry::context::SharedResource;
 use crate::registry::{RegistryErrors, ToolContext};
@@ -46,7 +46,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) policies: [Policy; 2],
     pub(crate) store: Arc<dyn DynStore>,
     pub(crate) journal: Option<Arc<dyn DynJournal>>,
-    pub(crate) on_question: Option<Arc<dyn QuestionHandler>>,
+    pub(crate) handlers: SharedHandlers,
     pub(crate) hooks: Vec<Arc<dyn Hook>>,
     #[cfg(feature = "tower")]
     pub(crate) layers: Option<LayerStack>,

@@ -43,6 +43,7 @@ mod opening;
 mod owners;
 mod prompts;
 mod questions;
+mod requests;
 mod search;
 mod sessions;
 mod steps;

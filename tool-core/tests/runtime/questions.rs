@@ -486,3 +486,72 @@ async fn blocking_tool_asks_on_its_thread() {
     let session = answered(Policy::text(), |_| std::future::ready(yes())).await;
     assert_eq!(call(&session, "agree_on_a_thread", json!({})).await.data_json(), Some("true"));
 }
+
+// R-Q1
+#[tokio::test]
+async fn list_of_choices_is_a_field() {
+    #[tool_type]
+    struct Meals {
+        sides: Vec<Side>,
+    }
+    /// Choose.
+    #[tool]
+    async fn choose(ctx: &RunContext) -> Result<usize, ToolError> {
+        Ok(ctx.ask::<Meals>("Which sides?").await?.required()?.sides.len())
+    }
+    let ctx = RunContext::builder().on_question(async |question: Question| {
+        let items = json!({"type": "string", "enum": ["Window", "Aisle"]});
+        assert_eq!(question.schema["properties"]["sides"], json!({"type": "array", "items": items}));
+        Ok(Answer::Accepted(json!({"sides": ["Window", "Aisle"]})))
+    });
+    assert_eq!(tools![choose].call("choose", "{}", &ctx.build()).await.data_json(), Some("2"));
+}
+
+/// Fill in a form.
+#[tool]
+async fn fill_in(ctx: &RunContext, form: Value) -> Result<Value, ToolError> {
+    ctx.ask_form("Please", form).named("details").await?.required()
+}
+
+async fn filled(form: Value, answer: Value) -> ToolResponse {
+    let handler = move |question: Question| {
+        assert_eq!(question.key.as_deref(), Some("details"));
+        std::future::ready(Ok(Answer::Accepted(answer.clone())))
+    };
+    let ctx = RunContext::builder().on_question(handler).build();
+    tools![fill_in].call("fill_in", json!({"form": form}), &ctx).await
+}
+
+// R-Q6
+#[tokio::test]
+async fn form_that_is_known_at_run_time_is_enforced() {
+    let titled = json!([{"const": "v", "title": "Vegetarian"}, {"const": "f", "title": "Fish"}]);
+    let form = json!({"type": "object", "properties": {
+        "meal": {"type": "string", "oneOf": titled},
+        "sides": {"type": "array", "items": {"anyOf": titled}},
+        "old": {"type": "string", "enum": ["a"], "enumNames": ["A"]},
+    }, "required": ["meal"]});
+    let fits = filled(form.clone(), json!({"meal": "f", "sides": ["v"], "old": "a"})).await;
+    assert!(fits.is_ok(), "{fits:?}");
+    for answer in [json!({"meal": "x"}), json!({}), json!({"meal": "f", "admin": true}), json!({"meal": "f", "old": 1})]
+    {
+        assert_eq!(kind(&filled(form.clone(), answer).await), Some(ErrorKind::Transient));
+    }
+}
+
+// R-Q6
+#[tokio::test]
+async fn schema_that_is_no_form_is_refused() {
+    let with = |property: Value| json!({"type": "object", "properties": {"x": property}});
+    let forms = [
+        json!({"type": "string"}),
+        with(json!({"type": "object"})),
+        with(json!({"type": "array", "items": {"type": "string"}})),
+        with(json!({"type": "array", "items": {"enum": [1]}})),
+        with(json!({"type": "string", "enum": [1]})),
+        with(json!({"oneOf": [{"const": "a"}]})),
+    ];
+    for form in forms {
+        assert_eq!(kind(&filled(form.clone(), json!({"x": "a"})).await), Some(ErrorKind::Internal), "{form}");
+    }
+}

@@ -4,6 +4,7 @@
 use crate::mcp::server::authorization;
 use crate::mcp::server::changes::ChangeNotifier;
 use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
+use crate::mcp::server::tasks::TaskSupport;
 use crate::mcp::server::{http, stdio};
 use crate::transport::bearer::BearerToken;
 use crate::transport::serve::BoundServer;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tool_core::session::SessionBuilder;
-use tool_core::{Category, Policy, RegistryErrors, Runtime, ToolContext};
+use tool_core::{Category, Policy, RegistryErrors, Runtime, ToolContext, ToolDefinition};
 
 /// Serves the tools of a runtime over the Model Context Protocol. Cheap to clone.
 ///
@@ -110,6 +111,39 @@ impl Server {
     /// Sets the time after which an idle session over HTTP ends. Defaults to 30 minutes.
     pub fn idle_timeout(self, limit: Duration) -> Self {
         self.with(|settings| settings.idle_timeout = limit)
+    }
+
+    /// Sets the function that says which tools' calls may run as tasks, by the extension `io.modelcontextprotocol/tasks` of
+    /// revision 2026-07-28. Defaults to none, and then the server does not declare the extension.
+    ///
+    /// A call becomes a task at the first moment at which its tool waits, for a client that declares the extension. A tool that
+    /// returns before that is answered at once, and what it asks before that is asked before there is a task
+    /// (`input_required`). The client polls the task, answers what its tool asks later, and may cancel it. A task belongs to its
+    /// client, as a call does ([`principal`](Self::principal)).
+    ///
+    /// ```
+    /// # use tool_adapters::mcp::{Server, TaskSupport};
+    /// fn with_tasks(server: Server) -> Server {
+    ///     server.tasks(|tool| match tool.name() {
+    ///         "render_video" => TaskSupport::Optional,
+    ///         _ => TaskSupport::Forbidden,
+    ///     })
+    /// }
+    /// ```
+    pub fn tasks(self, choose: impl Fn(&ToolDefinition) -> TaskSupport + Send + Sync + 'static) -> Self {
+        self.with(|settings| settings.tasks = Some(Arc::new(choose)))
+    }
+
+    /// Sets the time for which a task is kept, counted from its beginning. A call that goes on for longer is cancelled. Defaults to
+    /// 15 minutes.
+    pub fn task_ttl(self, ttl: Duration) -> Self {
+        self.with(|settings| settings.task_ttl = ttl)
+    }
+
+    /// Sets the maximum number of tasks that are kept of one client, those that have ended included. A further call is refused, and
+    /// so is one while the results of the client's tasks have 16 MiB. Defaults to 32.
+    pub fn max_tasks(self, tasks: usize) -> Self {
+        self.with(|settings| settings.max_tasks = tasks)
     }
 
     /// Sets the maximum number of sessions that are open over HTTP at once. Further ones are refused, and open ones are

@@ -5,7 +5,7 @@
 //! token, by which any process that serves the client finds the call in the session's store, and a digest of the request. The
 //! token itself never leaves the process.
 
-use crate::mcp::server::elicit::{elicit, shows_forms};
+use crate::mcp::server::client_requests::{Capabilities, Capability, elicit};
 use crate::mcp::server::session::{McpResult, ServerContext, ServerState, is_stateless};
 use crate::mcp::server::tools::complete;
 use rmcp::ErrorData;
@@ -13,11 +13,13 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
     ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,
 };
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use tokio::sync::oneshot;
 use tool_core::call::Confirmation;
 use tool_core::text::hex;
-use tool_core::{ErrorKind, Session, ToolError, ToolResponse};
+use tool_core::{CancellationToken, ErrorKind, Session, ToolError, ToolResponse};
 
 /// The name of the question in `inputRequests`.
 const QUESTION: &str = "confirm";
@@ -32,7 +34,7 @@ pub(crate) async fn request(
     context: &ServerContext,
 ) -> McpResult<CallToolResponse> {
     let token = &confirmation.token;
-    if !shows_forms(context.client_capabilities()) {
+    if !Capabilities::of(context.client_capabilities()).has(Capability::Forms) {
         // The session's own answer says that the user is being asked, so it cannot be sent here.
         session.deny(token).await;
         return Ok(CallToolResponse::Complete(no_elicitation(tool)));
@@ -40,7 +42,7 @@ pub(crate) async fn request(
     if is_stateless(context) {
         let alias = session.token_alias(token).unwrap_or_default();
         let request_state = format!("{alias}{SEPARATOR}{}", digest(call));
-        return Ok(require_input(QUESTION, request_state, question(&confirmation.summary, &confirmation.digest)));
+        return Ok(require_input(request_state, requests(question(&confirmation.summary, &confirmation.digest))));
     }
     let question = question(&confirmation.summary, &confirmation.digest);
     let answer = elicit(&context.peer, question, Some(state.settings.confirm_timeout));
@@ -68,7 +70,7 @@ pub(crate) async fn resume(
         return Err(no_pending_call());
     }
     let Some(answer) = call.input_responses.and_then(|mut answers| answers.remove(QUESTION)) else {
-        return Ok(require_input(QUESTION, request_state.to_owned(), question(&pending.summary(), &pending.digest())));
+        return Ok(require_input(request_state.to_owned(), requests(question(&pending.summary(), &pending.digest()))));
     };
     let answer = serde_json::from_value::<ElicitResult>(answer)
         .map_err(|_| ErrorData::invalid_params("expected `inputResponses.confirm` to be an elicitation result", None));
@@ -79,6 +81,26 @@ pub(crate) async fn resume(
     }
     let result = CallToolResponse::Complete(complete(session, &pending.tool, &response));
     answer.map(|_| result)
+}
+
+/// Asks the client's user to approve a call that goes on as a task. Returns `None` if the task is cancelled meanwhile.
+pub(crate) async fn request_in_task(
+    (session, shows_forms): (&Session, bool),
+    response: &ToolResponse,
+    ask: impl FnOnce(InputRequest) -> oneshot::Receiver<Value>,
+    cancel: &CancellationToken,
+) -> Option<ToolResponse> {
+    let confirmation = response.meta().confirmation()?;
+    let action = if shows_forms {
+        let question = question(&confirmation.summary, &confirmation.digest);
+        let answer = cancel.run_until_cancelled(ask(InputRequest::Elicitation(ElicitRequest::new(question)))).await;
+        let answer = answer.and_then(Result::ok).and_then(|answer| serde_json::from_value::<ElicitResult>(answer).ok());
+        answer.map(|answer| answer.action)
+    } else {
+        None
+    };
+    let decided = decide(session, &confirmation.token, action).await;
+    (!cancel.is_cancelled()).then_some(decided)
 }
 
 /// Denies the calls of a tool that wait for approval, because the tool has ended and the user would be asked about calls
@@ -111,11 +133,13 @@ async fn decide(session: &Session, token: &str, action: Option<ElicitationAction
     }
 }
 
-/// Answers `input_required`, with the question.
-pub(crate) fn require_input(name: &str, request_state: String, question: ElicitRequestParams) -> CallToolResponse {
-    let question = InputRequest::Elicitation(ElicitRequest::new(question));
-    let questions = InputRequests::from([(name.to_owned(), question)]);
-    CallToolResponse::InputRequired(InputRequiredResult::new(Some(questions), Some(request_state)))
+/// Answers `input_required`, with requests to the client.
+pub(crate) fn require_input(request_state: String, requests: InputRequests) -> CallToolResponse {
+    CallToolResponse::InputRequired(InputRequiredResult::new(Some(requests), Some(request_state)))
+}
+
+fn requests(question: ElicitRequestParams) -> InputRequests {
+    InputRequests::from([(QUESTION.to_owned(), InputRequest::Elicitation(ElicitRequest::new(question)))])
 }
 
 /// Returns the question: a form without fields. Accepting it is the approval.

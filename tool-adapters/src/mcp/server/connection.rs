@@ -1,35 +1,40 @@
 //! The handler of one connection.
 
+#![expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
+
 use crate::mcp::server::changes::{OpenStream, Subscriptions};
 use crate::mcp::server::client::Client;
-use crate::mcp::server::elicit::{self, AskedQuestion, Elicitation, QuestionRoute};
+use crate::mcp::server::client_requests::{AskedRequest, CallRequests, Capabilities, Capability, RequestRoute};
 use crate::mcp::server::features::Features;
-use crate::mcp::server::parked::ParkedCalls;
+use crate::mcp::server::forwarder::{self, Forwarder, LogThreshold, Notifier, Wanted};
+use crate::mcp::server::parked::{ParkedCalls, WaitingRequests};
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
 };
+use crate::mcp::server::tasks::TaskSupport;
 use crate::mcp::server::{changes, confirm, prompts, resources, tools};
+use crate::providers::{Provider, declare};
 use axum::http::request::Parts;
+use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, OptionFuture};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, DiscoverResult,
-    ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
+    CompleteRequestParams, CompleteResult, CreateTaskResult, DiscoverResult, ErrorCode, GetPromptRequestParams,
+    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    RequestId, RequestMetaObject, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, RequestId, RequestMetaObject, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    UpdateTaskParams,
 };
-use rmcp::service::{Peer, SubscriptionContext};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::service::SubscriptionContext;
+use rmcp::{ErrorData, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tokio::sync::SetOnce;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::DropGuard;
-use tool_core::call::ProgressUpdate;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
@@ -54,8 +59,10 @@ pub(crate) struct Connection {
     transport: Option<&'static str>,
     /// The revision that `initialize` agreed on.
     pub(crate) revision: OnceLock<ProtocolVersion>,
-    /// Set if the client that has initialized the session shows forms to its user.
-    shows_forms: OnceLock<()>,
+    /// The capabilities of the client that has initialized the session.
+    client: OnceLock<Capabilities>,
+    /// The log messages that the client of the session takes.
+    log: LogThreshold,
     parked: Arc<ParkedCalls<OngoingCall>>,
     /// The subscriptions of the client, once it has initialized the session, and the end of their notifications.
     subscriptions: OnceLock<(Arc<Subscriptions>, DropGuard)>,
@@ -68,16 +75,18 @@ pub(crate) struct OngoingCall {
     /// The tool's name in the session.
     tool: String,
     pub(crate) response: BoxFuture<'static, ToolResponse>,
-    /// The way of questions to the user, if the client may show them.
-    route: Option<Arc<SetOnce<QuestionRoute>>>,
-    /// The questions that the answer to the request carries.
-    asked: Option<Receiver<AskedQuestion>>,
+    /// The tool's requests to the client, if the client may take them.
+    requests: Option<Arc<CallRequests>>,
+    /// The requests that the answer to the call's own request carries.
+    asked: Option<UnboundedReceiver<AskedRequest>>,
+    /// True if the call becomes a task as soon as its tool waits.
+    becomes_task: bool,
 }
 
-/// The end of a request for a call.
-enum Step {
+/// What a call does next.
+pub(crate) enum Step {
     Answered(ToolResponse),
-    Asked(Box<AskedQuestion>),
+    Asked(WaitingRequests),
 }
 
 /// A call that has begun, in the extensions of its request.
@@ -99,7 +108,8 @@ impl Connection {
             state,
             transport,
             revision: OnceLock::new(),
-            shows_forms: OnceLock::new(),
+            client: OnceLock::new(),
+            log: LogThreshold::default(),
             parked: Arc::default(),
             subscriptions: OnceLock::new(),
         }
@@ -131,13 +141,28 @@ impl Connection {
         let shared = shared.map(|shared| shared.get(client, &self.state)).transpose().ok()?;
         let begun = shared.as_ref().unwrap_or(&self.session).begin_at_once()?;
         // The capabilities of a client without a session are read when its call waits.
-        let may_ask = shared.is_some() || self.shows_forms.get().is_some();
+        let may_ask = shared.is_some() || self.has_capabilities();
         Some(OngoingCall::new(begun, request, None, may_ask))
     }
 
-    /// Returns true if the client of a call may show forms. From revision 2026-07-28 on that is known with its way of asking.
+    /// Returns true if tools may ask the client of a call. From revision 2026-07-28 on that is known with the way of asking.
     fn may_ask(&self, context: &ServerContext) -> bool {
-        is_stateless(context) || self.shows_forms.get().is_some()
+        is_stateless(context) || self.has_capabilities()
+    }
+
+    fn has_capabilities(&self) -> bool {
+        self.client.get().is_some_and(|client| !client.is_empty())
+    }
+
+    /// Returns true if the client of a session takes log messages.
+    pub(crate) fn takes_log(&self) -> bool {
+        self.log.get().is_some()
+    }
+
+    /// Returns the notifications that a client asks for, with its session or with the request.
+    fn wanted(&self, context: &ServerContext) -> Wanted {
+        let log = if is_stateless(context) { context.meta.log_level().map(forwarder::level) } else { self.log.get() };
+        Wanted { progress: context.meta.get_progress_token(), log }
     }
 
     /// Returns the client's session if its tools need a part of the protocol.
@@ -200,26 +225,63 @@ impl Connection {
             let session = client.get(context).await?;
             return confirm::resume(session, request, &request_state).await;
         }
-        let progress = context.meta.get_progress_token().map(|token| ProgressForwarder::new(token, &context.peer));
-        let (updates, progress) = progress.unzip();
-        let call = match http_parts(context).and_then(OngoingCall::taken_over) {
+        let (notifier, forwarder) = Forwarder::new(self.wanted(context), &context.peer).unzip();
+        let mut call = match http_parts(context).and_then(OngoingCall::taken_over) {
             Some(call) => call,
-            None => OngoingCall::new(self.begin_call(context).await?, &request, updates, self.may_ask(context)),
+            None => OngoingCall::new(self.begin_call(context).await?, &request, notifier, self.may_ask(context)),
         };
-        self.finish(call, progress, &request, context).await
+        call.becomes_task = self.becomes_task(&call, context)?;
+        self.finish(call, forwarder, &request, context).await
+    }
+
+    /// Returns true if calls of a listed tool may become tasks.
+    pub(crate) fn may_be_task(&self, wire_name: &str) -> bool {
+        let state = &self.state;
+        state.settings.tasks.is_some() && {
+            let tools = state.runtime.tools();
+            let name = declare(Provider::Mcp, &tools).tool_name(wire_name).unwrap_or(wire_name).to_owned();
+            state.task_support(&tools, &name) != TaskSupport::Forbidden
+        }
+    }
+
+    /// Returns true if a call becomes a task as soon as its tool waits. Fails if its client has to support tasks, and does not, or
+    /// has too many.
+    fn becomes_task(&self, call: &OngoingCall, context: &ServerContext) -> McpResult<bool> {
+        let support = self.state.task_support(call.session.tools(), &call.tool);
+        if support == TaskSupport::Forbidden {
+            return Ok(false);
+        }
+        let client = context.client_capabilities().filter(|_| is_stateless(context));
+        if client.is_some_and(|client| client.supports_tasks()) {
+            call.running.session.tasks().check_place(self.state.settings.max_tasks)?;
+            return Ok(true);
+        }
+        match support {
+            TaskSupport::Required => {
+                let tasks = ClientCapabilities::builder().enable_tasks().build();
+                Err(ErrorData::missing_required_client_capability(tasks))
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Runs a call to its answer, or to a question with which the client repeats the request.
     async fn finish(
         &self,
         mut call: OngoingCall,
-        progress: Option<ProgressForwarder>,
+        forwarder: Option<Forwarder>,
         request: &CallToolRequestParams,
         context: &ServerContext,
     ) -> McpResult<CallToolResponse> {
-        let response = match call.run(progress, context).await {
+        let step = if call.becomes_task {
+            let Some(step) = call.run(forwarder, context).now_or_never() else { return self.start_task(call) };
+            step
+        } else {
+            call.run(forwarder, context).await
+        };
+        let response = match step {
             Step::Answered(response) => response,
-            Step::Asked(question) => return self.parked.park(call.detached(), *question, request),
+            Step::Asked(requests) => return self.parked.park(call.detached(), requests, request),
         };
         if call.has_searched(&response) && !is_stateless(context) {
             notify_list_changed(context).await;
@@ -231,6 +293,13 @@ impl Connection {
             }
             None => call.complete(&response).map(CallToolResponse::Complete),
         }
+    }
+
+    fn start_task(&self, call: OngoingCall) -> McpResult<CallToolResponse> {
+        let settings = &self.state.settings;
+        let tasks = Arc::clone(call.running.session.tasks());
+        let task = tasks.start(call, (settings.max_tasks, settings.task_ttl))?;
+        Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
     }
 
     /// Returns the client's span as the parent of a call.
@@ -267,7 +336,7 @@ impl Connection {
 
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(self.state.features(&self.state.runtime.tools()).capabilities());
+        let mut info = ServerConfig::new(self.state.capabilities(&self.state.runtime.tools()));
         info.server_info = Implementation::new(&self.state.settings.name, &self.state.settings.version);
         info
     }
@@ -280,16 +349,13 @@ impl ServerHandler for Connection {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         self.revision.get_or_init(|| result.protocol_version.clone());
-        if elicit::shows_forms(context.client_capabilities()) {
-            self.shows_forms.get_or_init(|| ());
-        }
+        self.client.get_or_init(|| Capabilities::of(context.client_capabilities()));
         let session = self.session.get(&context).await?;
-        let features = self.state.features(session.tools());
-        result.capabilities = features.capabilities();
+        result.capabilities = self.state.capabilities(session.tools());
         if tools::are_searched(session) {
             result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
         }
-        if features.prompts || features.resources {
+        if self.state.features(session.tools()).has_changes() {
             self.subscriptions.get_or_init(|| self.forward_changes(&context));
         }
         result.instructions = self.instructions(&context).await?;
@@ -299,7 +365,7 @@ impl ServerHandler for Connection {
     async fn discover(&self, context: ServerContext) -> McpResult<DiscoverResult> {
         let mut info = self.get_info();
         let tools = self.client_session(&context)?.get(&context).await?.tools().clone();
-        info.capabilities = self.state.features(&tools).capabilities();
+        info.capabilities = self.state.capabilities(&tools);
         info.instructions = self.instructions(&context).await?;
         Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
     }
@@ -380,13 +446,30 @@ impl ServerHandler for Connection {
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let features = self.state.features(&self.state.runtime.tools());
-        (features.prompts || features.resources).then(|| changes::accepted(requested))
+        features.has_changes().then(|| changes::accepted(requested))
     }
 
     async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {
         let session = self.client_session(stream.request_context())?;
         let _open = OpenStream::open(session)?;
         changes::listen(&self.state.changes, &stream, &self.state.settings.shutdown).await;
+        Ok(())
+    }
+
+    async fn get_task(&self, request: GetTaskParams, context: ServerContext) -> McpResult<GetTaskResult> {
+        self.client_session(&context)?.tasks().get(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, context: ServerContext) -> McpResult<()> {
+        self.client_session(&context)?.tasks().update(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, context: ServerContext) -> McpResult<()> {
+        self.client_session(&context)?.tasks().cancel(&request.task_id)
+    }
+
+    async fn set_level(&self, request: SetLevelRequestParams, _: ServerContext) -> McpResult<()> {
+        self.log.set(request.level);
         Ok(())
     }
 
@@ -407,41 +490,40 @@ impl OngoingCall {
         parts.extensions.get::<Begun>()?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Makes a call of a listed tool. Its updates go to `updates`.
+    /// Makes a call of a listed tool. Its updates and log messages go to `notifier`.
     fn new(
         (running, session): (RunningCall, Session),
         request: &CallToolRequestParams,
-        updates: Option<Sender<ProgressUpdate>>,
+        notifier: Option<Notifier>,
         may_ask: bool,
     ) -> Self {
         let tool = tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
         let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
         let mut call = ToolCall::new(running.id(), &tool, arguments.unwrap_or_else(|| "{}".to_owned()));
-        if let Some(updates) = updates {
-            call = call.on_update(move |update| _ = updates.try_send(update.clone()));
+        if let Some(notifier) = notifier {
+            call = notifier.listen(call);
         }
-        let route = may_ask.then(|| Arc::new(SetOnce::new()));
-        if let Some(route) = &route {
-            call = call.on_question(Elicitation(Arc::clone(route)));
+        let early = || request.input_responses.clone().unwrap_or_default();
+        let requests = may_ask.then(|| Arc::new(CallRequests::with_answers(early())));
+        if let Some(requests) = &requests {
+            call = requests.answer(call);
         }
         let caller = session.clone();
         let response = Box::pin(async move { caller.call(call).await });
-        Self { running, session, tool, response, route, asked: None }
+        Self { running, session, tool, response, requests, asked: None, becomes_task: false }
     }
 
-    /// Sets the way of the call's questions. Over HTTP the call may have asked before its connection was known.
+    /// Sets the way of the call's requests. Over HTTP the call may have asked before its connection was known.
     fn set_route(&mut self, context: &ServerContext) {
-        let Some(unset) = self.route.as_ref().filter(|route| !route.initialized()) else { return };
-        let route = if !is_stateless(context) {
-            QuestionRoute::Requests(context.peer.clone())
-        } else if elicit::shows_forms(context.client_capabilities()) {
-            let (questions, asked) = channel(1);
+        let Some(requests) = self.requests.as_ref().filter(|requests| !requests.has_route()) else { return };
+        let route = if is_stateless(context) {
+            let (sender, asked) = unbounded_channel();
             self.asked = Some(asked);
-            QuestionRoute::Repeats(questions)
+            RequestRoute::Repeats(sender)
         } else {
-            QuestionRoute::None
+            RequestRoute::Requests(context.peer.clone())
         };
-        let _ = unset.set(route);
+        requests.set_route(route, Capabilities::of(context.client_capabilities()));
     }
 
     /// Lets the call go on in a task, while no request waits for it.
@@ -460,26 +542,61 @@ impl OngoingCall {
         self
     }
 
-    /// Runs the call, forwards its progress, and cancels it when the client does.
-    async fn run(&mut self, mut progress: Option<ProgressForwarder>, context: &ServerContext) -> Step {
+    /// Runs the call, forwards its notifications, and cancels it when the client does.
+    async fn run(&mut self, mut forwarder: Option<Forwarder>, context: &ServerContext) -> Step {
         self.set_route(context);
         let mut cancelled = false;
-        let response = loop {
-            let forwarded = OptionFuture::from(progress.as_mut().map(ProgressForwarder::forward_next));
-            let asked = OptionFuture::from(self.asked.as_mut().map(Receiver::recv));
+        let step = loop {
+            let forwarded = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
             tokio::select! {
                 biased;
-                response = &mut self.response => break Step::Answered(response),
+                step = self.step() => break step,
                 () = context.ct.cancelled(), if !cancelled => {
                     cancelled = true;
-                    self.session.cancel(&self.running.id());
+                    self.cancel();
                 }
-                Some(Some(question)) = asked => break Step::Asked(Box::new(question)),
                 Some(()) = forwarded => {}
             }
         };
-        OptionFuture::from(progress.as_mut().map(ProgressForwarder::forward_rest)).await;
-        response
+        OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_rest)).await;
+        step
+    }
+
+    /// Waits until the call is answered, or its tool asks the client. Loses nothing if it is dropped.
+    pub(crate) async fn step(&mut self) -> Step {
+        let asked = OptionFuture::from(self.asked.as_mut().map(UnboundedReceiver::recv));
+        let request = tokio::select! {
+            biased;
+            response = &mut self.response => return Step::Answered(response),
+            Some(Some(request)) = asked => request,
+        };
+        Step::Asked(self.waiting_with(request))
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.session.cancel(&self.running.id());
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Returns the session of the client, and ends the call.
+    pub(crate) fn into_session(self) -> Arc<ClientSession> {
+        Arc::clone(&self.running.session)
+    }
+
+    /// Returns true if the client of a call is known to have a capability.
+    pub(crate) fn client_has(&self, capability: Capability) -> bool {
+        self.requests.as_ref().is_some_and(|requests| requests.client_has(capability))
+    }
+
+    /// Returns a request with those that the tool has made beside it.
+    fn waiting_with(&mut self, request: AskedRequest) -> WaitingRequests {
+        let mut waiting = WaitingRequests::default();
+        let more = std::iter::from_fn(|| self.asked.as_mut()?.try_recv().ok());
+        std::iter::once(request).chain(more).for_each(|request| waiting.add(request));
+        waiting
     }
 
     /// Returns true if the call was a search that may have changed the list of tools.
@@ -498,6 +615,10 @@ impl OngoingCall {
             let message = response.error().map_or_else(String::new, |error| error.message.clone());
             return Err(ErrorData::invalid_params(message, None));
         }
+        let missing = self.requests.as_ref().filter(|_| !response.is_ok()).map(|requests| requests.missing());
+        if let Some(missing) = missing.filter(|missing| !missing.is_empty() && self.asked.is_some()) {
+            return Err(ErrorData::missing_required_client_capability(missing.declared()));
+        }
         Ok(tools::complete(&self.session, &self.tool, response))
     }
 }
@@ -505,51 +626,5 @@ impl OngoingCall {
 async fn notify_list_changed(context: &ServerContext) {
     if let Err(error) = context.peer.notify_tool_list_changed().await {
         tracing::debug!(%error, "failed to send a notification of a changed list");
-    }
-}
-
-/// Sends the updates of a call as `notifications/progress`, for a client that sent a progress token.
-struct ProgressForwarder {
-    token: ProgressToken,
-    peer: Peer<RoleServer>,
-    updates: Receiver<ProgressUpdate>,
-    last: f64,
-}
-
-impl ProgressForwarder {
-    /// The number of updates that may wait. Further updates are dropped, so that the tool is not held up.
-    const CAPACITY: usize = 256;
-
-    fn new(token: ProgressToken, peer: &Peer<RoleServer>) -> (Sender<ProgressUpdate>, Self) {
-        let (sender, updates) = channel(Self::CAPACITY);
-        (sender, Self { token, peer: peer.clone(), updates, last: -1.0 })
-    }
-
-    /// Waits for the next update and sends it. Never returns once the call has ended.
-    async fn forward_next(&mut self) {
-        match self.updates.recv().await {
-            Some(update) => self.send(update).await,
-            None => std::future::pending().await,
-        }
-    }
-
-    async fn forward_rest(&mut self) {
-        while let Ok(update) = self.updates.try_recv() {
-            self.send(update).await;
-        }
-    }
-
-    async fn send(&mut self, update: ProgressUpdate) {
-        // In percent. The protocol requires increasing values, even if the tool gives no fraction.
-        let percent = update.fraction.map_or(f64::MIN, |fraction| fraction * 100.0);
-        let step = if self.last < 0.0 { 1.0 } else { 0.01 };
-        self.last = if percent > self.last { percent } else { self.last + step };
-        let mut params = ProgressNotificationParam::new(self.token.clone(), self.last).with_message(update.message);
-        if update.fraction.is_some() {
-            params = params.with_total(100.0);
-        }
-        if let Err(error) = self.peer.notify_progress(params).await {
-            tracing::debug!(%error, "failed to send a progress notification");
-        }
     }
 }

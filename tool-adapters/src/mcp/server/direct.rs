@@ -21,6 +21,7 @@ use tool_core::trace;
 
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 pub(crate) const REVISION_HEADER: &str = "mcp-protocol-version";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// Answers a message that is a call whose tool returns without waiting. Adds the call to the request if the tool waits.
 pub(crate) fn answer(
@@ -34,7 +35,11 @@ pub(crate) fn answer(
     let (id, meta, params) = (&message.id, message.request.get_meta(), &request.params);
     let revision = revision(connection, &params.name, meta, &parts.headers)?;
     let is_repeated = params.request_state.is_some() || params.input_responses.is_some();
-    if is_repeated || meta.contains_key("progressToken") || !are_json_and_events_accepted(&parts.headers) {
+    let is_notified = meta.contains_key("progressToken") || meta.contains_key(LOG_LEVEL) || connection.takes_log();
+    if is_repeated || is_notified || !are_json_and_events_accepted(&parts.headers) {
+        return None;
+    }
+    if connection.may_be_task(&params.name) {
         return None;
     }
     let mut call = connection.begin_at_once(client, params)?;

@@ -3,7 +3,9 @@
 use crate::mcp::server::session::ServerState;
 use crate::mcp::server::strict::excerpt;
 use rmcp::ErrorData;
-use rmcp::model::{ErrorCode, PromptsCapability, ResourcesCapability, ServerCapabilities};
+use rmcp::model::{
+    ErrorCode, JsonObject, PromptsCapability, ResourcesCapability, ServerCapabilities, TASKS_EXTENSION_ID,
+};
 use std::sync::OnceLock;
 use tool_core::ToolContext;
 
@@ -35,12 +37,16 @@ pub(crate) enum Revisions {
 }
 
 /// The methods that are served, in the order in which they are listed.
-const METHODS: [(&str, Part, Revisions); 14] = [
+const METHODS: [(&str, Part, Revisions); 18] = [
     ("initialize", Part::Tools, Revisions::WithSessions),
     ("server/discover", Part::Tools, Revisions::All),
     ("ping", Part::Tools, Revisions::WithSessions),
+    ("logging/setLevel", Part::Tools, Revisions::WithSessions),
     ("tools/list", Part::Tools, Revisions::All),
     ("tools/call", Part::Tools, Revisions::All),
+    ("tasks/get", Part::Tools, Revisions::All),
+    ("tasks/update", Part::Tools, Revisions::All),
+    ("tasks/cancel", Part::Tools, Revisions::All),
     ("prompts/list", Part::Prompts, Revisions::All),
     ("prompts/get", Part::Prompts, Revisions::All),
     ("resources/list", Part::Resources, Revisions::All),
@@ -87,13 +93,18 @@ impl Features {
             Part::Prompts => self.prompts,
             Part::Resources => self.resources,
             Part::Completions => self.completions,
-            Part::Changes => self.prompts || self.resources,
+            Part::Changes => self.has_changes(),
         }
     }
 
-    /// Returns the capabilities that the server declares.
-    pub(crate) fn capabilities(self) -> ServerCapabilities {
-        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+    /// Returns true if the server notifies clients of changes.
+    pub(crate) fn has_changes(self) -> bool {
+        self.prompts || self.resources
+    }
+
+    #[expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
+    fn capabilities(self) -> ServerCapabilities {
+        let mut capabilities = ServerCapabilities::builder().enable_logging().enable_tools().build();
         capabilities.prompts = self.prompts.then(|| {
             let mut prompts = PromptsCapability::default();
             prompts.list_changed = Some(true);
@@ -113,6 +124,16 @@ impl ServerState {
     /// Returns the features that a context needs under the settings of the server.
     pub(crate) fn features(&self, tools: &ToolContext) -> Features {
         Features::of(tools, self.settings.guides)
+    }
+
+    /// Returns the capabilities that the server declares for the tools of a context.
+    pub(crate) fn capabilities(&self, tools: &ToolContext) -> ServerCapabilities {
+        let mut capabilities = self.features(tools).capabilities();
+        if self.settings.tasks.is_some() {
+            let extensions = capabilities.extensions.get_or_insert_default();
+            extensions.insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        }
+        capabilities
     }
 
     /// Returns the methods that are served to a client whose session is not known yet.

@@ -7,7 +7,8 @@
 //! - `connection`: the handler of one connection; `direct`: calls over HTTP that are answered at once; `session`: the sessions of clients, and the data that all connections share
 //! - `features`: the capabilities and methods that the tools need; `pages`: the pages of all lists
 //! - `prompts`, `resources`: both with the guides of tools, and `changes`: their notifications
-//! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user; `elicit`: questions to the user, and `parked`: the calls that wait for the answers
+//! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user;
+//!   `client_requests`: requests of tools to the client, and `parked`: the calls that wait for the answers; `forwarder`: their progress and log; `tasks`: calls that go on as tasks
 
 #[cfg(feature = "mcp-auth")]
 mod authorization;
@@ -15,11 +16,12 @@ mod body;
 mod builder;
 mod changes;
 mod client;
+mod client_requests;
 mod confirm;
 mod connection;
 mod direct;
-mod elicit;
 mod features;
+mod forwarder;
 mod http;
 mod pages;
 mod parked;
@@ -29,8 +31,10 @@ mod resources;
 mod session;
 mod stdio;
 mod strict;
+mod tasks;
 mod tools;
 
 pub use crate::mcp::server::builder::Server;
 pub use crate::mcp::server::changes::ChangeNotifier;
 pub use crate::mcp::server::session::ClientInfo;
+pub use crate::mcp::server::tasks::TaskSupport;

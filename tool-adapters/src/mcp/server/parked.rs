@@ -1,29 +1,85 @@
-//! Calls that wait for the client's user in revision 2026-07-28, in which a server sends no requests.
+//! Calls that wait for the client in revision 2026-07-28, in which a server sends no requests.
 //!
-//! A call whose tool asks is answered `input_required`, and goes on in this process. The client repeats the request with the
-//! user's answer and the `requestState`: a random id of the question, and a digest of the request. A state is valid once, for
-//! the client that got it.
+//! A call whose tool asks is answered `input_required`, and goes on in this process. The client repeats the request with its
+//! answers and the `requestState`: a random id, and a digest of the request. A state is valid once, for the client that got it.
 
+use crate::mcp::server::client_requests::AskedRequest;
 use crate::mcp::server::confirm::{digest, no_pending_call, require_input};
-use crate::mcp::server::elicit::AskedQuestion;
 use crate::mcp::server::session::{McpResult, random_id};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, ElicitResult};
-use std::collections::HashMap;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, InputRequests, InputResponses};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The name of a tool's question in `inputRequests`.
-const QUESTION: &str = "ask";
-/// Begins a `requestState` of a question. An approval's begins with hexadecimal digits.
+/// The name of a request in `inputRequests` to which its tool gave none.
+const UNNAMED: &str = "ask";
+/// Begins a `requestState` of a tool's requests. An approval's begins with hexadecimal digits.
 const STATE: &str = "ask-";
 
-/// The calls that wait for the client's user, by the ids of their questions. The session bounds their number and time.
+/// The requests of one call that wait for the client, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct WaitingRequests {
+    waiting: BTreeMap<String, AskedRequest>,
+    /// The names that were given before. A client may know a request by its name for as long as the call goes on.
+    used: HashSet<String>,
+}
+
+impl WaitingRequests {
+    /// Adds a request under the name that the tool gave it, or under one that is free.
+    pub(crate) fn add(&mut self, request: AskedRequest) {
+        let wanted = request.key.clone().unwrap_or_else(|| UNNAMED.to_owned());
+        let numbered = (2..).map(|number| format!("{wanted}-{number}"));
+        let name = std::iter::once(wanted.clone()).chain(numbered).find(|name| !self.used.contains(name));
+        let name = name.unwrap_or(wanted);
+        self.used.insert(name.clone());
+        self.waiting.insert(name, request);
+    }
+
+    /// Adds the requests that wait in another list.
+    pub(crate) fn extend(&mut self, other: Self) {
+        other.waiting.into_values().for_each(|request| self.add(request));
+    }
+
+    /// Gives the client's answers to the requests, and removes those. Others stay. An answer under another name is ignored.
+    pub(crate) fn answer(&mut self, answers: InputResponses) -> McpResult<()> {
+        let is_wrong =
+            |(name, answer): &(&String, &_)| self.waiting.get(*name).is_some_and(|asked| !asked.takes(answer));
+        if let Some((name, _)) = answers.iter().find(is_wrong) {
+            let message =
+                format!("expected `inputResponses` to have a result of the request `{}`", name.escape_debug());
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        for (name, answer) in answers {
+            if let Some(asked) = self.waiting.remove(&name) {
+                // A request whose time is over just now takes no answer, and its call ends without one.
+                let _ = asked.answer.send(answer);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the requests that wait, for the client.
+    pub(crate) fn shown(&self) -> InputRequests {
+        let waiting = self.waiting.iter().filter(|(_, asked)| !asked.over.is_cancelled());
+        waiting.map(|(name, asked)| (name.clone(), asked.request.clone())).collect()
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.waiting.keys()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.values().all(|asked| asked.over.is_cancelled())
+    }
+}
+
+/// The calls that wait for the client, by the ids of their states. The session bounds their number and time.
 pub(crate) struct ParkedCalls<C>(Mutex<HashMap<String, ParkedCall<C>>>);
 
 struct ParkedCall<C> {
     call: C,
-    question: AskedQuestion,
+    requests: WaitingRequests,
     /// The digest of the request that the user was asked about.
     digest: String,
 }
@@ -39,30 +95,33 @@ impl<C: Send + 'static> ParkedCalls<C> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a call until its question is answered or over. Returns the answer to its request.
+    /// Keeps a call until its requests are answered or over. Returns the answer to its own request.
     pub(crate) fn park(
         self: &Arc<Self>,
         call: C,
-        question: AskedQuestion,
+        requests: WaitingRequests,
         request: &CallToolRequestParams,
     ) -> McpResult<CallToolResponse> {
-        let (id, over) = (random_id()?, question.over.clone());
-        let parked = ParkedCall { call, question, digest: digest(request) };
+        let id = random_id()?;
+        let over = requests.waiting.values().map(|asked| asked.over.clone()).collect::<Vec<_>>();
+        let parked = ParkedCall { call, requests, digest: digest(request) };
         let response = parked.ask(&id);
         self.lock().insert(id.clone(), parked);
         let calls = Arc::clone(self);
         tokio::spawn(async move {
-            over.cancelled().await;
+            for over in over {
+                over.cancelled().await;
+            }
             let parked = calls.lock().remove(&id);
             drop(parked);
         });
         Ok(response)
     }
 
-    /// Gives the user's answer to the call that asked, and returns it. Returns the question again if the client brings no
+    /// Gives the client's answers to the call that asked, and returns it. Returns the requests again that the client does not
     /// answer. An error leaves the call as it is. Returns `None` for the state of an approval.
     pub(crate) fn resume(
-        &self,
+        self: &Arc<Self>,
         request: &mut CallToolRequestParams,
         is_own: impl FnOnce(&C) -> bool,
     ) -> Option<McpResult<ControlFlow<CallToolResponse, C>>> {
@@ -71,30 +130,30 @@ impl<C: Send + 'static> ParkedCalls<C> {
     }
 
     fn answer(
-        &self,
+        self: &Arc<Self>,
         id: &str,
         request: &mut CallToolRequestParams,
         is_own: impl FnOnce(&C) -> bool,
     ) -> McpResult<ControlFlow<CallToolResponse, C>> {
         let mut calls = self.lock();
-        let is_asked = |parked: &&ParkedCall<C>| is_own(&parked.call) && parked.digest == digest(request);
-        let parked = calls.get(id).filter(is_asked).ok_or_else(no_pending_call)?;
-        let Some(answer) = request.input_responses.as_mut().and_then(|answers| answers.remove(QUESTION)) else {
+        let is_asked = |parked: &&mut ParkedCall<C>| is_own(&parked.call) && parked.digest == digest(request);
+        let parked = calls.get_mut(id).filter(is_asked).ok_or_else(no_pending_call)?;
+        let answers = request.input_responses.take().unwrap_or_default();
+        if !parked.requests.names().any(|name| answers.contains_key(name)) {
             return Ok(ControlFlow::Break(parked.ask(id)));
-        };
-        let answer = serde_json::from_value::<ElicitResult>(answer).map_err(|_| {
-            ErrorData::invalid_params("expected `inputResponses.ask` to be an elicitation result", None)
-        })?;
+        }
+        parked.requests.answer(answers)?;
         let parked = calls.remove(id).ok_or_else(no_pending_call)?;
         drop(calls);
-        // A question whose time is over just now takes no answer, and its call ends without one.
-        let _ = parked.question.answer.send(answer);
-        Ok(ControlFlow::Continue(parked.call))
+        if parked.requests.is_empty() {
+            return Ok(ControlFlow::Continue(parked.call));
+        }
+        self.park(parked.call, parked.requests, request).map(ControlFlow::Break)
     }
 }
 
 impl<C> ParkedCall<C> {
     fn ask(&self, id: &str) -> CallToolResponse {
-        require_input(QUESTION, format!("{STATE}{id}"), self.question.params.clone())
+        require_input(format!("{STATE}{id}"), self.requests.shown())
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::mcp::server::changes::ChangeNotifier;
 use crate::mcp::server::client::{Client, FindPrincipal, Identity};
-use crate::mcp::server::elicit;
+use crate::mcp::server::client_requests;
+use crate::mcp::server::tasks::{TaskSupport, Tasks};
 use crate::transport::access::AccessRules;
 use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use crate::transport::serve::HttpLimits;
@@ -12,13 +13,13 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tool_core::session::SessionBuilder;
 use tool_core::text::hex;
-use tool_core::{CancellationToken, Mode, Runtime, Session};
+use tool_core::{CancellationToken, Mode, Runtime, Session, ToolContext, ToolDefinition};
 
 /// The client that opens a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,7 @@ pub(crate) type ServerContext = RequestContext<RoleServer>;
 /// A result whose error is the answer to a client's request.
 pub(crate) type McpResult<T> = Result<T, ErrorData>;
 
+type ChooseTaskSupport = dyn Fn(&ToolDefinition) -> TaskSupport + Send + Sync;
 type ConfigureSession = dyn Fn(SessionBuilder, &ClientInfo) -> SessionBuilder + Send + Sync;
 
 #[derive(Clone)]
@@ -50,6 +52,9 @@ pub(crate) struct Settings {
     pub(crate) turn_after: Duration,
     pub(crate) confirm_timeout: Duration,
     pub(crate) idle_timeout: Duration,
+    pub(crate) tasks: Option<Arc<ChooseTaskSupport>>,
+    pub(crate) task_ttl: Duration,
+    pub(crate) max_tasks: usize,
     pub(crate) max_message: usize,
     pub(crate) max_sessions: QuotaLimits,
     pub(crate) max_unchecked_sessions: usize,
@@ -74,6 +79,9 @@ impl Default for Settings {
             turn_after: Duration::from_secs(30),
             confirm_timeout: Duration::from_secs(10 * 60),
             idle_timeout: Duration::from_secs(30 * 60),
+            tasks: None,
+            task_ttl: Duration::from_secs(15 * 60),
+            max_tasks: 32,
             max_message: 4 << 20,
             max_sessions: QuotaLimits { all: 10_000, each: 1_024 },
             max_unchecked_sessions: 16,
@@ -108,6 +116,12 @@ impl ServerState {
             max.each = max.each.min(self.settings.max_unchecked_sessions);
         }
         Share::one(&self.open, counted, max)
+    }
+
+    /// Returns the way in which calls of a tool may run as tasks.
+    pub(crate) fn task_support(&self, tools: &ToolContext, name: &str) -> TaskSupport {
+        let Some(choose) = &self.settings.tasks else { return TaskSupport::Forbidden };
+        tools.function_tool(name).map(|tool| choose(tool.definition())).unwrap_or_default()
     }
 
     /// Returns the client that makes a request, for the function that configures its session.
@@ -145,6 +159,8 @@ pub(crate) struct ClientSession {
     activity: Mutex<Activity>,
     /// The number of streams of changes that are open.
     pub(crate) streams: AtomicUsize,
+    /// Created by the first task.
+    tasks: OnceLock<Arc<Tasks>>,
 }
 
 /// The calls under way and the last change of their number, from which the end of a turn is inferred.
@@ -157,7 +173,7 @@ struct Activity {
 
 /// Counts a call as running until it is dropped.
 pub(crate) struct RunningCall {
-    session: Arc<ClientSession>,
+    pub(crate) session: Arc<ClientSession>,
     number: u64,
 }
 
@@ -178,11 +194,15 @@ impl ClientSession {
         let now = Instant::now();
         let activity = Mutex::new(Activity { running: 0, since: now, forwarded: now });
         let (calls, streams) = (AtomicU64::new(0), AtomicUsize::new(0));
-        Self { state, shared_id, opened: OnceCell::new(), calls, activity, streams }
+        Self { state, shared_id, opened: OnceCell::new(), calls, activity, streams, tasks: OnceLock::new() }
     }
 
     fn activity(&self) -> MutexGuard<'_, Activity> {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn tasks(&self) -> &Arc<Tasks> {
+        self.tasks.get_or_init(Arc::default)
     }
 
     /// Returns the session, and opens it for a client if it is not open.
@@ -240,7 +260,7 @@ impl ClientSession {
 
 async fn open(state: &ServerState, shared_id: Option<&str>, client: ClientInfo) -> McpResult<Session> {
     let id = shared_id.map_or_else(|| Ok(format!("mcp-{}", random_id()?)), |id| Ok(id.to_owned()))?;
-    let mut builder = state.runtime.session(id, Mode::Text).on_question(elicit::unavailable);
+    let mut builder = client_requests::unavailable(state.runtime.session(id, Mode::Text));
     if let Some(principal) = &client.principal {
         builder = builder.principal(principal);
     }

@@ -226,6 +226,9 @@ fn check_params(method: &str, params: Option<&Value>) -> Result<(), ErrorData> {
         "tools/call" if given("arguments").is_some_and(|arguments| !arguments.is_object()) => {
             Err(invalid_params("expected `arguments` to be an object"))
         }
+        "tasks/get" | "tasks/update" | "tasks/cancel" if !given("taskId").is_some_and(Value::is_string) => {
+            Err(invalid_params("expected `taskId` to be a string"))
+        }
         "prompts/get" if !given("name").is_some_and(Value::is_string) => {
             Err(invalid_params("expected `name` to be a string"))
         }
