@@ -39,7 +39,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 use tool_core::call::ResultForm;
-use tool_core::{Content, ErrorKind, Session, ToolCall, ToolResponse};
+use tool_core::session::SEARCH_TOOL;
+use tool_core::{Content, ErrorKind, Session, ToolCall, ToolDefinition, ToolResponse};
 
 /// Converts the tools that a session's model may see, for a model of `provider`.
 ///
@@ -47,13 +48,26 @@ use tool_core::{Content, ErrorKind, Session, ToolCall, ToolResponse};
 /// `rig` has no form for them. The model reads a failed call as the text of its response. The agent gets a
 /// [`ToolExecutionError`] of the nearest kind, with the name of our
 /// [`ErrorKind`] as its code.
+///
+/// `rig` takes one list for all requests. Under [`Policy::search_tools`](tool_core::Policy::search_tools) it has all tools that
+/// the model may call, without the search.
 pub fn tools(provider: Provider, session: &Session) -> Vec<DynamicTool> {
-    let declared = declare_tools(provider, &session.definitions(), &[], DeclareOptions::default());
+    let declared = declare_tools(provider, &callable(session), &[], DeclareOptions::default());
     let functions = declared_items(&declared).into_iter().filter_map(|item| match item {
         DeclaredItem::Function(function) => Some(function),
         DeclaredItem::ProviderTool(_) => None,
     });
     functions.filter_map(|function| dynamic_tool(&declared, session, function)).collect()
+}
+
+/// Returns all tools that the model may call, without the search over them.
+fn callable(session: &Session) -> Vec<ToolDefinition> {
+    let (mut tools, searchable) = (session.definitions(), session.searchable_definitions());
+    if !searchable.is_empty() {
+        let is_other = |tool: &ToolDefinition| !searchable.iter().any(|other| other.same(tool));
+        tools.retain(|tool| tool.name() != SEARCH_TOOL && is_other(tool));
+    }
+    tools.into_iter().chain(searchable).collect()
 }
 
 fn dynamic_tool(declared: &Declarations, session: &Session, function: DeclaredFunction) -> Option<DynamicTool> {

@@ -512,7 +512,7 @@ fn first_required_name<'v>(schemas: &[&'v Value]) -> Option<&'v str> {
 /// use tool_core::arguments::SchemaChecker;
 ///
 /// let checker = SchemaChecker::new(&json!({"type": "object", "properties": {"id": {"type": "integer"}}}));
-/// assert!(checker.problems(&json!({"id": 1})).is_empty());
+/// assert!(checker.accepts(&json!({"id": 1})));
 /// let problems = checker.problems(&json!({"id": "x"}));
 /// assert_eq!(problems[0].pointer, "/id");
 /// ```
@@ -528,6 +528,11 @@ impl SchemaChecker {
     /// Creates a checker of a schema of any draft. It compiles the schema at the first use.
     pub fn new(schema: &Value) -> Self {
         Self(Validator::new(to_draft_2020_12(schema)))
+    }
+
+    /// Returns true if the schema accepts a value. A schema that does not compile accepts nothing.
+    pub fn accepts(&self, value: &Value) -> bool {
+        self.0.is_valid(value)
     }
 
     /// Returns all problems of a value, sorted by place. A schema that does not compile is a problem of every value.

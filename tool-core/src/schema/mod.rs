@@ -30,5 +30,5 @@ pub(crate) mod tests;
 
 pub use drafts::to_draft_2020_12;
 pub use timestamp::ParseTimestampError;
-pub use validator::{accepts, is_standard_format};
+pub use validator::is_standard_format;
 pub use walk::{LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_annotation, is_schema, join_pointer, percent_decode};

@@ -29,21 +29,6 @@ pub fn is_standard_format(name: &str) -> bool {
     ASSERTED_FORMATS.contains(&name) || ANNOTATED_FORMATS.contains(&name)
 }
 
-/// Returns true if a schema accepts a value. A schema that does not compile accepts nothing.
-///
-/// The schema is compiled for each call.
-///
-/// ```
-/// use serde_json::json;
-/// use tool_core::schema::accepts;
-///
-/// let schema = json!({"type": "string", "pattern": "^x-"});
-/// assert!(accepts(&schema, &json!("x-id")) && !accepts(&schema, &json!("id")));
-/// ```
-pub fn accepts(schema: &Value, value: &Value) -> bool {
-    CompiledSchema::new(schema).is_ok_and(|compiled| is_valid(&compiled, value))
-}
-
 /// A schema that is compiled at its first use.
 pub(crate) struct Validator {
     schema: Arc<Value>,

@@ -6,6 +6,8 @@ use crate::providers::Provider;
 use rig_core::message::ToolResultContent;
 use rig_core::tool::{ToolErrorKind, ToolExecutionError, ToolOutput};
 use serde_json::{Value, json};
+use tool_core::session::ToolSearch;
+use tool_core::{Mode, Policy, Runtime, ToolCall};
 
 async fn call(tool: &str, arguments: Value) -> Result<ToolOutput, ToolExecutionError> {
     let tools = tools(Provider::OpenAiChat, &session().await);
@@ -20,6 +22,17 @@ async fn converts_names_descriptions_and_schemas() {
     let book = tools[0].definition();
     assert_eq!(book.description, "Book a table.");
     assert_eq!(book.parameters["properties"]["guests"]["type"], "integer");
+}
+
+// L39
+#[tokio::test]
+async fn has_all_tools_of_a_searched_session() {
+    let policy = Policy::text().search_tools(ToolSearch::over_tools(0).always(["show"]));
+    let runtime = Runtime::builder(session().await.tools().clone()).policy(policy).build().expect("a runtime");
+    let session = runtime.session("s-2", Mode::Text).await.expect("a session");
+    session.call(ToolCall::new("c", "break_down", "{}")).await;
+    let names = tools(Provider::OpenAiChat, &session).iter().map(|tool| tool.name().to_string()).collect::<Vec<_>>();
+    assert_eq!(names, ["show", "book", "break_down"]);
 }
 
 // L18

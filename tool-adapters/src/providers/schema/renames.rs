@@ -14,9 +14,8 @@ use indexmap::IndexMap;
 use serde_json::{Map, Result, Value, json};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use tool_core::schema::{
-    LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, accepts, is_schema, join_pointer, percent_decode,
-};
+use tool_core::arguments::SchemaChecker;
+use tool_core::schema::{LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_schema, join_pointer, percent_decode};
 use tool_core::text::hex;
 
 /// The maximum number of rules of a schema, and of schemas that are visited for them. Beyond it a new name is restored at
@@ -118,13 +117,13 @@ fn choose_names(
     odd: &IndexMap<&str, String>,
 ) -> std::result::Result<HashMap<String, String>, Refusal> {
     let mut taken = texts_of(schema);
-    let patterns = name_schemas(schema);
+    let patterns = name_schemas(schema).iter().map(SchemaChecker::new).collect::<Vec<_>>();
     let mut chosen = HashMap::default();
     let mut sorted = odd.iter().collect::<Vec<_>>();
     sorted.sort_unstable();
     for (name, pointer) in sorted {
         let is_alike =
-            |wire: &str| patterns.iter().all(|schema| accepts(schema, &json!(name)) == accepts(schema, &json!(wire)));
+            |wire: &str| patterns.iter().all(|pattern| pattern.accepts(&json!(name)) == pattern.accepts(&json!(wire)));
         let is_bounded = patterns.len() * odd.len() <= MAX_COMPARISONS;
         let mut candidates = candidates(names, name).into_iter();
         let wire = candidates
