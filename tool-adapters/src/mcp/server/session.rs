@@ -140,7 +140,7 @@ pub(crate) struct ClientSession {
     calls: AtomicU64,
     activity: Mutex<Activity>,
     /// The number of streams of changes that are open.
-    pub(crate) streams: AtomicUsize,
+    pub(crate) streams: Arc<AtomicUsize>,
 }
 
 /// The calls under way and the last change of their number, from which the end of a turn is inferred.
@@ -173,7 +173,7 @@ impl ClientSession {
     pub(crate) fn new(state: Arc<ServerState>, shared_id: Option<String>) -> Self {
         let now = Instant::now();
         let activity = Mutex::new(Activity { running: 0, since: now, forwarded: now });
-        let (calls, streams) = (AtomicU64::new(0), AtomicUsize::new(0));
+        let (calls, streams) = (AtomicU64::new(0), Arc::default());
         Self { state, shared_id, opened: OnceCell::new(), calls, activity, streams }
     }
 
