@@ -105,7 +105,9 @@ pub(crate) fn freeze(
     for tool in tools {
         frozen.flatten(tool, None, (&mut published, &mut problems), MAX_DEPTH);
     }
-    frozen.published = published.freeze(&mut problems);
+    let mut published_problems = Vec::new();
+    frozen.published = published.freeze(&mut published_problems);
+    problems.extend(published_problems.into_iter().map(|(message, at)| RegistryError::new(message, at)));
     for tool in frozen.functions.iter().filter(|_| !validated) {
         problems.extend(check(tool.definition()).into_iter().map(|message| error_at(message, [tool])));
     }

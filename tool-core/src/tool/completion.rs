@@ -1,9 +1,12 @@
 //! Completion: values that a client offers to a person who types the argument of a prompt or the variable of a URI.
 
 use crate::call::error::ToolError;
-use crate::tool::published::TextArguments;
 use futures_util::future::BoxFuture;
+use std::collections::BTreeMap;
 use std::future::ready;
+
+/// Texts by name: the arguments of a prompt, or the variables of a URI template.
+pub type TextArguments = BTreeMap<String, String>;
 
 /// A request to complete an argument of a prompt, or a variable of a resource's URI template.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -33,7 +33,7 @@ pub(crate) mod wrap_all;
 mod tests;
 
 pub use crate::tool::action::{Action, ActionParameter, ParameterType};
-pub use crate::tool::completion::{Completion, CompletionRequest, CompletionTarget};
+pub use crate::tool::completion::{Completion, CompletionRequest, CompletionTarget, TextArguments};
 #[cfg(feature = "session")]
 pub use crate::tool::configure::BoundSettings;
 pub use crate::tool::configure::{
@@ -48,7 +48,6 @@ pub use crate::tool::invocation::LifecycleFuture;
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
 pub use crate::tool::prompt::{Prompt, PromptArgument, PromptDefinition, PromptHandler, PromptMessage, Role};
 pub use crate::tool::provider::{ProviderId, ProviderTool};
-pub use crate::tool::published::TextArguments;
 pub use crate::tool::raw::{RawHandler, RawStateHandler, RawTool};
 pub use crate::tool::resource::{
     Resource, ResourceAnnotations, ResourceContents, ResourceData, ResourceDefinition, ResourceHandler, ResourceRequest,

@@ -8,14 +8,10 @@ use crate::tool::function::{RequiredSetup, Scrub, Visible};
 use crate::trace::redaction::Redaction;
 use futures_util::future::BoxFuture;
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-
-/// Texts by name: the arguments of a prompt, or the variables of a URI template.
-pub type TextArguments = BTreeMap<String, String>;
 
 /// A definition with its handler, as a context holds it.
 pub(crate) struct Published<D, H: ?Sized> {

@@ -1,7 +1,7 @@
 //! URI templates of RFC 6570: level 1, and reserved expansion `{+name}`.
 
 use crate::text::escape_invisible;
-use crate::tool::published::TextArguments;
+use crate::tool::completion::TextArguments;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,5 @@
 //! Changes that the host reports, and their notifications to clients.
 
-use crate::mcp::server::session::{ClientSession, McpResult};
 use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{Peer, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
@@ -88,7 +87,7 @@ impl Subscriptions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, uri: String) -> McpResult<()> {
+    pub(crate) fn add(&self, uri: String) -> Result<(), ErrorData> {
         let mut uris = self.lock();
         if uris.len() >= MAX_SUBSCRIPTIONS && !uris.contains(&uri) {
             let message = format!("this session has {MAX_SUBSCRIPTIONS} subscriptions; end one of them");
@@ -159,24 +158,23 @@ async fn send_all(peer: &Peer<RoleServer>, subscriptions: &Subscriptions) -> boo
 }
 
 /// A stream of changes that a client has open.
-pub(crate) struct OpenStream(Arc<ClientSession>);
+pub(crate) struct OpenStream(Arc<AtomicUsize>);
 
 impl OpenStream {
-    /// Counts a stream of the session.
-    pub(crate) fn open(session: Arc<ClientSession>) -> McpResult<Self> {
-        let streams: &AtomicUsize = &session.streams;
-        if streams.fetch_add(1, Ordering::Relaxed) >= MAX_STREAMS {
-            streams.fetch_sub(1, Ordering::Relaxed);
-            let message = format!("this client has {MAX_STREAMS} streams of changes open; close one of them");
-            return Err(ErrorData::invalid_request(message, None));
+    /// Counts a stream of a session. `streams` is the number of its streams.
+    pub(crate) fn open(streams: &Arc<AtomicUsize>) -> Result<Self, ErrorData> {
+        let stream = Self(Arc::clone(streams));
+        if streams.fetch_add(1, Ordering::Relaxed) < MAX_STREAMS {
+            return Ok(stream);
         }
-        Ok(Self(session))
+        let message = format!("this client has {MAX_STREAMS} streams of changes open; close one of them");
+        Err(ErrorData::invalid_request(message, None))
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -451,7 +451,7 @@ impl ServerHandler for Connection {
 
     async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {
         let session = self.client_session(stream.request_context())?;
-        let _open = OpenStream::open(session)?;
+        let _open = OpenStream::open(&session.streams)?;
         changes::listen(&self.state.changes, &stream, &self.state.settings.shutdown).await;
         Ok(())
     }

@@ -1,11 +1,7 @@
 //! The parts of the protocol that a server's tools need: its capabilities, and the methods that it serves.
 
 use crate::mcp::server::session::ServerState;
-use crate::mcp::server::strict::excerpt;
-use rmcp::ErrorData;
-use rmcp::model::{
-    ErrorCode, JsonObject, PromptsCapability, ResourcesCapability, ServerCapabilities, TASKS_EXTENSION_ID,
-};
+use rmcp::model::{JsonObject, PromptsCapability, ResourcesCapability, ServerCapabilities, TASKS_EXTENSION_ID};
 use std::sync::OnceLock;
 use tool_core::ToolContext;
 
@@ -143,7 +139,8 @@ impl ServerState {
 }
 
 impl ServedMethods<'_> {
-    fn names(self) -> impl Iterator<Item = &'static str> {
+    /// Returns the names of the methods.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
         let is_of = move |of| [of, self.revisions].contains(&Revisions::All) || of == self.revisions;
         let of_revision = METHODS.into_iter().filter(move |(.., of)| is_of(*of));
         of_revision.filter(move |(_, part, _)| self.has(*part)).map(|(name, ..)| name)
@@ -153,15 +150,5 @@ impl ServedMethods<'_> {
         // The host may give each session other tools.
         let may_vary = self.state.settings.configure_session.is_some();
         part == Part::Tools || may_vary || self.state.features(&self.state.runtime.tools()).has(part)
-    }
-
-    /// Returns an error for a method that is not served.
-    pub(crate) fn check(self, method: &str) -> Result<(), ErrorData> {
-        if self.names().any(|name| name == method) {
-            return Ok(());
-        }
-        let served = self.names().map(|method| format!("`{method}`")).collect::<Vec<_>>().join(", ");
-        let message = format!("unknown method `{}`; this server has {served}", excerpt(method));
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 }

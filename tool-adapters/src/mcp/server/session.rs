@@ -158,7 +158,7 @@ pub(crate) struct ClientSession {
     calls: AtomicU64,
     activity: Mutex<Activity>,
     /// The number of streams of changes that are open.
-    pub(crate) streams: AtomicUsize,
+    pub(crate) streams: Arc<AtomicUsize>,
     /// Created by the first task.
     tasks: OnceLock<Arc<Tasks>>,
 }
@@ -193,7 +193,7 @@ impl ClientSession {
     pub(crate) fn new(state: Arc<ServerState>, shared_id: Option<String>) -> Self {
         let now = Instant::now();
         let activity = Mutex::new(Activity { running: 0, since: now, forwarded: now });
-        let (calls, streams) = (AtomicU64::new(0), AtomicUsize::new(0));
+        let (calls, streams) = (AtomicU64::new(0), Arc::default());
         Self { state, shared_id, opened: OnceCell::new(), calls, activity, streams, tasks: OnceLock::new() }
     }
 

@@ -157,7 +157,9 @@ fn read(
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
     let misread = |method: &str| invalid_params(format!("invalid parameters for `{}`", excerpt(method)));
     if let Some(id) = message.get("id").filter(|_| message.contains_key("method")) {
-        served.check(method)?;
+        if !served.names().any(|name| name == method) {
+            return Err(unknown_method(method, served));
+        }
         check_params(method, message.get("params"))?;
         if method == "tools/call" {
             let id = RequestId::deserialize(id).map_err(|_| invalid_request("expected a shorter `id`"))?;
@@ -183,6 +185,12 @@ fn read(
         }
         read => Ok(read),
     }
+}
+
+fn unknown_method(method: &str, served: ServedMethods<'_>) -> ErrorData {
+    let served = served.names().map(|method| format!("`{method}`")).collect::<Vec<_>>().join(", ");
+    let message = format!("unknown method `{}`; this server has {served}", excerpt(method));
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 /// Reads the parameters of a call as rmcp does, which tries the types of all methods for them first.
