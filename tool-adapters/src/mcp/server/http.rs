@@ -7,7 +7,7 @@ use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
 use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::{ServerState, Settings, SharedSessions, too_many_sessions};
-use crate::mcp::server::strict::{self, CheckedMessage, Parsed};
+use crate::mcp::server::strict::{self, CheckedMessage, Parsed, ServedMethods};
 use crate::transport::quota::{QuotaExceeded, Share};
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -107,7 +107,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
         Ok(bytes) => bytes,
         Err(refused) => return refused.into_response(),
     };
-    let served = if has_sessions { strict::SERVED } else { strict::SERVED_WITHOUT_SESSIONS };
+    let served = ServedMethods::new(has_sessions, settings.tasks.is_some());
     match strict::parse(&bytes, served, checked.connection.allows_batches()) {
         Parsed::One(Ok(message)) => {
             // rmcp reads the parameters of this request more strictly.

@@ -7,7 +7,7 @@ use crate::mcp::lines::{BoundedLines, Line};
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::ServerState;
-use crate::mcp::server::strict::{self, CheckedMessage, InvalidMessage, Parsed};
+use crate::mcp::server::strict::{self, CheckedMessage, InvalidMessage, Parsed, ServedMethods};
 use futures_util::{SinkExt, StreamExt};
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
@@ -249,8 +249,9 @@ impl Transport<RoleServer> for LineTransport {
 }
 
 fn read_line(line: &Line, connection: &Connection) -> Parsed {
+    let served = ServedMethods::new(true, connection.state.settings.tasks.is_some());
     match line {
-        Line::Whole(text) => strict::parse(text, strict::SERVED, connection.allows_batches()),
+        Line::Whole(text) => strict::parse(text, served, connection.allows_batches()),
         Line::TooLong { size, id } => {
             Parsed::One(Err(InvalidMessage::too_long(*size, connection.state.settings.max_message, id)))
         }

@@ -90,24 +90,32 @@ pub(crate) enum Parsed {
 const MAX_BATCH: usize = 1_000;
 
 /// The methods of the requests that are served.
-pub(crate) type ServedMethods = &'static [&'static str];
+#[derive(Clone, Copy)]
+pub(crate) struct ServedMethods {
+    methods: &'static [&'static str],
+    tasks: bool,
+}
 
 /// The methods in revisions with sessions.
-pub(crate) const SERVED: ServedMethods = &[
-    "initialize",
-    "server/discover",
-    "ping",
-    "logging/setLevel",
-    "tools/list",
-    "tools/call",
-    "tasks/get",
-    "tasks/update",
-    "tasks/cancel",
-];
+const WITH_SESSIONS: &[&str] =
+    &["initialize", "server/discover", "ping", "logging/setLevel", "tools/list", "tools/call"];
 
 /// The methods in revisions without sessions.
-pub(crate) const SERVED_WITHOUT_SESSIONS: ServedMethods =
-    &["server/discover", "tools/list", "tools/call", "tasks/get", "tasks/update", "tasks/cancel"];
+const WITHOUT_SESSIONS: &[&str] = &["server/discover", "tools/list", "tools/call"];
+
+/// The methods of a server whose tools run as tasks.
+const OF_TASKS: &[&str] = &["tasks/get", "tasks/update", "tasks/cancel"];
+
+impl ServedMethods {
+    pub(crate) fn new(has_sessions: bool, tasks: bool) -> Self {
+        Self { methods: if has_sessions { WITH_SESSIONS } else { WITHOUT_SESSIONS }, tasks }
+    }
+
+    fn iter(self) -> impl Iterator<Item = &'static str> {
+        let of_tasks = if self.tasks { OF_TASKS } else { &[] };
+        self.methods.iter().chain(of_tasks).copied()
+    }
+}
 
 /// Parses and checks a text. A batch is refused unless `allow_batch` is set.
 pub(crate) fn parse(bytes: &[u8], served: ServedMethods, allow_batch: bool) -> Parsed {
@@ -176,7 +184,7 @@ fn read(
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
     let misread = |method: &str| invalid_params(format!("invalid parameters for `{}`", excerpt(method)));
     if let Some(id) = message.get("id").filter(|_| message.contains_key("method")) {
-        if !served.contains(&method) {
+        if !served.iter().any(|known| known == method) {
             return Err(unknown_method(method, served));
         }
         check_params(method, message.get("params"))?;
