@@ -195,7 +195,6 @@ async fn answers_every_unknown_method_in_one_form() {
         "resources/templates/list",
         "resources/subscribe",
         "completion/complete",
-        "logging/setLevel",
         "tasks/get",
         "subscriptions/listen",
         "notifications/initialized",
@@ -207,7 +206,7 @@ async fn answers_every_unknown_method_in_one_form() {
     for method in methods {
         for params in [json!({}), json!({"name": "x", "uri": "x", "level": "info", "taskId": "1"})] {
             let message = format!(
-                "unknown method `{method}`; this server has `initialize`, `server/discover`, `ping`, `tools/list`, `tools/call`"
+                "unknown method `{method}`; this server has `initialize`, `server/discover`, `ping`, `logging/setLevel`, `tools/list`, `tools/call`"
             );
             let expected = json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -32601, "message": message}});
             assert_eq!(client.request(json!(7), method, params.clone()).await, expected);

@@ -136,20 +136,26 @@ async fn content_that_does_not_fit_reaches_no_tool() {
 // R-Q7
 #[tokio::test]
 async fn client_without_forms_fails_the_question_at_once() {
-    let mut newest = booking(1, "LH 1");
-    newest["params"]["_meta"] = stateless(&json!({}));
     let by_url = json!({"elicitation": {"url": {}}});
-    let clients = [
-        (LineClient::initialized(&server(), json!({})).await, booking(1, "LH 1")),
-        (LineClient::initialized(&server(), by_url).await, booking(1, "LH 1")),
-        (LineClient::connect(&server()), newest),
-    ];
-    for (mut client, call) in clients {
-        client.send(&call).await;
+    for capabilities in [json!({}), by_url] {
+        let mut client = LineClient::initialized(&server(), capabilities).await;
+        client.send(&booking(1, "LH 1")).await;
         let answer = client.receive().await;
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         assert!(text(&answer).contains("this MCP client cannot ask its user"), "{answer}");
     }
+}
+
+// R-Q7
+#[tokio::test]
+async fn newest_client_without_forms_is_told_which_it_needs() {
+    let mut call = booking(1, "LH 1");
+    call["params"]["_meta"] = stateless(&json!({}));
+    let mut line = LineClient::connect(&server());
+    line.send(&call).await;
+    let answer = line.receive().await;
+    assert_eq!(answer["error"]["code"], -32021, "{answer}");
+    assert_eq!(answer["error"]["data"]["requiredCapabilities"], json!({"elicitation": {"form": {}}}));
 }
 
 fn newest(id: u64, arguments: &Value, more: &Value) -> Value {

@@ -42,14 +42,18 @@ pub(crate) enum Capability {
 impl Capability {
     const ALL: [Self; 3] = [Self::Forms, Self::Sampling, Self::Roots];
 
-    /// Returns the error of a request to a client without the capability.
-    fn missing(self) -> AskError {
-        let reason = match self {
+    /// Returns the reason for which a client without the capability is not asked.
+    fn reason(self) -> &'static str {
+        match self {
             Self::Forms => "this MCP client cannot ask its user, as it does not support elicitation by form",
             Self::Sampling => "this MCP client does not let tools ask its model, as it does not support sampling",
             Self::Roots => "this MCP client names no folders, as it does not support roots",
-        };
-        AskError::Unavailable(reason.to_owned())
+        }
+    }
+
+    /// Returns the error of a request to a client without the capability.
+    fn missing(self) -> AskError {
+        AskError::Unavailable(self.reason().to_owned())
     }
 }
 
@@ -201,9 +205,11 @@ impl CallRequests {
         self.route.get().is_some_and(|(_, client)| client.has(capability))
     }
 
-    /// Returns the capabilities that a request has needed, and that the client has not.
-    pub(crate) fn missing(&self) -> Capabilities {
-        Capabilities(self.missing.load(Ordering::Relaxed))
+    /// Returns the capabilities that the client would have needed for its call not to fail with this message.
+    pub(crate) fn missing(&self, message: &str) -> Option<Capabilities> {
+        let missing = Capabilities(self.missing.load(Ordering::Relaxed));
+        let explains = |one: &Capability| missing.has(*one) && message.contains(one.reason());
+        Capability::ALL.iter().any(explains).then_some(missing)
     }
 
     async fn ask<T: DeserializeOwned>(

@@ -83,7 +83,7 @@ pub(crate) struct OngoingCall {
     becomes_task: bool,
 }
 
-/// What a call does next.
+/// The next step of a call.
 pub(crate) enum Step {
     Answered(ToolResponse),
     Asked(WaitingRequests),
@@ -615,8 +615,9 @@ impl OngoingCall {
             let message = response.error().map_or_else(String::new, |error| error.message.clone());
             return Err(ErrorData::invalid_params(message, None));
         }
-        let missing = self.requests.as_ref().filter(|_| !response.is_ok()).map(|requests| requests.missing());
-        if let Some(missing) = missing.filter(|missing| !missing.is_empty() && self.asked.is_some()) {
+        // Older revisions have no such error.
+        let requests = self.requests.as_ref().filter(|_| self.asked.is_some());
+        if let Some(missing) = requests.zip(response.error()).and_then(|(asked, error)| asked.missing(&error.message)) {
             return Err(ErrorData::missing_required_client_capability(missing.declared()));
         }
         Ok(tools::complete(&self.session, &self.tool, response))

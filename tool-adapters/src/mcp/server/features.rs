@@ -20,6 +20,8 @@ enum Part {
     Prompts,
     Resources,
     Completions,
+    /// Calls that go on as tasks.
+    Tasks,
     /// Changes of prompts and resources.
     Changes,
 }
@@ -40,9 +42,9 @@ const METHODS: [(&str, Part, Revisions); 18] = [
     ("logging/setLevel", Part::Tools, Revisions::WithSessions),
     ("tools/list", Part::Tools, Revisions::All),
     ("tools/call", Part::Tools, Revisions::All),
-    ("tasks/get", Part::Tools, Revisions::All),
-    ("tasks/update", Part::Tools, Revisions::All),
-    ("tasks/cancel", Part::Tools, Revisions::All),
+    ("tasks/get", Part::Tasks, Revisions::All),
+    ("tasks/update", Part::Tasks, Revisions::All),
+    ("tasks/cancel", Part::Tasks, Revisions::All),
     ("prompts/list", Part::Prompts, Revisions::All),
     ("prompts/get", Part::Prompts, Revisions::All),
     ("resources/list", Part::Resources, Revisions::All),
@@ -85,7 +87,8 @@ impl Features {
 
     fn has(self, part: Part) -> bool {
         match part {
-            Part::Tools => true,
+            // Whether calls may be tasks is a setting of the server.
+            Part::Tools | Part::Tasks => true,
             Part::Prompts => self.prompts,
             Part::Resources => self.resources,
             Part::Completions => self.completions,
@@ -147,6 +150,9 @@ impl ServedMethods<'_> {
     }
 
     fn has(self, part: Part) -> bool {
+        if part == Part::Tasks {
+            return self.state.settings.tasks.is_some();
+        }
         // The host may give each session other tools.
         let may_vary = self.state.settings.configure_session.is_some();
         part == Part::Tools || may_vary || self.state.features(&self.state.runtime.tools()).has(part)

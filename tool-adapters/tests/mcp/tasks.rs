@@ -1,0 +1,247 @@
+//! Calls that go on as tasks.
+
+use super::http::{EventReader, HttpClient, by_user, serve};
+use super::support::{LineClient, stateless, until};
+use reqwest::Method;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tool_adapters::mcp::{Server, TaskSupport};
+use tool_core::{RunContext, Runtime, ToolContext, ToolDefinition, ToolError, UserData, tool};
+
+/// Work until the test says so.
+#[tool(timeout = "60s")]
+async fn work(#[context] UserData(done): UserData<Notify>, text: String) -> String {
+    done.notified().await;
+    text
+}
+
+/// Ask in the middle of the work.
+#[tool(timeout = "60s")]
+async fn ask_later(ctx: &RunContext) -> Result<bool, ToolError> {
+    tokio::task::yield_now().await;
+    Ok(ctx.ask::<bool>("Go on?").await?.required()?)
+}
+
+/// Ask, and then work.
+#[tool(timeout = "60s")]
+async fn ask_first(ctx: &RunContext) -> Result<bool, ToolError> {
+    let answer = ctx.ask::<bool>("Go on?").await?.required()?;
+    tokio::task::yield_now().await;
+    Ok(answer)
+}
+
+/// Answer at once.
+#[tool]
+async fn quick() -> &'static str {
+    "done"
+}
+
+fn support(tool: &ToolDefinition) -> TaskSupport {
+    match tool.name() {
+        "ask_first" => TaskSupport::Required,
+        _ => TaskSupport::Optional,
+    }
+}
+
+fn server() -> (Server, Arc<Notify>) {
+    let done = Arc::new(Notify::new());
+    let tools = ToolContext::builder().with(work).with(ask_later).with(ask_first).with(quick).build();
+    let runtime = Runtime::builder(tools.expect("sound tools")).policy(Server::policy()).build().expect("a runtime");
+    let shared = Arc::clone(&done);
+    let server = Server::new(runtime).tasks(support);
+    (server.session(move |builder, _| builder.user_data_shared(Arc::clone(&shared))), done)
+}
+
+fn with_tasks() -> Value {
+    json!({"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
+}
+
+/// Makes a request of a client with these capabilities.
+async fn request(line: &mut LineClient, capabilities: &Value, method: &str, params: Value) -> Value {
+    let mut params = params;
+    params["_meta"] = stateless(capabilities);
+    line.request(json!(7), method, params).await
+}
+
+async fn call(line: &mut LineClient, tool: &str, arguments: Value) -> Value {
+    request(line, &with_tasks(), "tools/call", json!({"name": tool, "arguments": arguments})).await
+}
+
+async fn of_task(line: &mut LineClient, method: &str, id: &Value, more: Value) -> Value {
+    let mut params = more;
+    params["taskId"] = id.clone();
+    request(line, &with_tasks(), method, params).await
+}
+
+/// Waits until a task has a status, and returns the task.
+async fn wait_for(line: &mut LineClient, id: &Value, status: &str) -> Value {
+    loop {
+        let task = of_task(line, "tasks/get", id, json!({})).await["result"].clone();
+        if task["status"] == status {
+            return task;
+        }
+        assert!(matches!(task["status"].as_str(), Some("working" | "input_required")), "{task}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn call_that_waits_becomes_a_task_with_its_result() {
+    let (server, done) = server();
+    let mut line = LineClient::connect(&server);
+    let created = call(&mut line, "work", json!({"text": "done"})).await["result"].clone();
+    assert_eq!((&created["resultType"], &created["status"]), (&json!("task"), &json!("working")));
+    assert_eq!(created["ttlMs"], 900_000);
+    let id = &created["taskId"];
+    assert_eq!(wait_for(&mut line, id, "working").await.get("result"), None);
+    done.notify_one();
+    let task = wait_for(&mut line, id, "completed").await;
+    assert_eq!(task["result"]["content"][0]["text"], "done");
+    assert_eq!(of_task(&mut line, "tasks/cancel", id, json!({})).await["result"], json!({"resultType": "complete"}));
+    assert_eq!(wait_for(&mut line, id, "completed").await["taskId"], *id, "a task that has ended stays as it is");
+    assert_eq!(call(&mut line, "quick", json!({})).await["result"]["content"][0]["text"], "done");
+}
+
+#[tokio::test]
+async fn client_without_tasks_waits_or_is_refused() {
+    let (server, done) = server();
+    let mut line = LineClient::connect(&server);
+    done.notify_one();
+    let params = json!({"name": "work", "arguments": {"text": "done"}});
+    let answer = request(&mut line, &json!({}), "tools/call", params).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
+    let required = json!({"name": "ask_first", "arguments": {}});
+    let refused = request(&mut line, &json!({"elicitation": {}}), "tools/call", required).await;
+    assert_eq!(refused["error"]["code"], -32021, "{refused}");
+    let mut legacy = LineClient::initialized(&server, with_tasks()).await;
+    assert_eq!(legacy.call("ask_first", json!({})).await["error"]["code"], -32021, "an older revision has no tasks");
+}
+
+#[tokio::test]
+async fn question_of_a_task_waits_in_it() {
+    let (server, _) = server();
+    let mut line = LineClient::connect(&server);
+    let id = call(&mut line, "ask_later", json!({})).await["result"]["taskId"].clone();
+    let task = wait_for(&mut line, &id, "input_required").await;
+    assert_eq!(task["inputRequests"]["ask"]["method"], "elicitation/create");
+    for (answers, refused) in [(json!({"other": 7}), false), (json!({"ask": 7}), true)] {
+        let answer = of_task(&mut line, "tasks/update", &id, json!({"inputResponses": answers})).await;
+        assert_eq!(answer.get("error").is_some(), refused, "{answer}");
+        wait_for(&mut line, &id, "input_required").await;
+    }
+    let yes = json!({"inputResponses": {"ask": {"action": "accept", "content": {"answer": true}}}});
+    of_task(&mut line, "tasks/update", &id, yes).await;
+    assert_eq!(wait_for(&mut line, &id, "completed").await["result"]["content"][0]["text"], "true");
+}
+
+#[tokio::test]
+async fn question_before_any_work_comes_before_the_task() {
+    let (server, _) = server();
+    let mut line = LineClient::connect(&server);
+    let asked = call(&mut line, "ask_first", json!({})).await["result"].clone();
+    assert_eq!((&asked["resultType"], asked.get("taskId")), (&json!("input_required"), None));
+    let yes = json!({"ask": {"action": "accept", "content": {"answer": true}}});
+    let repeated =
+        json!({"name": "ask_first", "arguments": {}, "requestState": asked["requestState"], "inputResponses": yes});
+    let created = request(&mut line, &with_tasks(), "tools/call", repeated).await["result"].clone();
+    assert_eq!(created["resultType"], "task", "{created}");
+    assert_eq!(wait_for(&mut line, &created["taskId"], "completed").await["result"]["content"][0]["text"], "true");
+}
+
+#[tokio::test]
+async fn cancelled_task_ends_its_call() {
+    let (server, _) = server();
+    let mut line = LineClient::connect(&server);
+    for (tool, arguments, status) in
+        [("work", json!({"text": "x"}), "working"), ("ask_later", json!({}), "input_required")]
+    {
+        let id = call(&mut line, tool, arguments).await["result"]["taskId"].clone();
+        wait_for(&mut line, &id, status).await;
+        of_task(&mut line, "tasks/cancel", &id, json!({})).await;
+        assert_eq!(wait_for(&mut line, &id, "cancelled").await.get("result"), None);
+    }
+}
+
+// T18
+#[tokio::test]
+async fn task_is_hidden_from_other_clients() {
+    let (server, done) = server();
+    let http = HttpClient::new(&serve(&by_user(server)).await).with("mcp-protocol-version", "2026-07-28");
+    let ask = async |user: &str, method: &str, name: &str, params: Value| {
+        let mut params = params;
+        params["_meta"] = stateless(&with_tasks());
+        let client = http.with("x-user", user).with("mcp-method", method).with("mcp-name", name);
+        let answer = client.post(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
+        let text = answer.text().await.expect("an answer");
+        let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).find(|data| !data.is_empty());
+        serde_json::from_str::<Value>(data.unwrap_or(&text)).expect("JSON")
+    };
+    let created = ask("ada", "tools/call", "work", json!({"name": "work", "arguments": {"text": "secret"}})).await;
+    let id = created["result"]["taskId"].as_str().expect("a task").to_owned();
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let params = json!({"taskId": id, "inputResponses": {}});
+        let answer = ask("eve", method, &id, params).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    done.notify_one();
+    until(async || ask("ada", "tasks/get", &id, json!({"taskId": id})).await["result"]["status"] == "completed").await;
+}
+
+// T18
+#[tokio::test]
+async fn tasks_of_a_client_are_bounded() {
+    let (server, done) = server();
+    let mut line = LineClient::connect(&server.max_tasks(3));
+    let mut refused = 0;
+    for _ in 0..1_000 {
+        let answer = call(&mut line, "work", json!({"text": "x"})).await;
+        refused += usize::from(answer["error"]["code"] == -32600);
+    }
+    assert_eq!(refused, 997);
+    done.notify_one();
+    assert_eq!(call(&mut line, "quick", json!({})).await["error"]["code"], -32600, "one that has ended is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn task_is_kept_for_its_time_only() {
+    let (server, done) = server();
+    let mut line = LineClient::connect(&server.task_ttl(Duration::from_secs(5)));
+    let ids =
+        [call(&mut line, "work", json!({"text": "x"})).await, call(&mut line, "work", json!({"text": "x"})).await];
+    let ids = ids.map(|created| created["result"]["taskId"].clone());
+    done.notify_one();
+    wait_for(&mut line, &ids[0], "completed").await;
+    tokio::time::advance(Duration::from_secs(6)).await;
+    for id in &ids {
+        while of_task(&mut line, "tasks/get", id, json!({})).await["error"]["code"] != -32602 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn lost_stream_of_a_long_call_is_resumed() {
+    let (server, done) = server();
+    let url = serve(&server).await;
+    let session = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
+    let params = json!({"name": "work", "arguments": {"text": "still here"}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let mut stream = session.post(&call).await;
+    let mut text = String::new();
+    while !text.contains("\n\n") {
+        text.push_str(&String::from_utf8_lossy(&stream.chunk().await.expect("a body").expect("an event")));
+    }
+    let id = text.lines().find_map(|line| line.strip_prefix("id:")).expect("an id").trim().to_owned();
+    assert!(text.contains("retry:"), "{text}");
+    drop(stream);
+    let resume = |client: &HttpClient| client.with("last-event-id", &id).request(Method::GET).send();
+    let resumed = resume(&session).await.expect("an answer");
+    done.notify_one();
+    let answer = EventReader::new(resumed).next().await.expect("the answer");
+    assert_eq!(answer["result"]["content"][0]["text"], "still here");
+    let other = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
+    let refused = resume(&other).await.expect("an answer");
+    assert!(!refused.status().is_success(), "the id is of another session: {refused:?}");
+}
