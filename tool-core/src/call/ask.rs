@@ -4,10 +4,11 @@ use crate::call::ask_error::AskError;
 use crate::call::context::{RunContext, SessionHandle};
 use crate::call::form::Form;
 use crate::call::questions::{Answer, CallQuestions, Question, QuestionLimits};
+use crate::call::raw_question::RawQuestion;
 use crate::schema::parameter::ToolParameter;
-use crate::text::{escape_invisible, truncate};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
@@ -17,14 +18,13 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// The characters of a question.
-const MAX_MESSAGE: usize = 2_000;
-
-/// A question that is about to be asked. Await it for the answer. Created by [`RunContext::ask`].
+/// A question that is about to be asked. Await it for the answer. Created by [`RunContext::ask`] and
+/// [`RunContext::ask_raw`].
 #[must_use = "the user is asked when the question is awaited"]
 pub struct Ask<'a, T> {
     ctx: &'a RunContext,
-    message: String,
+    question: RawQuestion,
+    form: fn(&RawQuestion) -> Result<Form, AskError>,
     timeout: Option<Duration>,
     answer: PhantomData<fn() -> T>,
 }
@@ -79,11 +79,53 @@ impl RunContext {
     ///
     /// Awaiting it returns an [`AskError`].
     pub fn ask<T: ToolParameter>(&self, message: impl Into<String>) -> Ask<'_, T> {
-        Ask { ctx: self, message: message.into(), timeout: None, answer: PhantomData }
+        let question = RawQuestion::confirm(message);
+        Ask { ctx: self, question, form: |_| Form::of::<T>(), timeout: None, answer: PhantomData }
+    }
+
+    /// Asks the user a question whose form is known at run time only, such as one of a server that the tool calls.
+    ///
+    /// It has the limits of [`ask`](Self::ask). The form is checked first, as it may come from another program, and the answer
+    /// is checked against it.
+    ///
+    /// ```
+    /// use tool_core::call::{Answer, Question, RawQuestion};
+    /// use tool_core::serde_json::json;
+    /// use tool_core::{RunContext, ToolContext, ToolError, tool};
+    ///
+    /// /// Choose a room that is free.
+    /// #[tool]
+    /// async fn choose(ctx: &RunContext) -> Result<String, ToolError> {
+    ///     let free = ["12", "14"]; // known at run time
+    ///     let form = json!({"type": "object", "properties": {"room": {"type": "string", "enum": free}}, "required": ["room"]});
+    ///     let answer = ctx.ask_raw(RawQuestion::form("Which room?", form)).await?.required()?;
+    ///     Ok(answer["room"].to_string())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tools = ToolContext::builder().with(choose).build()?;
+    /// let answer = async |_: Question| Ok(Answer::Accepted(json!({"room": "14"})));
+    /// let ctx = RunContext::builder().on_question(answer).build();
+    /// assert_eq!(tools.call("choose", "{}", &ctx).await.data_json(), Some(r#""\"14\"""#));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Awaiting it returns an [`AskError`]: [`InvalidForm`](AskError::InvalidForm) with each problem of the form.
+    pub fn ask_raw(&self, question: RawQuestion) -> Ask<'_, Value> {
+        Ask { ctx: self, question, form: RawQuestion::checked_form, timeout: None, answer: PhantomData }
+    }
+
+    /// Returns the time for which the call has waited for its user, which counts toward no deadline.
+    pub fn waited_for_user(&self) -> Duration {
+        self.asked_questions().map_or(Duration::ZERO, CallQuestions::waited)
     }
 }
 
-impl<T: ToolParameter + Send + 'static> Ask<'_, T> {
+impl<T: DeserializeOwned + Send + 'static> Ask<'_, T> {
     /// Sets the time that the user has for the answer. Defaults to the policy's
     /// [`question_timeout`](crate::Policy::question_timeout), and to 5 minutes outside a session.
     pub fn within(self, time: Duration) -> Self {
@@ -105,7 +147,7 @@ impl<T: ToolParameter + Send + 'static> Ask<'_, T> {
     }
 
     async fn send(self) -> Result<Answer<T>, AskError> {
-        let form = Form::of::<T>()?;
+        let form = (self.form)(&self.question)?;
         let ctx = self.ctx;
         let session = ctx.session_handle();
         if session.is_none() && ctx.belongs_to_session() {
@@ -120,8 +162,10 @@ impl<T: ToolParameter + Send + 'static> Ask<'_, T> {
             session: ctx.session().unwrap_or_default().to_owned(),
             call_id: ctx.call_id().unwrap_or_default().to_owned(),
             tool: ctx.tool().unwrap_or_default().to_owned(),
-            message: escape_invisible(&truncate(&self.message, MAX_MESSAGE)),
+            message: self.question.shown_message(),
             schema: form.schema.clone(),
+            url: self.question.url,
+            asked_by: self.question.asked_by,
         };
         let limit = self.timeout.unwrap_or(limits.timeout);
         let answer = async move { handler.ask(question).await };
@@ -134,7 +178,7 @@ impl<T: ToolParameter + Send + 'static> Ask<'_, T> {
     }
 }
 
-impl<'a, T: ToolParameter + Send + 'static> IntoFuture for Ask<'a, T> {
+impl<'a, T: DeserializeOwned + Send + 'static> IntoFuture for Ask<'a, T> {
     type Output = Result<Answer<T>, AskError>;
     type IntoFuture = BoxFuture<'a, Self::Output>;
 

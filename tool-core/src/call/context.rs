@@ -437,6 +437,11 @@ impl RunContext {
         self.call.questions.get_or_init(|| CallQuestions::new(asker()))
     }
 
+    /// Returns the questions of this call, if it has asked any.
+    pub(crate) fn asked_questions(&self) -> Option<&CallQuestions> {
+        self.call.questions.get().map(|questions| &**questions)
+    }
+
     /// Returns the context with another handler of questions.
     #[cfg(feature = "testing")]
     pub(crate) fn with_question_handler(mut self, handler: Arc<dyn QuestionHandler>) -> Self {

@@ -56,6 +56,11 @@ impl Form {
         Ok(Self { schema: form, validator: Validator::for_tool(schema), is_single })
     }
 
+    /// Makes a form that is shown by one schema and enforced by another one.
+    pub(crate) fn checked(schema: Value, enforced: Value) -> Self {
+        Self { schema, validator: Validator::for_tool(enforced), is_single: false }
+    }
+
     /// Reads an answer as the arguments of a call are read, or returns every problem.
     pub(crate) fn read<T: DeserializeOwned>(&self, answer: Value) -> Result<T, AskError> {
         let Some(answer) = unless_too_deep(answer) else {
