@@ -3,10 +3,12 @@
 
 mod client;
 mod lines;
+mod send_on_drop;
 mod server;
 
 pub use crate::mcp::client::{
-    ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool,
+    ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool, ServerChange,
+    ServerChanges,
 };
 pub use crate::mcp::server::{ClientInfo, Server};
 pub use crate::transport::serve::BoundServer;

@@ -2,27 +2,36 @@
 
 use crate::mcp::client::address::ServerAddress;
 use crate::mcp::client::answer::{Answer, MAX_TEXT};
+use crate::mcp::client::changes::ServerChanges;
 use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::ImportError;
 use crate::mcp::client::names::{self, KEY};
 use crate::mcp::client::pins::Pins;
 use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
 use crate::mcp::client::remote::{self, Connection, RemoteOptions, RemoteServer};
+use crate::mcp::client::requests::{self, ServerRights};
+use crate::mcp::client::routes::{CallMessage, CallRoute, RelayedRequest};
 use crate::mcp::client::tasks;
+use crate::mcp::send_on_drop::SendOnDrop;
+use futures_util::StreamExt;
+use futures_util::future::OptionFuture;
+use futures_util::stream::FuturesUnordered;
 use rmcp::RoleClient;
 use rmcp::model::{
-    self, CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode, JsonObject,
-    ProgressNotificationParam, RequestId, RequestParamsMeta, ServerResult,
+    self, CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode,
+    InputRequiredResult, InputResponses, JsonObject, ProgressNotificationParam, RequestId, RequestParamsMeta,
+    ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::pin::pin;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tool_core::arguments::SchemaChecker;
 use tool_core::text::truncate;
 use tool_core::tool::{self, LifecycleFuture};
@@ -66,8 +75,18 @@ type MapTool = dyn Fn(FunctionTool) -> FunctionTool + Send + Sync;
 impl McpClient {
     fn new(address: ServerAddress, name: String) -> Self {
         let (pins, timeout, credentials) = (Pins::memory(), Duration::from_secs(30), Arc::default());
-        let options =
-            RemoteOptions { name, pins, pinned_only: false, probe: false, timeout, baggage: true, credentials };
+        let (rights, tasks) = (ServerRights::default(), HashSet::new());
+        let options = RemoteOptions {
+            name,
+            pins,
+            pinned_only: false,
+            probe: false,
+            timeout,
+            baggage: true,
+            credentials,
+            rights,
+            tasks,
+        };
         let (credentials, prefix, map) = (Credentials::default(), None, None);
         Self { address, options, credentials, prefix, map, has_name: false, has_pins: false }
     }
@@ -213,6 +232,66 @@ impl McpClient {
         Self { options: RemoteOptions { baggage: false, ..self.options }, ..self }
     }
 
+    /// Allows the server to ask the user by forms (`elicitation/create`) while it is called. By default it is refused.
+    ///
+    /// The question goes to the session of the call, and the host's
+    /// [`on_question`](tool_core::session::RuntimeBuilder::on_question) shows it. Its message begins with the server's name,
+    /// and its form is checked and bounded ([`RawQuestion`](tool_core::call::RawQuestion)). The limits on questions are the
+    /// policy's. A server that asks for passwords or keys breaks the protocol, and the user should decline.
+    ///
+    /// A request that does not tell to which of several calls in flight it belongs is refused. Over HTTP it does.
+    ///
+    /// ```no_run
+    /// use std::process::Command;
+    /// use tool_adapters::mcp::McpClient;
+    /// use tool_core::call::{Answer, Question};
+    /// use tool_core::{Runtime, ToolContext};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let github = McpClient::command(Command::new("github-mcp-server")).allow_elicitation().connect().await?;
+    /// let tools = ToolContext::builder().with(github).build()?;
+    /// let runtime = Runtime::builder(tools).on_question(async |question: Question| {
+    ///     println!("{}", question.message); // `github-mcp-server` asks: ..
+    ///     Ok(Answer::Declined)
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn allow_elicitation(mut self) -> Self {
+        self.options.rights.forms = true;
+        self
+    }
+
+    /// Allows the server to send the user to a page, such as for signing in, while it is called. By default it is refused.
+    ///
+    /// The host's handler gets a [`Question`](tool_core::call::Question) with a `url`. The address is `https`, or on this
+    /// machine, and its host is written in ASCII.
+    pub fn allow_url_elicitation(mut self) -> Self {
+        self.options.rights.urls = true;
+        self
+    }
+
+    /// Sets the folders that the server learns by `roots/list`, as `file://` URIs. By default it learns none.
+    ///
+    /// ```
+    /// use std::process::Command;
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// let files = McpClient::command(Command::new("files")).roots(["file:///home/ada/project"]);
+    /// ```
+    pub fn roots(mut self, uris: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.options.rights.roots = Some(uris.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Runs these tools as tasks if the server supports it (revision 2025-11-25), by the names that the server gives them. A task
+    /// goes on when the connection is lost, and its state is requested over the next one. Tools that need a task always
+    /// run as one.
+    pub fn run_as_tasks(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.options.tasks.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
     /// Sets a function that changes each tool before it is offered. A server's description of its tools is not
     /// verified, so the host can be stricter, such as by requiring confirmation.
     ///
@@ -272,6 +351,27 @@ impl ImportedToolset {
     /// server notifies that its list has changed.
     pub async fn refresh(&self) -> Result<(), ImportError> {
         self.remote.refresh().await
+    }
+
+    /// Returns a receiver of the changes of which the server notifies from now on.
+    ///
+    /// ```no_run
+    /// use tool_adapters::mcp::{McpClient, ServerChange};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tracker = McpClient::url("https://tracker.example/mcp").connect().await?;
+    /// let mut changes = tracker.changes();
+    /// while let Some(change) = changes.next().await {
+    ///     if let ServerChange::Tools = change {
+    ///         // The tools that changed are quarantined. Import again to offer new ones.
+    ///         eprintln!("{:?}", tracker.quarantined());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn changes(&self) -> ServerChanges {
+        self.remote.changes.subscribe()
     }
 }
 
@@ -374,14 +474,14 @@ fn annotate(tool: &FunctionTool, hints: &model::ToolAnnotations) -> FunctionTool
 impl RemoteTool {
     /// Calls the tool, until the call's deadline or its cancellation. A call outside a session has the client's time limit.
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
-        let limit = self.remote.options.timeout;
-        let end = ctx.deadline().map_or_else(|| time::after(Instant::now(), limit), Instant::from_std);
         let failed = |error: ToolError| Err(error.partial_side_effects(!self.read_only));
         tokio::select! {
             biased;
             output = self.run(arguments, ctx) => output,
             () = ctx.cancellation().cancelled() => failed(ToolError::cancelled("the call was cancelled")),
-            () = sleep_until(end) => failed(ToolError::timeout("the tool's server did not answer in time")),
+            () = deadline(ctx, self.remote.options.timeout) => {
+                failed(ToolError::timeout("the tool's server did not answer in time"))
+            }
         }
     }
 
@@ -411,20 +511,16 @@ impl RemoteTool {
                 params.meta_or_default().insert(name.to_owned(), value.into());
             }
         }
-        let answer = if self.remote.needs_task(&self.name) {
-            let report = |message: &str| ctx.update(self.remote.options.credentials.display(message));
-            tasks::call(&connection.peer, &params, self.remote.options.timeout, report).await
+        let answer = if self.remote.runs_as_task(&self.name) {
+            self.run_task(connection.clone(), &params, ctx).await
         } else {
-            self.send(&connection, params, ctx).await
+            self.converse(&connection, params, ctx).await?
         };
         let credentials = &self.remote.options.credentials;
         let answer = match answer {
             Ok(ServerResult::CallToolResult(result)) => credentials.redact_answer(result).ok().map(Answer::from),
             Ok(ServerResult::CustomResult(result)) => {
                 credentials.redact_answer(result.0).ok().and_then(Answer::of_value)
-            }
-            Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
-                return Err(ToolError::permanent("the server asks for user input, which a call cannot give"));
             }
             Ok(_) => None,
             Err(error) => return Err(self.convert_error(error, &connection).await),
@@ -462,8 +558,91 @@ impl RemoteTool {
         error.partial_side_effects(!self.read_only)
     }
 
-    /// Sends a `tools/call` request, and describes it on the span of the call. The progress of the server becomes updates of
-    /// the call. Dropping the future notifies the server that the call is cancelled.
+    /// Sends a `tools/call` request, and repeats it with the input that the server requires (revision 2026-07-28).
+    async fn converse(
+        &self,
+        connection: &Connection,
+        mut params: CallToolRequestParams,
+        ctx: &RunContext,
+    ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
+        for round in 0..=MAX_ROUNDS {
+            let required = match self.send(connection, params.clone(), ctx).await {
+                Ok(ServerResult::InputRequiredResult(required)) => required,
+                answer => return Ok(answer),
+            };
+            if round == MAX_ROUNDS {
+                break;
+            }
+            params.request_state.clone_from(&required.request_state);
+            params.input_responses = self.input(required, round, ctx).await?;
+        }
+        let message = format!("the tool's server asked for input more than {MAX_ROUNDS} times");
+        Err(ToolError::permanent(message).partial_side_effects(!self.read_only))
+    }
+
+    /// Returns the input that a server requires of the user.
+    async fn input(
+        &self,
+        required: InputRequiredResult,
+        round: u32,
+        ctx: &RunContext,
+    ) -> Result<Option<InputResponses>, ToolError> {
+        let requests = required.input_requests.unwrap_or_default();
+        if requests.len() > MAX_REQUESTS {
+            return Err(ToolError::permanent(format!("the tool's server asked {} things at once", requests.len())));
+        }
+        if requests.is_empty() {
+            // The server wants the call again, later.
+            sleep(STATE_PAUSE * 2_u32.pow(round)).await;
+            return Ok(None);
+        }
+        let mut responses = InputResponses::new();
+        for (name, request) in requests {
+            let mut request = serde_json::to_value(request).unwrap_or_default();
+            let method = request["method"].as_str().unwrap_or_default().to_owned();
+            let answer = requests::answer(&self.remote.options, ctx, &method, request["params"].take()).await;
+            let answer = answer.map_err(|error| {
+                ToolError::permanent(format!("the tool's server needs an answer that it cannot get: {}", error.message))
+            })?;
+            responses.insert(name, answer);
+        }
+        Ok(Some(responses))
+    }
+
+    /// Runs a call as a task. When the connection is lost, the task is looked for over the next one.
+    async fn run_task(
+        &self,
+        mut connection: Arc<Connection>,
+        params: &CallToolRequestParams,
+        ctx: &RunContext,
+    ) -> Result<ServerResult, ServiceError> {
+        let options = &self.remote.options;
+        let begun =
+            self.attend(connection.routes.enter(), ctx, tasks::begin(&connection.peer, params, options.timeout));
+        let mut task = match begun.await? {
+            Ok(task) => task,
+            Err(answer) => return Ok(answer),
+        };
+        let report = |message: &str| ctx.update(options.credentials.display(message));
+        let mut resumed = 0;
+        loop {
+            let route = connection.routes.enter();
+            route.set_task(&task.id);
+            let finishing = task.finish(&connection.peer, options.rights.any(), report);
+            let error = match self.attend(route, ctx, finishing).await {
+                Err(error) if tasks::is_lost(&error) && resumed < MAX_RESUMED => error,
+                answer => return answer,
+            };
+            resumed += 1;
+            connection = match self.remote.connection().await {
+                Ok(next) if !Arc::ptr_eq(&next, &connection) => next,
+                _ => return Err(error),
+            };
+        }
+    }
+
+    /// Sends a `tools/call` request, and describes it on the span of the call. Dropping the future notifies the server that the
+    /// call is cancelled.
     async fn send(
         &self,
         connection: &Connection,
@@ -471,28 +650,61 @@ impl RemoteTool {
         ctx: &RunContext,
     ) -> Result<ServerResult, ServiceError> {
         let peer = &connection.peer;
+        let route = connection.routes.enter();
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        let mut progress = connection.progress.listen(sent.progress_token.clone());
+        route.set_request(sent.id.clone(), sent.progress_token.clone());
         self.set_attributes(peer, &sent.id);
-        let mut cancel = CancelOnDrop { peer, id: Some(sent.id.clone()) };
-        let mut answer = pin!(sent.await_response());
+        let mut cancel = cancel_on_drop(peer.clone(), sent.id.clone());
+        let answer = self.attend(route, ctx, sent.await_response()).await;
+        cancel.disarm();
+        answer
+    }
+
+    /// Waits for an answer, and handles the messages of the server that belong to the call: its progress becomes updates, and its
+    /// requests are answered.
+    async fn attend<T>(&self, mut route: CallRoute, ctx: &RunContext, answer: impl Future<Output = T>) -> T {
+        let (mut answer, mut answering) = (pin!(answer), FuturesUnordered::new());
         let answer = loop {
+            let answered = OptionFuture::from((!answering.is_empty()).then(|| answering.next()));
             tokio::select! {
                 biased;
-                Some(update) = progress.updates.recv() => self.report(&update, ctx),
+                message = route.next() => match message {
+                    CallMessage::Request(request) => answering.push(self.answer(request, ctx)),
+                    message => self.report(message, ctx),
+                },
+                Some(_) = answered => {}
                 answer = &mut answer => break answer,
             }
         };
-        cancel.id = None;
-        while let Ok(update) = progress.updates.try_recv() {
-            self.report(&update, ctx);
+        while let Some(message) = route.try_next() {
+            self.report(message, ctx);
         }
         answer
     }
 
-    /// Reports the progress of the server as an update of the call.
-    fn report(&self, update: &ProgressNotificationParam, ctx: &RunContext) {
+    /// Answers a request of the server, until it is withdrawn.
+    async fn answer(&self, request: RelayedRequest, ctx: &RunContext) {
+        let RelayedRequest { method, params, answer: mut sender } = request;
+        let answered = tokio::select! {
+            biased;
+            answered = requests::answer(&self.remote.options, ctx, &method, params) => answered,
+            () = sender.closed() => return,
+        };
+        // A receiver that is gone has withdrawn the request.
+        _ = sender.send(answered);
+    }
+
+    /// Reports a message of the server as an update of the call. Requests after the answer are dropped.
+    fn report(&self, message: CallMessage, ctx: &RunContext) {
+        match message {
+            CallMessage::Progress(update) => self.report_progress(&update, ctx),
+            CallMessage::Status(message) => ctx.update(self.remote.options.credentials.display(&message)),
+            CallMessage::Request(_) => {}
+        }
+    }
+
+    fn report_progress(&self, update: &ProgressNotificationParam, ctx: &RunContext) {
         let message = self.remote.options.credentials.display(update.message.as_deref().unwrap_or_default());
         match update.total.filter(|total| *total > 0.0) {
             Some(total) => ctx.progress().fraction(update.progress / total, message),
@@ -514,23 +726,40 @@ impl RemoteTool {
     }
 }
 
-/// Notifies the server that a call is cancelled, unless its id was taken.
-struct CancelOnDrop<'a> {
-    peer: &'a Peer<RoleClient>,
-    id: Option<RequestId>,
+/// The rounds of input that a server may require for a call, and the requests of each.
+const MAX_ROUNDS: u32 = 8;
+const MAX_REQUESTS: usize = 8;
+
+/// The pause before a call is repeated for which the server requires no input, which doubles with each round.
+const STATE_PAUSE: Duration = Duration::from_millis(100);
+
+/// The connections over which a task may be looked for again.
+const MAX_RESUMED: u32 = 5;
+
+/// Waits until the time of a call is over. It goes on while the user is asked.
+async fn deadline(ctx: &RunContext, limit: Duration) {
+    let began = Instant::now();
+    let end = || match ctx.deadline() {
+        Some(deadline) => Instant::from_std(deadline),
+        None => time::after(began, limit.saturating_add(ctx.waited_for_user())),
+    };
+    let mut at = end();
+    loop {
+        sleep_until(at).await;
+        let later = end();
+        if later <= at {
+            return;
+        }
+        at = later;
+    }
 }
 
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        let Some(id) = self.id.take() else { return };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let peer = self.peer.clone();
-            let reason = Some("the caller no longer waits for the result".to_owned());
-            runtime.spawn(async move {
-                if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
-                    tracing::debug!(%error, "failed to notify a server of a cancelled call");
-                }
-            });
+/// Notifies the server that a call is cancelled when it is dropped.
+fn cancel_on_drop(peer: Peer<RoleClient>, id: RequestId) -> SendOnDrop<impl Future<Output = ()> + Send> {
+    SendOnDrop::new(async move {
+        let reason = Some("the caller no longer waits for the result".to_owned());
+        if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
+            tracing::debug!(%error, "failed to notify a server of a cancelled call");
         }
-    }
+    })
 }

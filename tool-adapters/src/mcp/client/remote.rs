@@ -1,14 +1,16 @@
 //! The connection to a server, its repair, and the check of the server's list against the pins.
 
 use crate::mcp::client::address::{RunningClient, ServerAddress};
+use crate::mcp::client::changes::{ChangeSender, ServerChange};
 use crate::mcp::client::credentials::Credentials;
 use crate::mcp::client::error::{ImportError, text_with_causes};
 use crate::mcp::client::notices::{ListChanges, Pause};
 use crate::mcp::client::pins::{Fingerprint, Pins, ToolPins};
 use crate::mcp::client::process::ServerProcess;
-use crate::mcp::client::progress::ProgressRoutes;
 use crate::mcp::client::quarantine::{Quarantine, QuarantineReason};
-use crate::mcp::client::tasks::TaskTools;
+use crate::mcp::client::requests::ServerRights;
+use crate::mcp::client::routes::CallRoutes;
+use crate::mcp::client::tasks::{TaskSupport, TaskTools};
 use rmcp::RoleClient;
 use rmcp::model::{PaginatedRequestParams, Tool};
 use rmcp::service::{Peer, ServiceError};
@@ -28,16 +30,20 @@ pub(crate) struct RemoteOptions {
     /// Sends the baggage of the trace, which names the run and the customer.
     pub(crate) baggage: bool,
     pub(crate) credentials: Arc<Credentials>,
+    pub(crate) rights: ServerRights,
+    /// The tools that run as tasks where the server allows it.
+    pub(crate) tasks: HashSet<String>,
 }
 
 /// A connected server.
 pub(crate) struct RemoteServer {
-    pub(crate) options: RemoteOptions,
+    pub(crate) options: Arc<RemoteOptions>,
     /// OpenTelemetry's name of the transport, if it is known.
     pub(crate) transport: Option<&'static str>,
     current: Mutex<Arc<Connection>>,
     launcher: tokio::sync::Mutex<Launcher>,
     changed: Arc<Notify>,
+    pub(crate) changes: ChangeSender,
     tasks: TaskTools,
     closed: CancellationToken,
     /// The declarations of the imported tools.
@@ -48,7 +54,7 @@ pub(crate) struct RemoteServer {
 /// One connection to a server. It is replaced once it is lost.
 pub(crate) struct Connection {
     pub(crate) peer: Peer<RoleClient>,
-    pub(crate) progress: ProgressRoutes,
+    pub(crate) routes: CallRoutes,
     running: tokio::sync::Mutex<Option<RunningClient>>,
     process: Option<ServerProcess>,
 }
@@ -99,16 +105,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Connection {
     async fn new(
         address: &mut ServerAddress,
-        options: &RemoteOptions,
+        options: &Arc<RemoteOptions>,
         changed: &Arc<Notify>,
+        changes: &ChangeSender,
         tasks: &TaskTools,
     ) -> Result<Arc<Self>, ImportError> {
-        let progress = ProgressRoutes::default();
-        let handler = ListChanges { changed: Arc::clone(changed), progress: progress.clone(), tasks: tasks.clone() };
+        let routes = CallRoutes::default();
+        let handler = ListChanges {
+            changed: Arc::clone(changed),
+            changes: changes.clone(),
+            routes: routes.clone(),
+            tasks: tasks.clone(),
+            options: Arc::clone(options),
+        };
         let connecting = address.connect(handler, options.probe, &options.credentials);
         let (running, process) = timeout(options.timeout, connecting).await.map_err(|_| ImportError::Timeout)??;
         let peer = running.peer().clone();
-        Ok(Arc::new(Self { peer, progress, running: tokio::sync::Mutex::new(Some(running)), process }))
+        Ok(Arc::new(Self { peer, routes, running: tokio::sync::Mutex::new(Some(running)), process }))
     }
 
     pub(crate) fn is_lost(&self) -> bool {
@@ -134,7 +147,8 @@ impl RemoteServer {
         options: RemoteOptions,
     ) -> Result<(Arc<Self>, Vec<Tool>), ImportError> {
         let (changed, tasks, transport) = (Arc::new(Notify::new()), TaskTools::default(), address.transport());
-        let connection = Connection::new(&mut address, &options, &changed, &tasks).await?;
+        let (options, changes) = (Arc::new(options), ChangeSender::new());
+        let connection = Connection::new(&mut address, &options, &changed, &changes, &tasks).await?;
         let launcher = Launcher { address, repairs: 0, connected: Instant::now() };
         let remote = Arc::new(Self {
             options,
@@ -142,6 +156,7 @@ impl RemoteServer {
             current: Mutex::new(Arc::clone(&connection)),
             launcher: tokio::sync::Mutex::new(launcher),
             changed: Arc::clone(&changed),
+            changes,
             tasks,
             closed: CancellationToken::new(),
             imported: Mutex::default(),
@@ -157,9 +172,14 @@ impl RemoteServer {
         Arc::clone(&lock(&self.current))
     }
 
-    /// Returns true if the server says that it runs a tool as a task only.
-    pub(crate) fn needs_task(&self, tool: &str) -> bool {
-        self.tasks.contains(tool)
+    /// Returns true if a tool is to run as a task: the server says that it runs as a task only, or that it may, and the host
+    /// wants it.
+    pub(crate) fn runs_as_task(&self, tool: &str) -> bool {
+        match self.tasks.support(tool) {
+            Some(TaskSupport::Required) => true,
+            Some(TaskSupport::Optional) => self.options.tasks.contains(tool),
+            None => false,
+        }
     }
 
     /// Returns the connection. A lost one is made again, and the list of the server checked, before a call may use it.
@@ -185,7 +205,8 @@ impl RemoteServer {
         launcher.admit().await?;
         tracing::warn!(%server, status, lines, attempt = launcher.repairs, "connecting again to a server that was lost");
         let repaired = async {
-            let connection = Connection::new(&mut launcher.address, &self.options, &self.changed, &self.tasks).await?;
+            let (changed, changes, tasks) = (&self.changed, &self.changes, &self.tasks);
+            let connection = Connection::new(&mut launcher.address, &self.options, changed, changes, tasks).await?;
             self.check_again(&connection).await?;
             Ok::<_, ImportError>(connection)
         };
@@ -343,10 +364,13 @@ async fn watch(remote: Weak<RemoteServer>, changed: Arc<Notify>) {
         let Some(remote) = remote.upgrade() else { return };
         // The end of a connection wakes this task too. A call makes it again.
         let connection = Some(remote.current()).filter(|connection| !connection.is_lost());
-        if let Some(connection) = connection
-            && let Err(error) = remote.check_again(&connection).await
-        {
-            tracing::warn!(server = %remote.options.name.escape_debug(), %error, "failed to refresh the list of tools");
+        if let Some(connection) = connection {
+            match remote.check_again(&connection).await {
+                Ok(()) => remote.changes.send(ServerChange::Tools),
+                Err(error) => {
+                    tracing::warn!(server = %remote.options.name.escape_debug(), %error, "failed to refresh the list of tools");
+                }
+            }
         }
         drop(remote);
         pause.until_next(&changed).await;

@@ -1,16 +1,16 @@
 //! Questions to the client's user: by `elicitation/create`, or from revision 2026-07-28 on by the answer to a request.
 
+use crate::mcp::send_on_drop::SendOnDrop;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{
     CancelledNotificationParam, ClientCapabilities, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
-    ElicitationAction, RequestId, ServerRequest,
+    ElicitationAction, ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tokio::sync::{SetOnce, mpsc, oneshot};
 use tool_core::CancellationToken;
 use tool_core::call::{Answer, AskError, Question, QuestionHandler};
@@ -32,27 +32,18 @@ pub(crate) async fn elicit(
     let options = timeout.map_or_else(PeerRequestOptions::no_options, PeerRequestOptions::with_timeout);
     let question = ServerRequest::ElicitRequest(ElicitRequest::new(question));
     let sent = peer.send_request_with_option(question, options).await?;
-    let mut withdrawal = Withdrawal(Some((sent.peer.clone(), sent.id.clone())));
+    let (peer, id) = (sent.peer.clone(), sent.id.clone());
+    let mut withdrawal = SendOnDrop::new(async move {
+        let reason = Some("the call that asked has ended".to_owned());
+        if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
+            tracing::debug!(%error, "failed to withdraw a question");
+        }
+    });
     let answer = sent.await_response().await;
-    withdrawal.0 = None;
+    withdrawal.disarm();
     match answer? {
         ClientResult::ElicitResult(answer) => Ok(answer),
         _ => Err(ServiceError::UnexpectedResponse),
-    }
-}
-
-/// Tells the client that its user need not answer any more, if it is dropped before the answer.
-struct Withdrawal(Option<(Peer<RoleServer>, RequestId)>);
-
-impl Drop for Withdrawal {
-    fn drop(&mut self) {
-        let Some(((peer, id), runtime)) = self.0.take().zip(Handle::try_current().ok()) else { return };
-        runtime.spawn(async move {
-            let reason = Some("the call that asked has ended".to_owned());
-            if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
-                tracing::debug!(%error, "failed to withdraw a question");
-            }
-        });
     }
 }
 
