@@ -10,7 +10,8 @@ use crate::session::tools::CONTROL_TOOLS;
 use crate::text::hex;
 use crate::time;
 use crate::tool::definition::normalise_name;
-use crate::tool::{FunctionTool, MappedToolset, SecretDocument, Tool, Toolset};
+use crate::tool::function::Scrub;
+use crate::tool::{FunctionTool, MappedToolset, Prompt, Resource, SecretDocument, Tool, Toolset};
 use crate::trace::redaction::Redaction;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
@@ -324,8 +325,20 @@ impl ReadyToolset {
             other => other,
         });
         // Nothing inside it is opened or closed, as `opened` does that.
-        let mut offered = MappedToolset::like(toolset, tools.collect(), &[]);
+        let (prompts, resources) = scrubbed(&opened);
+        let mut offered = MappedToolset::like(toolset, tools.collect(), &[]).publishing(prompts, resources);
         offered.id.clone_from(&opened.tool);
         Self { opened: Arc::new(opened), offered: Arc::new(offered), actions, failures, copied }
     }
+}
+
+/// Returns the prompts and resources of a toolset, whose errors contain no secrets.
+fn scrubbed(opened: &OpenedToolset) -> (Vec<Prompt>, Vec<Resource>) {
+    let scrub = || {
+        let scrubber = Arc::clone(&opened.scrubber);
+        Arc::new(move |error: ToolError| scrubber.scrub(error)) as Arc<Scrub>
+    };
+    let prompts = opened.tools.prompts().iter().map(|prompt| Prompt(prompt.0.clone().scrubbed_by(scrub())));
+    let resources = opened.tools.resources().iter().map(|resource| Resource(resource.0.clone().scrubbed_by(scrub())));
+    (prompts.collect(), resources.collect())
 }

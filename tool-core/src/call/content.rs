@@ -67,6 +67,18 @@ pub enum Content {
     },
 }
 
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
 impl Content {
     /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {

@@ -191,6 +191,11 @@ impl ToolError {
         internal => Internal, false;
     }
 
+    /// Creates an error about arguments that do not fit.
+    pub(crate) fn validation(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Validation, message, false)
+    }
+
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>, retryable: bool) -> Self {
         Self { kind, message: message.into(), retryable, partial_side_effects: false, unexpected: false }
     }

@@ -4,10 +4,13 @@ use crate::arguments::coerce::Coercions;
 use crate::call::{Arguments, RunContext, ToolError, ToolResponse};
 use crate::json::string::push_string;
 use crate::registry::freeze::{FrozenTools, RegistryError, RegistryErrors, freeze};
+use crate::registry::published::PromptsAndResources;
 use crate::time::CallInstant;
 use crate::tool::dispatch::DispatchSettings;
 use crate::tool::instance::ToolsetInstance;
-use crate::tool::{FunctionTool, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset, ToolsetMetadata, dispatch};
+use crate::tool::{
+    FunctionTool, IntoTool, Prompt, ProviderTool, Resource, Tool, ToolDefinition, Toolset, ToolsetMetadata, dispatch,
+};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::any::{Any, TypeId};
@@ -107,6 +110,8 @@ pub(crate) struct ContextParts {
     pub(crate) enclosing: Vec<Arc<dyn Toolset>>,
     /// The toolsets that are left out.
     pub(crate) failed: Vec<FailedToolset>,
+    /// The prompts and resources that were added outside any toolset.
+    pub(crate) published: Option<Box<PromptsAndResources>>,
     /// The resource that lives while the tools are used, such as an agent's open toolsets.
     resource: Option<SharedResource>,
     /// The same in the tools of a session, which holds the resource itself until it ends.
@@ -125,7 +130,7 @@ impl ToolContext {
 
     /// Returns a builder with the same tools.
     pub(crate) fn to_builder(&self) -> ToolContextBuilder {
-        let parts = ContextParts { resource: self.resource(), session_resource: None, ..self.0.parts.clone() };
+        let parts = ContextParts { resource: self.shared_resource(), session_resource: None, ..self.0.parts.clone() };
         ToolContextBuilder { parts, ..ToolContextBuilder::default() }
     }
 
@@ -216,7 +221,7 @@ impl ToolContext {
         self.0.parts.failed.iter().map(|failed| &failed.failure)
     }
 
-    /// Replaces all tools. Clones of the context keep the old ones.
+    /// Replaces all tools, and the prompts and resources of toolsets. Clones of the context keep the old ones.
     ///
     /// # Errors
     ///
@@ -239,6 +244,10 @@ impl ToolContext {
         let memo = memos.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
         // Each value has the type of its key.
         Arc::clone(memo).downcast().unwrap_or_default()
+    }
+
+    pub(crate) fn published(&self) -> Option<&PromptsAndResources> {
+        self.0.tools.published.as_deref()
     }
 
     pub(crate) fn settings(&self) -> &DispatchSettings {
@@ -292,7 +301,7 @@ impl ToolContext {
     }
 
     /// Returns the resource that has to live while the tools are used.
-    pub(crate) fn resource(&self) -> Option<SharedResource> {
+    pub(crate) fn shared_resource(&self) -> Option<SharedResource> {
         let ContextParts { resource, session_resource, .. } = &self.0.parts;
         resource.clone().or_else(|| session_resource.as_ref()?.upgrade())
     }
@@ -309,7 +318,7 @@ impl ToolContext {
 
     /// Returns a context of the same tools that holds their resource weakly. Its user holds the resource itself.
     pub(crate) fn downgraded(&self) -> Self {
-        let session_resource = self.resource().as_ref().map(Arc::downgrade);
+        let session_resource = self.shared_resource().as_ref().map(Arc::downgrade);
         let parts = ContextParts { resource: None, session_resource, ..self.0.parts.clone() };
         Self::new(parts, self.0.tools.clone())
     }
@@ -412,6 +421,18 @@ impl ToolContextBuilder {
         tools.into_iter().fold(self, Self::with)
     }
 
+    /// Adds a prompt. An instance that was added before is ignored.
+    pub fn with_prompt(mut self, prompt: Prompt) -> Self {
+        self.parts.published.get_or_insert_default().prompts.push(prompt);
+        self
+    }
+
+    /// Adds a resource. An instance that was added before is ignored.
+    pub fn with_resource(mut self, resource: Resource) -> Self {
+        self.parts.published.get_or_insert_default().resources.push(resource);
+        self
+    }
+
     /// Sets the lossless coercions of arguments that are allowed. Defaults to all.
     pub fn coercions(mut self, coercions: Coercions) -> Self {
         self.parts.settings.coercions = coercions;
@@ -460,7 +481,8 @@ impl ToolContextBuilder {
     /// Every problem: names that collide, invalid names, invalid schemas.
     pub fn build(self) -> Result<ToolContext, RegistryErrors> {
         CallInstant::calibrate();
-        let mut tools = freeze(&self.parts.entries, self.problems, self.validated)?;
+        let published = self.parts.published.as_deref().cloned().unwrap_or_default();
+        let mut tools = freeze(&self.parts.entries, published, self.problems, self.validated)?;
         tools.instances.extend(self.parts.enclosing.iter().filter_map(ToolsetInstance::of));
         Ok(ToolContext::new(self.parts, tools))
     }

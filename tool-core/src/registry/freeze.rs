@@ -1,6 +1,7 @@
 //! Freezing: flattens a list of tools, validates each one, and reports every problem.
 
 use crate::call::error::ErrorList;
+use crate::registry::published::PromptsAndResources;
 use crate::schema::meta;
 use crate::text::Name;
 use crate::tool::definition::{SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name};
@@ -86,6 +87,8 @@ pub(crate) struct FrozenTools {
     pub(crate) instances: Vec<Arc<ToolsetInstance>>,
     /// The toolset of each function tool that only works after a setup.
     pub(crate) needs_setup: FxHashMap<Name, Arc<dyn RequiredSetup>>,
+    /// `None` where there are neither prompts nor resources.
+    pub(crate) published: Option<Arc<PromptsAndResources>>,
 }
 
 /// The maximum nesting of toolsets. A toolset that contains itself exceeds it.
@@ -94,13 +97,15 @@ const MAX_DEPTH: usize = 32;
 /// Freezes the tools. `problems` are those found before. Tools that are already `validated` are only compared by name.
 pub(crate) fn freeze(
     tools: &[Tool],
+    mut published: PromptsAndResources,
     mut problems: Vec<RegistryError>,
     validated: bool,
 ) -> Result<FrozenTools, RegistryErrors> {
     let mut frozen = FrozenTools::default();
     for tool in tools {
-        frozen.flatten(tool, None, &mut problems, MAX_DEPTH);
+        frozen.flatten(tool, None, (&mut published, &mut problems), MAX_DEPTH);
     }
+    frozen.published = published.freeze(&mut problems);
     for tool in frozen.functions.iter().filter(|_| !validated) {
         problems.extend(check(tool.definition()).into_iter().map(|message| error_at(message, [tool])));
     }
@@ -117,7 +122,7 @@ impl FrozenTools {
         &mut self,
         tool: &Tool,
         owner: Option<&Arc<dyn RequiredSetup>>,
-        problems: &mut Vec<RegistryError>,
+        (published, problems): (&mut PromptsAndResources, &mut Vec<RegistryError>),
         depth: usize,
     ) {
         match tool {
@@ -146,8 +151,9 @@ impl FrozenTools {
                 let setup =
                     instance.filter(|_| toolset.needs_setup()).map(|instance| instance as Arc<dyn RequiredSetup>);
                 let owner = setup.as_ref().or(owner);
+                published.add(toolset, owner);
                 for nested in Arc::clone(toolset).tools() {
-                    self.flatten(&nested, owner, problems, depth - 1);
+                    self.flatten(&nested, owner, (&mut *published, &mut *problems), depth - 1);
                 }
             }
         }

@@ -106,5 +106,6 @@ fn without(entry: &Tool, failed: &Failed, enclosing: &mut Vec<Arc<dyn Toolset>>)
         return Some(entry.clone());
     }
     enclosing.push(Arc::clone(toolset));
-    Some(Tool::toolset(MappedToolset::like(&**toolset, rest, &[])))
+    let (prompts, resources) = (Arc::clone(toolset).prompts(), Arc::clone(toolset).resources());
+    Some(Tool::toolset(MappedToolset::like(&**toolset, rest, &[]).publishing(prompts, resources)))
 }

@@ -4,6 +4,7 @@ pub(crate) mod context;
 pub(crate) mod discovery;
 pub(crate) mod freeze;
 pub(crate) mod lifecycle;
+pub(crate) mod published;
 
 pub use crate::registry::context::{SetupFailure, ToolContext, ToolContextBuilder};
 pub use crate::registry::discovery::Registry;

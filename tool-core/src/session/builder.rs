@@ -258,7 +258,7 @@ impl SessionBuilder {
     ) -> Arc<SessionInner> {
         let policy = self.runtime.policy(self.context.mode);
         let update_sink = self.update_sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
-        let brought = self.tools.as_ref().and_then(ToolContext::resource);
+        let brought = self.tools.as_ref().and_then(ToolContext::shared_resource);
         let needs_resources = brought.is_some() || !open.is_empty();
         let resources = needs_resources.then(|| Box::new(SessionResources { toolsets: open, brought }));
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
@@ -288,6 +288,7 @@ impl SessionBuilder {
                 threads: OnceLock::new(),
                 payers: OnceLock::new(),
                 waiting_questions: AtomicU32::new(0),
+                reads: OnceLock::new(),
                 resources: Mutex::new(resources),
             }
         })

@@ -34,6 +34,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
@@ -190,6 +191,8 @@ pub(crate) struct SessionInner {
     pub(crate) payers: OnceLock<Box<Payers>>,
     /// The questions of tools that wait for the user.
     pub(crate) waiting_questions: AtomicU32,
+    /// Ends the reads of prompts and resources. Created by the first.
+    pub(crate) reads: OnceLock<Box<CancellationToken>>,
     /// The resources that the tools need until the session ends.
     pub(crate) resources: Mutex<Option<Box<SessionResources>>>,
 }
@@ -354,6 +357,7 @@ impl SessionInner {
         self.calls.close();
         self.ended.get_or_init(Instant::now);
         self.running.cancel_all();
+        self.cancel_reads();
         // A call may ignore its cancellation, or itself wait for this end.
         if !self.calls.is_empty() && timeout(CLOSING, self.calls.finish()).await.is_err() {
             tracing::error!(session = %self.id.as_str().escape_debug(), "a call is still running after its session ended");

@@ -17,6 +17,7 @@ pub(crate) mod metrics;
 pub(crate) mod model;
 pub(crate) mod pipeline;
 pub(crate) mod policy;
+pub(crate) mod prompts;
 pub(crate) mod running;
 pub(crate) mod runtime;
 #[cfg(feature = "tower")]

@@ -5,6 +5,8 @@ use crate::tool::definition::ToolDefinition;
 use crate::tool::function::{FunctionTool, Visible};
 use crate::tool::instance::{OpenToolsets, ToolsetInstance, give_up};
 use crate::tool::invocation::LifecycleFuture;
+use crate::tool::prompt::Prompt;
+use crate::tool::resource::Resource;
 use crate::tool::toolset::{Tool, Toolset, flatten, for_each_toolset};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ pub struct MappedToolset {
     title: Option<String>,
     /// Created once, so that the instances stay the same.
     pub(crate) tools: Vec<Tool>,
+    prompts: Vec<Prompt>,
+    resources: Vec<Resource>,
     originals: Vec<Arc<ToolsetInstance>>,
     /// Keeps the originals open from setup to close.
     open: Mutex<OpenToolsets>,
@@ -25,7 +29,16 @@ pub struct MappedToolset {
 
 impl MappedToolset {
     fn new(id: String, tools: Vec<Tool>) -> Self {
-        Self { id, description: String::new(), title: None, tools, originals: Vec::new(), open: Mutex::default() }
+        Self {
+            id,
+            description: String::new(),
+            title: None,
+            tools,
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            originals: Vec::new(),
+            open: Mutex::default(),
+        }
     }
 
     /// Creates a toolset that is described like `toolset`, with other tools. It opens and closes `originals`.
@@ -36,6 +49,11 @@ impl MappedToolset {
             originals: originals.iter().filter_map(ToolsetInstance::of).collect(),
             ..Self::new(toolset.id().to_owned(), tools)
         }
+    }
+
+    /// Sets the prompts and resources.
+    pub(crate) fn publishing(self, prompts: Vec<Prompt>, resources: Vec<Resource>) -> Self {
+        Self { prompts, resources, ..self }
     }
 }
 
@@ -54,6 +72,14 @@ impl Toolset for MappedToolset {
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {
         self.tools.clone()
+    }
+
+    fn prompts(self: Arc<Self>) -> Vec<Prompt> {
+        self.prompts.clone()
+    }
+
+    fn resources(self: Arc<Self>) -> Vec<Resource> {
+        self.resources.clone()
     }
 
     fn needs_setup(&self) -> bool {
@@ -117,28 +143,45 @@ impl Toolset for MappedToolset {
 /// # Ok::<(), tool_core::RegistryErrors>(())
 /// ```
 pub trait ToolsetExt: Toolset + Sized {
-    /// Puts `prefix` and an underscore before the name of every function tool.
+    /// Puts `prefix` and an underscore before the name of every function tool and every prompt. Resources keep their URIs.
     fn prefixed(self, prefix: &str) -> MappedToolset {
-        derive(self, |tool| Some(tool.renamed(format!("{prefix}_{}", tool.name()))))
+        derive(
+            self,
+            Changes {
+                tool: |tool: FunctionTool| Some(tool.renamed(format!("{prefix}_{}", tool.name()))),
+                prompt: |prompt: Prompt| prompt.renamed(format!("{prefix}_{}", prompt.name())),
+                resource: same,
+            },
+        )
     }
 
-    /// Keeps the function tools for which `keep` returns true.
+    /// Keeps the function tools for which `keep` returns true, and all prompts and resources.
     fn filtered(self, keep: impl Fn(&ToolDefinition) -> bool) -> MappedToolset {
-        derive(self, |tool| keep(tool.definition()).then_some(tool))
+        let tool = |tool: FunctionTool| keep(tool.definition()).then_some(tool);
+        derive(self, Changes { tool, prompt: same, resource: same })
     }
 
     /// Renames function tools. `rename` returns the new name, or `None` to keep the old one.
     fn renamed(self, rename: impl Fn(&str) -> Option<String>) -> MappedToolset {
-        derive(self, |tool| match rename(tool.name()) {
+        let tool = |tool: FunctionTool| match rename(tool.name()) {
             Some(name) => Some(tool.renamed(name)),
             None => Some(tool),
-        })
+        };
+        derive(self, Changes { tool, prompt: same, resource: same })
     }
 
-    /// Hides the function tools from runs for which `visible` returns false. It is called for each listing and each call.
+    /// Hides the function tools, prompts and resources from runs for which `visible` returns false. It is called for each
+    /// listing and each call.
     fn dynamic(self, visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static) -> MappedToolset {
         let visible: Arc<Visible> = Arc::new(visible);
-        derive(self, |tool| Some(tool.visible_where(Arc::clone(&visible))))
+        derive(
+            self,
+            Changes {
+                tool: |tool: FunctionTool| Some(tool.visible_where(Arc::clone(&visible))),
+                prompt: |prompt: Prompt| prompt.visible_where(Arc::clone(&visible)),
+                resource: |resource: Resource| resource.visible_where(Arc::clone(&visible)),
+            },
+        )
     }
 }
 
@@ -182,12 +225,34 @@ pub fn merge_toolsets(id: impl Into<String>, toolsets: impl IntoIterator<Item = 
     MappedToolset::new(id.into(), toolsets.into_iter().map(Tool::Toolset).collect())
 }
 
-fn derive<T: Toolset>(toolset: T, change: impl Fn(FunctionTool) -> Option<FunctionTool>) -> MappedToolset {
+/// Changes to the function tools, prompts and resources of a toolset.
+struct Changes<F, P, R> {
+    tool: F,
+    prompt: P,
+    resource: R,
+}
+
+fn derive<T: Toolset>(
+    toolset: T,
+    changes: Changes<
+        impl Fn(FunctionTool) -> Option<FunctionTool>,
+        impl Fn(Prompt) -> Prompt,
+        impl Fn(Resource) -> Resource,
+    >,
+) -> MappedToolset {
     let (toolset, mut originals) = (Arc::new(toolset), Vec::new());
     let flattened = flatten(Arc::clone(&toolset) as Arc<dyn Toolset>, &mut originals);
     let changed = flattened.into_iter().filter_map(|tool| match tool {
-        Tool::Function(tool) => change(tool).map(Tool::Function),
+        Tool::Function(tool) => (changes.tool)(tool).map(Tool::Function),
         other => Some(other),
     });
-    MappedToolset::like(&*toolset, changed.collect(), &originals)
+    let changed = changed.collect();
+    let prompts = originals.iter().flat_map(|original| Arc::clone(original).prompts()).map(changes.prompt).collect();
+    let resources = originals.iter().flat_map(|original| Arc::clone(original).resources());
+    let resources = resources.map(changes.resource).collect();
+    MappedToolset::like(&*toolset, changed, &originals).publishing(prompts, resources)
+}
+
+fn same<T>(value: T) -> T {
+    value
 }

@@ -1,6 +1,8 @@
-//! Tools: function tools, provider tools and toolsets, their definitions and options, and their calls.
+//! Tools: function tools, provider tools and toolsets, their definitions and options, and their calls; prompts and
+//! resources.
 
 pub(crate) mod action;
+pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod definition;
 pub(crate) mod derived_toolset;
@@ -11,14 +13,18 @@ pub(crate) mod instance;
 pub(crate) mod invocation;
 pub(crate) mod options;
 pub(crate) mod panic_guard;
+pub(crate) mod prompt;
 pub(crate) mod provider;
+pub(crate) mod published;
 pub(crate) mod raw;
 pub(crate) mod registration;
+pub(crate) mod resource;
 pub(crate) mod returns;
 pub(crate) mod spans;
 pub(crate) mod spec;
 pub(crate) mod toolset;
 pub(crate) mod typed_value;
+pub(crate) mod uri_template;
 pub(crate) mod wrap;
 pub(crate) mod wrap_all;
 
@@ -26,6 +32,7 @@ pub(crate) mod wrap_all;
 mod tests;
 
 pub use crate::tool::action::{Action, ActionParameter, ParameterType};
+pub use crate::tool::completion::{Completion, CompletionRequest, CompletionTarget};
 #[cfg(feature = "session")]
 pub use crate::tool::configure::BoundSettings;
 pub use crate::tool::configure::{
@@ -38,7 +45,13 @@ pub use crate::tool::function::FunctionTool;
 pub use crate::tool::guide::{Guide, GuideExample};
 pub use crate::tool::invocation::LifecycleFuture;
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
+pub use crate::tool::prompt::{Prompt, PromptArgument, PromptDefinition, PromptHandler, PromptMessage, Role};
 pub use crate::tool::provider::{ProviderId, ProviderTool};
+pub use crate::tool::published::TextArguments;
 pub use crate::tool::raw::{RawHandler, RawStateHandler, RawTool};
+pub use crate::tool::resource::{
+    Resource, ResourceAnnotations, ResourceContents, ResourceData, ResourceDefinition, ResourceHandler, ResourceRequest,
+};
 pub use crate::tool::toolset::{IntoTool, Tool, ToolKind, Toolset};
+pub use crate::tool::uri_template::{UriTemplate, UriTemplateError};
 pub use crate::tool::wrap::{Callable, Wrapped};

@@ -4,7 +4,9 @@ use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::function::FunctionTool;
 use crate::tool::invocation::LifecycleFuture;
+use crate::tool::prompt::Prompt;
 use crate::tool::provider::ProviderTool;
+use crate::tool::resource::Resource;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -68,6 +70,16 @@ pub trait Toolset: Send + Sync + 'static {
     ///
     /// A toolset that offers the tools of another one returns that one as a [`Tool::Toolset`], so that it is set up and closed.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
+
+    /// Returns the prompts, in order. Defaults to none.
+    fn prompts(self: Arc<Self>) -> Vec<Prompt> {
+        Vec::new()
+    }
+
+    /// Returns the resources, in order. Defaults to none.
+    fn resources(self: Arc<Self>) -> Vec<Resource> {
+        Vec::new()
+    }
 
     /// Returns true if the tools only work after [`setup`](Self::setup). A bare call then fails until the toolset is set
     /// up. Defaults to false; `#[toolset]` returns true where the block has a `#[setup]`.

@@ -1,0 +1,142 @@
+//! Prompts and resources under the limits of a session.
+
+use crate::call::context::{CallContext, CallDeadline, RunContext};
+use crate::call::error::MASKED;
+use crate::call::{ErrorKind, ToolError};
+use crate::session::handle::Session;
+use crate::session::inner::SessionInner;
+use crate::session::pipeline::cx::session_over;
+use crate::time::{self, CallInstant};
+use crate::tool::{Completion, CompletionRequest, CompletionTarget, PromptMessage, ResourceContents, TextArguments};
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
+use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
+
+/// Prompts, resources and completion. The tools of the session's context have them; see
+/// [`ToolContext::get_prompt`](crate::ToolContext::get_prompt).
+///
+/// They count toward no budget. Each runs under the policy's deadline, takes one of the session's permits for concurrent
+/// calls, and is given up when the session ends.
+impl Session {
+    /// Makes the messages of a prompt.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ToolContext::get_prompt`](crate::ToolContext::get_prompt), `SESSION_INACTIVE`, `TIMEOUT` and `CANCELLED`.
+    ///
+    /// ```
+    /// use tool_core::tool::{Prompt, PromptDefinition, PromptMessage, TextArguments};
+    /// use tool_core::{Mode, RunContext, Runtime, ToolContext};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let greet = Prompt::new(PromptDefinition::new("greet", "Greet."), async |_: TextArguments, _: RunContext| {
+    ///     Ok(vec![PromptMessage::user("Say hello.")])
+    /// });
+    /// let runtime = Runtime::builder(ToolContext::builder().with_prompt(greet).build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// assert_eq!(session.get_prompt("greet", TextArguments::new()).await?, [PromptMessage::user("Say hello.")]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get_prompt(&self, name: &str, arguments: TextArguments) -> Result<Vec<PromptMessage>, ToolError> {
+        governed(&self.0, "the prompt", |ctx| async move { self.tools().get_prompt(name, arguments, &ctx).await }).await
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ToolContext::read_resource`](crate::ToolContext::read_resource), `SESSION_INACTIVE`, `TIMEOUT` and
+    /// `CANCELLED`.
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
+        governed(&self.0, "the resource", |ctx| async move { self.tools().read_resource(uri, &ctx).await }).await
+    }
+
+    /// Completes an argument of a prompt, or a variable of a resource's template.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ToolContext::complete`](crate::ToolContext::complete), `SESSION_INACTIVE`, `TIMEOUT` and `CANCELLED`.
+    pub async fn complete(
+        &self,
+        target: &CompletionTarget,
+        request: CompletionRequest,
+    ) -> Result<Completion, ToolError> {
+        governed(&self.0, "the completion", |ctx| async move { self.tools().complete(target, request, &ctx).await })
+            .await
+    }
+
+    /// Returns a context of the session outside any call, as the predicates of `dynamic` toolsets see it.
+    pub fn context_outside_calls(&self) -> RunContext {
+        self.0.current_context()
+    }
+}
+
+/// Runs `work` while the session is open, within its deadline and beside no more calls than its policy allows.
+async fn governed<T, F>(
+    session: &Arc<SessionInner>,
+    what: &str,
+    work: impl FnOnce(RunContext) -> F,
+) -> Result<T, ToolError>
+where
+    F: Future<Output = Result<T, ToolError>>,
+{
+    let began = CallInstant::now();
+    let mut place = session.calls.enter().ok_or_else(session_over)?;
+    if session.record.state().ended {
+        return Err(session_over());
+    }
+    let limit = session.policy().deadline;
+    let ended = session.reads_end();
+    let scope = CallContext {
+        turn: session.record.turn(),
+        deadline: Some(CallDeadline::After(began, limit)),
+        cancellation: ended.child_token().into(),
+        ..CallContext::default()
+    };
+    let ctx = session.base.with_new_call(Arc::new(scope));
+    let work = async {
+        if !place.try_run(false) {
+            place.run_in_turn(false).await;
+        }
+        AssertUnwindSafe(work(ctx)).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!("{what} panicked outside its handler");
+            Err(ToolError::new(ErrorKind::Internal, MASKED, false))
+        })
+    };
+    let work = timeout_at(time::after(began.to_instant(), limit), work);
+    match ended.run_until_cancelled(work).await {
+        Some(done) => done.unwrap_or_else(|_| Err(timed_out(what, limit))),
+        None => Err(ToolError::cancelled(format!("{what} was cancelled, as the session has ended"))),
+    }
+}
+
+fn timed_out(what: &str, limit: Duration) -> ToolError {
+    ToolError::new(ErrorKind::Timeout, format!("{what} timed out; the limit is {} ms", limit.as_millis()), true)
+}
+
+impl SessionInner {
+    /// Returns the token that ends the reads of the session.
+    fn reads_end(&self) -> CancellationToken {
+        let token = self.reads.get_or_init(Box::default).as_ref().clone();
+        // Either the end of the session sees the token, or this sees the end.
+        fence(Ordering::SeqCst);
+        if self.calls.is_closed() {
+            token.cancel();
+        }
+        token
+    }
+
+    /// Gives up the reads in progress. The session is closed before.
+    pub(crate) fn cancel_reads(&self) {
+        fence(Ordering::SeqCst);
+        if let Some(token) = self.reads.get() {
+            token.cancel();
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What prompts and resources have in common: visibility, a required setup, and handlers whose panics are caught.
+
+use crate::call::context::RunContext;
+use crate::call::error::{ErrorKind, MASKED, ToolError, print_unlogged};
+use crate::text;
+use crate::tool::definition::SourceLocation;
+use crate::tool::function::{RequiredSetup, Scrub, Visible};
+use crate::trace::redaction::Redaction;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Texts by name: the arguments of a prompt, or the variables of a URI template.
+pub type TextArguments = BTreeMap<String, String>;
+
+/// A definition with its handler, as a context holds it.
+pub(crate) struct Published<D, H: ?Sized> {
+    pub(crate) definition: Arc<D>,
+    pub(crate) handler: Arc<H>,
+    visible: Option<Arc<Visible>>,
+    setup: Option<Arc<dyn RequiredSetup>>,
+    scrub: Option<Arc<Scrub>>,
+    /// The address of the instance whose method this is, and the location of the method.
+    origin: Option<(usize, SourceLocation)>,
+}
+
+impl<D, H: ?Sized> Clone for Published<D, H> {
+    fn clone(&self) -> Self {
+        Self {
+            definition: Arc::clone(&self.definition),
+            handler: Arc::clone(&self.handler),
+            visible: self.visible.clone(),
+            setup: self.setup.clone(),
+            scrub: self.scrub.clone(),
+            origin: self.origin,
+        }
+    }
+}
+
+impl<D, H: ?Sized> Published<D, H> {
+    pub(crate) fn new(definition: D, handler: Arc<H>) -> Self {
+        Self { definition: Arc::new(definition), handler, visible: None, setup: None, scrub: None, origin: None }
+    }
+
+    /// Marks the method of an instance.
+    pub(crate) fn of_instance(self, instance: usize, source: SourceLocation) -> Self {
+        Self { origin: Some((instance, source)), ..self }
+    }
+
+    /// Returns true if both have one handler, or are one method of one instance.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.handler, &other.handler) || (self.origin.is_some() && self.origin == other.origin)
+    }
+
+    pub(crate) fn source(&self) -> Option<SourceLocation> {
+        self.origin.map(|(_, source)| source)
+    }
+
+    /// Requires that a toolset is set up before, unless another one is required already.
+    pub(crate) fn after_setup(mut self, setup: Option<&Arc<dyn RequiredSetup>>) -> Self {
+        self.setup = self.setup.or_else(|| setup.cloned());
+        self
+    }
+
+    /// Removes what `scrub` removes from the errors of the handler.
+    #[cfg(feature = "agents")]
+    pub(crate) fn scrubbed_by(self, scrub: Arc<Scrub>) -> Self {
+        Self { scrub: Some(scrub), ..self }
+    }
+
+    pub(crate) fn visible_where(mut self, visible: Arc<Visible>) -> Self {
+        self.visible = Some(match self.visible.take() {
+            None => visible,
+            Some(before) => Arc::new(move |ctx: &RunContext| before(ctx) && visible(ctx)),
+        });
+        self
+    }
+
+    /// Returns true if a run sees it. A predicate that panics hides it.
+    pub(crate) fn visible_in(&self, name: &str, ctx: &RunContext) -> bool {
+        let Some(visible) = &self.visible else { return true };
+        catch_unwind(AssertUnwindSafe(|| visible(ctx))).unwrap_or_else(|_| {
+            let name = name.escape_debug();
+            tracing::error!(%name, "the predicate of a dynamic toolset panicked; its prompt or resource is hidden");
+            false
+        })
+    }
+
+    /// Runs the handler, with its panics caught and its internal errors masked.
+    pub(crate) async fn run<'a, T>(
+        &'a self,
+        name: &str,
+        start: impl FnOnce(&'a H) -> BoxFuture<'a, Result<T, ToolError>>,
+    ) -> Result<T, ToolError> {
+        if let Some(error) = self.setup.as_ref().and_then(|setup| setup.missing()) {
+            return Err(self.shown(name, error));
+        }
+        let work = AssertUnwindSafe(async { start(&self.handler).await }).catch_unwind();
+        match work.await {
+            Ok(result) => result.map_err(|error| self.shown(name, error)),
+            Err(panic) => Err(self.panicked(name, panic)),
+        }
+    }
+
+    fn scrub(&self, error: ToolError) -> ToolError {
+        match &self.scrub {
+            Some(scrub) => scrub(error),
+            None => error,
+        }
+    }
+
+    /// Returns an error in the form in which a client reads it: the text of an internal error goes to the log only.
+    #[cold]
+    fn shown(&self, name: &str, error: ToolError) -> ToolError {
+        let body = self.scrub(error).into_body(name, true);
+        ToolError::new(body.kind, body.message, body.retryable)
+    }
+
+    #[cold]
+    fn panicked(&self, name: &str, panic: Box<dyn Any + Send>) -> ToolError {
+        let error = self.scrub(ToolError::internal(text::of_panic(panic)));
+        let text = Redaction::new().text(error.message());
+        tracing::error!(name = %name.escape_debug(), panic = %text, "the handler of a prompt or resource panicked");
+        print_unlogged(name, &text);
+        ToolError::new(ErrorKind::Internal, MASKED, false)
+    }
+}
