@@ -2,42 +2,37 @@
 
 use crate::mcp::client::address::ServerAddress;
 use crate::mcp::client::answer::{Answer, MAX_TEXT};
+use crate::mcp::client::catalog::Catalog;
 use crate::mcp::client::changes::ServerChanges;
 use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::ImportError;
+use crate::mcp::client::exchange::Exchange;
 use crate::mcp::client::names::{self, KEY};
 use crate::mcp::client::pins::Pins;
 use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
 use crate::mcp::client::remote::{self, Connection, RemoteOptions, RemoteServer};
-use crate::mcp::client::requests::{self, ServerRights};
-use crate::mcp::client::routes::{CallMessage, CallRoute, RelayedRequest};
-use crate::mcp::client::tasks;
-use crate::mcp::send_on_drop::SendOnDrop;
-use futures_util::StreamExt;
-use futures_util::future::OptionFuture;
-use futures_util::stream::FuturesUnordered;
-use rmcp::RoleClient;
+use crate::mcp::client::requests::ServerRights;
+use crate::mcp::client::resource_tools::resource_tools;
 use rmcp::model::{
-    self, CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode,
-    InputRequiredResult, InputResponses, JsonObject, ProgressNotificationParam, RequestId, RequestParamsMeta,
-    ServerResult,
+    self, CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, JsonObject, RequestParamsMeta, ServerResult,
 };
-use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::pin::pin;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{Instant, sleep, sleep_until};
 use tool_core::arguments::SchemaChecker;
 use tool_core::text::truncate;
-use tool_core::tool::{self, LifecycleFuture};
+use tool_core::tool::{
+    self, Completion, CompletionRequest, CompletionTarget, LifecycleFuture, Prompt, PromptMessage, Resource,
+    ResourceContents, TextArguments,
+};
 use tool_core::{
     Category, FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput, Toolset,
-    time, trace,
+    trace,
 };
 use zeroize::Zeroizing;
 
@@ -68,6 +63,8 @@ pub struct McpClient {
     map: Option<Box<MapTool>>,
     has_name: bool,
     has_pins: bool,
+    tools_only: bool,
+    resources_as_tools: bool,
 }
 
 type MapTool = dyn Fn(FunctionTool) -> FunctionTool + Send + Sync;
@@ -88,7 +85,8 @@ impl McpClient {
             tasks,
         };
         let (credentials, prefix, map) = (Credentials::default(), None, None);
-        Self { address, options, credentials, prefix, map, has_name: false, has_pins: false }
+        let (has_name, has_pins, tools_only, resources_as_tools) = Default::default();
+        Self { address, options, credentials, prefix, map, has_name, has_pins, tools_only, resources_as_tools }
     }
 
     /// Starts the server as a child process, and connects over its standard input and output.
@@ -198,7 +196,8 @@ impl McpClient {
         self
     }
 
-    /// Sets a prefix for the tools' names, followed by `_`, so that they do not clash with other tools.
+    /// Sets a prefix for the names of tools and prompts, followed by `_`, so that they do not clash with others. Resources keep
+    /// their URIs.
     pub fn prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: Some(prefix.into()), ..self }
     }
@@ -284,6 +283,26 @@ impl McpClient {
         self
     }
 
+    /// Imports no prompts and resources.
+    pub fn tools_only(self) -> Self {
+        Self { tools_only: true, ..self }
+    }
+
+    /// Adds the tools `list_resources` and `read_resource`, after the [prefix](Self::prefix), by which a model reads the resources
+    /// of the server. They read what the server lists, and URIs that fit its templates. They are not added if the server has
+    /// no resources, or has tools with these names.
+    ///
+    /// ```
+    /// use std::process::Command;
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// let files = McpClient::command(Command::new("files")).prefix("files").resources_as_tools();
+    /// // the model sees `files_list_resources` and `files_read_resource`
+    /// ```
+    pub fn resources_as_tools(self) -> Self {
+        Self { resources_as_tools: true, ..self }
+    }
+
     /// Runs these tools as tasks if the server supports it (revision 2025-11-25), by the names that the server gives them. A task
     /// goes on when the connection is lost, and its state is requested over the next one. Tools that need a task always
     /// run as one.
@@ -309,8 +328,8 @@ impl McpClient {
         Self { map: Some(Box::new(map)), ..self }
     }
 
-    /// Connects and imports the server's tools. Tools that differ from their pins or cannot be registered are
-    /// [quarantined](ImportedToolset::quarantined).
+    /// Connects and imports the server's tools, prompts and resources. Those that differ from their pins or cannot be registered
+    /// are [quarantined](ImportedToolset::quarantined).
     pub async fn connect(mut self) -> Result<ImportedToolset, ImportError> {
         if self.has_pins && !self.has_name && self.options.name.contains(KEY) {
             return Err(ImportError::Unnamed { name: self.options.name });
@@ -324,31 +343,138 @@ impl McpClient {
                     Some(map) => map(tool),
                     None => tool,
                 })),
-                Err(errors) => remote.quarantine_invalid(&declared.name, errors),
+                Err(errors) => remote.quarantine_invalid(&declared.name, QuarantineReason::Invalid(errors)),
             }
         }
+        let prefix = self.prefix.as_deref();
+        let catalog = if self.tools_only { Catalog::default() } else { Catalog::import(&remote, prefix).await? };
+        if self.resources_as_tools && !(catalog.resources.is_empty() && catalog.templates.is_empty()) {
+            let is_named = |tool: &Tool, name: &str| matches!(tool, Tool::Function(tool) if tool.name() == name);
+            let is_free = |added: &FunctionTool| !tools.iter().any(|tool| is_named(tool, added.name()));
+            let added = resource_tools(&remote, &catalog, prefix).into_iter().filter(is_free).collect::<Vec<_>>();
+            tools.extend(
+                added.into_iter().map(|tool| Tool::Function(self.map.as_ref().map_or(tool.clone(), |map| map(tool)))),
+            );
+        }
         remote.quarantine.end_check(&remote.options.name);
-        Ok(ImportedToolset { tools, remote })
+        Ok(ImportedToolset { tools, catalog, remote })
     }
 }
 
 debug_only!(McpClient, |this| name: this.options.name);
 
-/// The tools of a server. Their calls go to the server until the toolset is closed.
+/// The tools, prompts and resources of a server. Their calls go to the server until the toolset is closed.
+///
+/// All texts come from the server and are not trusted. A [`Server`](crate::mcp::Server) of this toolset serves its prompts and
+/// resources again.
 pub struct ImportedToolset {
     tools: Vec<Tool>,
+    catalog: Catalog,
     remote: Arc<RemoteServer>,
 }
 
 impl ImportedToolset {
+    /// Returns the prompts, under the names that they have in a [`ToolContext`](tool_core::ToolContext).
+    pub fn prompts(&self) -> &[Prompt] {
+        &self.catalog.prompts
+    }
+
+    /// Returns the resources that the server lists, at most 10,000.
+    pub fn resources(&self) -> &[Resource] {
+        &self.catalog.resources
+    }
+
+    /// Returns the templates of resources. Templates beyond RFC 6570's level 1 and `{+name}` are quarantined.
+    pub fn resource_templates(&self) -> &[Resource] {
+        &self.catalog.templates
+    }
+
+    /// Gets the messages of a prompt, by the name that the server gives it.
+    ///
+    /// ```no_run
+    /// use tool_adapters::mcp::McpClient;
+    /// use tool_core::tool::TextArguments;
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tracker = McpClient::url("https://tracker.example/mcp").connect().await?;
+    /// let arguments = TextArguments::from([("issue".to_owned(), "7".to_owned())]);
+    /// for message in tracker.get_prompt("triage", arguments).await? {
+    ///     println!("{:?}: {:?}", message.role, message.content);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the server; `NOT_FOUND` if it no longer has the prompt, PERMANENT if the messages are over 4 MiB, TIMEOUT after
+    /// [`McpClient::timeout`].
+    pub async fn get_prompt(&self, name: &str, arguments: TextArguments) -> Result<Vec<PromptMessage>, ToolError> {
+        self.remote.get_prompt(name, arguments, &RunContext::detached()).await
+    }
+
+    /// Reads a resource, which need not be listed.
+    ///
+    /// ```no_run
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tracker = McpClient::url("https://tracker.example/mcp").connect().await?;
+    /// let contents = tracker.read_resource("issue://7").await?;
+    /// println!("{:?}", contents[0].as_text());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the server; `NOT_FOUND` for an unknown resource, PERMANENT if the contents are over 4 MiB, TIMEOUT after
+    /// [`McpClient::timeout`].
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
+        self.remote.read_resource(uri, &RunContext::detached()).await
+    }
+
+    /// Completes an argument of a prompt, by the name that the server gives it, or a variable of a template. At most 100
+    /// values are returned.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server; TIMEOUT after [`McpClient::timeout`].
+    pub async fn complete(
+        &self,
+        target: &CompletionTarget,
+        request: CompletionRequest,
+    ) -> Result<Completion, ToolError> {
+        self.remote.complete(target, &request, &RunContext::detached()).await
+    }
+
+    /// Subscribes to a resource: its updates become [`changes`](Self::changes). A connection that is made again subscribes
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server; VALIDATION if the URI has more than 2,000 bytes, or 1,000 others are subscribed to.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), ToolError> {
+        self.remote.subscribe(uri).await
+    }
+
+    /// Ends the subscription to a resource.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server.
+    pub async fn unsubscribe(&self, uri: &str) -> Result<(), ToolError> {
+        self.remote.unsubscribe(uri).await
+    }
+
     /// Returns the tools that are not offered, or no longer offered, sorted by name. Of tools that were never offered, the
-    /// first 1,000 are kept.
+    /// first 1,000 are kept. Prompts and resources are among them, as `prompt:NAME` and `resource:URI`.
     pub fn quarantined(&self) -> Vec<QuarantinedTool> {
         self.remote.quarantine.all()
     }
 
-    /// Requests the server's list again, and quarantines tools that have changed. This happens automatically when the
-    /// server notifies that its list has changed.
+    /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens
+    /// automatically when the server notifies that a list has changed.
     pub async fn refresh(&self) -> Result<(), ImportError> {
         self.remote.refresh().await
     }
@@ -382,6 +508,14 @@ impl Toolset for ImportedToolset {
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {
         self.tools.clone()
+    }
+
+    fn prompts(self: Arc<Self>) -> Vec<Prompt> {
+        self.catalog.prompts.clone()
+    }
+
+    fn resources(self: Arc<Self>) -> Vec<Resource> {
+        self.catalog.resources.iter().chain(&self.catalog.templates).cloned().collect()
     }
 
     fn close(&self) -> LifecycleFuture<'_> {
@@ -472,36 +606,17 @@ fn annotate(tool: &FunctionTool, hints: &model::ToolAnnotations) -> FunctionTool
 }
 
 impl RemoteTool {
-    /// Calls the tool, until the call's deadline or its cancellation. A call outside a session has the client's time limit.
+    /// Calls the tool, until the call's deadline or its cancellation.
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
-        let failed = |error: ToolError| Err(error.partial_side_effects(!self.read_only));
-        tokio::select! {
-            biased;
-            output = self.run(arguments, ctx) => output,
-            () = ctx.cancellation().cancelled() => failed(ToolError::cancelled("the call was cancelled")),
-            () = deadline(ctx, self.remote.options.timeout) => {
-                failed(ToolError::timeout("the tool's server did not answer in time"))
-            }
-        }
+        let exchange = Exchange { remote: &self.remote, ctx };
+        let called = exchange.within_limits(async { Ok(self.run(arguments, exchange).await) }).await;
+        called.unwrap_or_else(|error| Err(error.partial_side_effects(!self.read_only)))
     }
 
-    fn check_offered(&self) -> Result<(), ToolError> {
-        match self.remote.quarantine.get(&self.name) {
-            None => Ok(()),
-            Some(tool) if tool.reason == QuarantineReason::Removed => Err(self.removed()),
-            Some(tool) => Err(ToolError::permanent(format!("the tool was not called: {tool}"))),
-        }
-    }
-
-    fn removed(&self) -> ToolError {
-        let server = self.remote.options.name.escape_debug();
-        ToolError::not_found(format!("the server `{server}` no longer has the tool `{}`", self.name.escape_debug()))
-    }
-
-    async fn run(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, arguments: Value, exchange: Exchange<'_>) -> Result<ToolOutput, ToolError> {
         // The list is checked again before a new connection is used.
         let connection = self.remote.connection().await?;
-        self.check_offered()?;
+        self.remote.check_offered(&self.name, "tool", &self.name)?;
         let mut params = CallToolRequestParams::new(self.name.clone());
         if let Value::Object(arguments) = arguments {
             params = params.with_arguments(arguments);
@@ -512,9 +627,11 @@ impl RemoteTool {
             }
         }
         let answer = if self.remote.runs_as_task(&self.name) {
-            self.run_task(connection.clone(), &params, ctx).await
+            exchange.run_task(Arc::clone(&connection), &params).await
         } else {
-            self.converse(&connection, params, ctx).await?
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+            let conversed = exchange.converse(&connection, request).await;
+            conversed.map_err(|error| error.partial_side_effects(!self.read_only))?
         };
         let credentials = &self.remote.options.credentials;
         let answer = match answer {
@@ -537,7 +654,7 @@ impl RemoteTool {
             ServiceError::McpError(error) => {
                 let may_be_removed = [ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_PARAMS].contains(&error.code);
                 if may_be_removed && self.remote.has_removed(connection, &self.name).await {
-                    return self.removed();
+                    return self.remote.removed("tool", &self.name);
                 }
                 let message = credentials.redact(&error.message);
                 return ToolError::permanent(truncate(&message, MAX_TEXT));
@@ -557,209 +674,4 @@ impl RemoteTool {
         };
         error.partial_side_effects(!self.read_only)
     }
-
-    /// Sends a `tools/call` request, and repeats it with the input that the server requires (revision 2026-07-28).
-    async fn converse(
-        &self,
-        connection: &Connection,
-        mut params: CallToolRequestParams,
-        ctx: &RunContext,
-    ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
-        for round in 0..=MAX_ROUNDS {
-            let required = match self.send(connection, params.clone(), ctx).await {
-                Ok(ServerResult::InputRequiredResult(required)) => required,
-                answer => return Ok(answer),
-            };
-            if round == MAX_ROUNDS {
-                break;
-            }
-            params.request_state.clone_from(&required.request_state);
-            params.input_responses = self.input(required, round, ctx).await?;
-        }
-        let message = format!("the tool's server asked for input more than {MAX_ROUNDS} times");
-        Err(ToolError::permanent(message).partial_side_effects(!self.read_only))
-    }
-
-    /// Returns the input that a server requires of the user.
-    async fn input(
-        &self,
-        required: InputRequiredResult,
-        round: u32,
-        ctx: &RunContext,
-    ) -> Result<Option<InputResponses>, ToolError> {
-        let requests = required.input_requests.unwrap_or_default();
-        if requests.len() > MAX_REQUESTS {
-            return Err(ToolError::permanent(format!("the tool's server asked {} things at once", requests.len())));
-        }
-        if requests.is_empty() {
-            // The server wants the call again, later.
-            sleep(STATE_PAUSE * 2_u32.pow(round)).await;
-            return Ok(None);
-        }
-        let mut responses = InputResponses::new();
-        for (name, request) in requests {
-            let mut request = serde_json::to_value(request).unwrap_or_default();
-            let method = request["method"].as_str().unwrap_or_default().to_owned();
-            let answer = requests::answer(&self.remote.options, ctx, &method, request["params"].take()).await;
-            let answer = answer.map_err(|error| {
-                ToolError::permanent(format!("the tool's server needs an answer that it cannot get: {}", error.message))
-            })?;
-            responses.insert(name, answer);
-        }
-        Ok(Some(responses))
-    }
-
-    /// Runs a call as a task. When the connection is lost, the task is looked for over the next one.
-    async fn run_task(
-        &self,
-        mut connection: Arc<Connection>,
-        params: &CallToolRequestParams,
-        ctx: &RunContext,
-    ) -> Result<ServerResult, ServiceError> {
-        let options = &self.remote.options;
-        let begun =
-            self.attend(connection.routes.enter(), ctx, tasks::begin(&connection.peer, params, options.timeout));
-        let mut task = match begun.await? {
-            Ok(task) => task,
-            Err(answer) => return Ok(answer),
-        };
-        let report = |message: &str| ctx.update(options.credentials.display(message));
-        let mut resumed = 0;
-        loop {
-            let route = connection.routes.enter();
-            route.set_task(&task.id);
-            let finishing = task.finish(&connection.peer, options.rights.any(), report);
-            let error = match self.attend(route, ctx, finishing).await {
-                Err(error) if tasks::is_lost(&error) && resumed < MAX_RESUMED => error,
-                answer => return answer,
-            };
-            resumed += 1;
-            connection = match self.remote.connection().await {
-                Ok(next) if !Arc::ptr_eq(&next, &connection) => next,
-                _ => return Err(error),
-            };
-        }
-    }
-
-    /// Sends a `tools/call` request, and describes it on the span of the call. Dropping the future notifies the server that the
-    /// call is cancelled.
-    async fn send(
-        &self,
-        connection: &Connection,
-        params: CallToolRequestParams,
-        ctx: &RunContext,
-    ) -> Result<ServerResult, ServiceError> {
-        let peer = &connection.peer;
-        let route = connection.routes.enter();
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        route.set_request(sent.id.clone(), sent.progress_token.clone());
-        self.set_attributes(peer, &sent.id);
-        let mut cancel = cancel_on_drop(peer.clone(), sent.id.clone());
-        let answer = self.attend(route, ctx, sent.await_response()).await;
-        cancel.disarm();
-        answer
-    }
-
-    /// Waits for an answer, and handles the messages of the server that belong to the call: its progress becomes updates, and its
-    /// requests are answered.
-    async fn attend<T>(&self, mut route: CallRoute, ctx: &RunContext, answer: impl Future<Output = T>) -> T {
-        let (mut answer, mut answering) = (pin!(answer), FuturesUnordered::new());
-        let answer = loop {
-            let answered = OptionFuture::from((!answering.is_empty()).then(|| answering.next()));
-            tokio::select! {
-                biased;
-                message = route.next() => match message {
-                    CallMessage::Request(request) => answering.push(self.answer(request, ctx)),
-                    message => self.report(message, ctx),
-                },
-                Some(_) = answered => {}
-                answer = &mut answer => break answer,
-            }
-        };
-        while let Some(message) = route.try_next() {
-            self.report(message, ctx);
-        }
-        answer
-    }
-
-    /// Answers a request of the server, until it is withdrawn.
-    async fn answer(&self, request: RelayedRequest, ctx: &RunContext) {
-        let RelayedRequest { method, params, answer: mut sender } = request;
-        let answered = tokio::select! {
-            biased;
-            answered = requests::answer(&self.remote.options, ctx, &method, params) => answered,
-            () = sender.closed() => return,
-        };
-        // A receiver that is gone has withdrawn the request.
-        _ = sender.send(answered);
-    }
-
-    /// Reports a message of the server as an update of the call. Requests after the answer are dropped.
-    fn report(&self, message: CallMessage, ctx: &RunContext) {
-        match message {
-            CallMessage::Progress(update) => self.report_progress(&update, ctx),
-            CallMessage::Status(message) => ctx.update(self.remote.options.credentials.display(&message)),
-            CallMessage::Request(_) => {}
-        }
-    }
-
-    fn report_progress(&self, update: &ProgressNotificationParam, ctx: &RunContext) {
-        let message = self.remote.options.credentials.display(update.message.as_deref().unwrap_or_default());
-        match update.total.filter(|total| *total > 0.0) {
-            Some(total) => ctx.progress().fraction(update.progress / total, message),
-            None if message.is_empty() => {}
-            None => ctx.update(message),
-        }
-    }
-
-    fn set_attributes(&self, peer: &Peer<RoleClient>, id: &RequestId) {
-        trace::attribute("mcp.method.name", "tools/call");
-        trace::attribute("jsonrpc.request.id", id.to_string());
-        if let Some(info) = peer.peer_info() {
-            let version = self.remote.options.credentials.redact(info.protocol_version.as_str());
-            trace::attribute("mcp.protocol.version", version);
-        }
-        if let Some(transport) = self.remote.transport {
-            trace::attribute("network.transport", transport);
-        }
-    }
-}
-
-/// The rounds of input that a server may require for a call, and the requests of each.
-const MAX_ROUNDS: u32 = 8;
-const MAX_REQUESTS: usize = 8;
-
-/// The pause before a call is repeated for which the server requires no input, which doubles with each round.
-const STATE_PAUSE: Duration = Duration::from_millis(100);
-
-/// The connections over which a task may be looked for again.
-const MAX_RESUMED: u32 = 5;
-
-/// Waits until the time of a call is over. It goes on while the user is asked.
-async fn deadline(ctx: &RunContext, limit: Duration) {
-    let began = Instant::now();
-    let end = || match ctx.deadline() {
-        Some(deadline) => Instant::from_std(deadline),
-        None => time::after(began, limit.saturating_add(ctx.waited_for_user())),
-    };
-    let mut at = end();
-    loop {
-        sleep_until(at).await;
-        let later = end();
-        if later <= at {
-            return;
-        }
-        at = later;
-    }
-}
-
-/// Notifies the server that a call is cancelled when it is dropped.
-fn cancel_on_drop(peer: Peer<RoleClient>, id: RequestId) -> SendOnDrop<impl Future<Output = ()> + Send> {
-    SendOnDrop::new(async move {
-        let reason = Some("the caller no longer waits for the result".to_owned());
-        if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
-            tracing::debug!(%error, "failed to notify a server of a cancelled call");
-        }
-    })
 }

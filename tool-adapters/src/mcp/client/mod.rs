@@ -4,15 +4,19 @@
 //! - `address`: the connection over each transport; `process`: a server's process; `line_transport`: its messages
 //! - `credentials`: headers and tokens; `names`: names without keys
 //! - `answer`: results as outputs of tools; `tasks`: tools that run as tasks; `routes`: messages for calls in flight
-//! - `requests`: the server's requests to the user; `changes`: changes of its lists
+//! - `exchange`: a request and what the server sends meanwhile; `requests`: its requests to the user
+//! - `catalog`: prompts and resources; `resource_tools`: tools that read resources
+//! - `changes`: changes of lists and resources; `subscriptions`: the resources whose changes are wanted
 //! - `remote`: a connected server and the check of its list; `notices`: its notifications; `quarantine`: refused tools
 //! - `pins`: the fingerprints of declarations at their first use
 
 mod address;
 mod answer;
+mod catalog;
 mod changes;
 mod credentials;
 mod error;
+mod exchange;
 mod import;
 mod line_transport;
 mod names;
@@ -22,7 +26,9 @@ mod process;
 mod quarantine;
 mod remote;
 mod requests;
+mod resource_tools;
 mod routes;
+mod subscriptions;
 mod tasks;
 
 pub use crate::mcp::client::changes::{ServerChange, ServerChanges};

@@ -1,7 +1,8 @@
 //! Notifications and requests of a server. A server may send any number of them, so their number, the requests that they
 //! cause, and the lines that they log are bounded.
 
-use crate::mcp::client::changes::{ChangeSender, ServerChange};
+use crate::mcp::client::changes::{ChangeSender, ChangedLists, ServerChange};
+use crate::mcp::client::pins::Declaration;
 use crate::mcp::client::remote::RemoteOptions;
 use crate::mcp::client::requests::{self, ROOTS};
 use crate::mcp::client::routes::{CallMessage, CallRoutes, RelayedRequest};
@@ -26,8 +27,8 @@ use tool_core::time;
 
 /// Handles notifications that a list has changed, and declares what the host allows.
 pub(crate) struct ListChanges {
-    /// Wakes the task that checks the list of tools again.
-    pub(crate) changed: Arc<Notify>,
+    /// Wakes the task that checks the lists again.
+    pub(crate) changed: Arc<ChangedLists>,
     pub(crate) changes: ChangeSender,
     pub(crate) routes: CallRoutes,
     pub(crate) tasks: TaskTools,
@@ -43,15 +44,15 @@ impl ClientHandler for ListChanges {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
+        self.changed.note(Declaration::Tool);
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changes.send(ServerChange::Prompts);
+        self.changed.note(Declaration::Prompt);
     }
 
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changes.send(ServerChange::Resources);
+        self.changed.note(Declaration::Resource);
     }
 
     async fn on_resource_updated(&self, updated: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
@@ -62,7 +63,7 @@ impl ClientHandler for ListChanges {
 impl Drop for ListChanges {
     /// Wakes the task that watches the list, so that it ends with the connection.
     fn drop(&mut self) {
-        self.changed.notify_one();
+        self.changed.wake();
     }
 }
 
@@ -106,7 +107,7 @@ impl RateLimit {
 /// server writes them, and the answers of users.
 pub(crate) struct LimitedNotices<T> {
     transport: T,
-    changed: Arc<Notify>,
+    changed: Arc<ChangedLists>,
     changes: ChangeSender,
     routes: CallRoutes,
     options: Arc<RemoteOptions>,
@@ -139,10 +140,10 @@ impl<T> LimitedNotices<T> {
     }
 
     /// Passes a change on that is not reported to rmcp.
-    fn note(&self, change: ServerChange) {
+    fn note(&self, change: Change) {
         match change {
-            ServerChange::Tools => self.changed.notify_one(),
-            change => self.changes.send(change),
+            Change::List(kind) => self.changed.note(kind),
+            Change::Resource(uri) => self.changes.send(ServerChange::Resource(uri)),
         }
     }
 
@@ -273,14 +274,16 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
                 }
                 Notice::Handled
             }
-            ServerNotification::ToolListChangedNotification(_) => Notice::Change(ServerChange::Tools),
-            ServerNotification::PromptListChangedNotification(_) => Notice::Change(ServerChange::Prompts),
-            ServerNotification::ResourceListChangedNotification(_) => Notice::Change(ServerChange::Resources),
+            ServerNotification::ToolListChangedNotification(_) => Notice::Change(Change::List(Declaration::Tool)),
+            ServerNotification::PromptListChangedNotification(_) => Notice::Change(Change::List(Declaration::Prompt)),
+            ServerNotification::ResourceListChangedNotification(_) => {
+                Notice::Change(Change::List(Declaration::Resource))
+            }
             ServerNotification::ResourceUpdatedNotification(updated) if updated.params.uri.len() > MAX_URI => {
                 Notice::Handled
             }
             ServerNotification::ResourceUpdatedNotification(updated) => {
-                Notice::Change(ServerChange::Resource(updated.params.uri.clone()))
+                Notice::Change(Change::Resource(updated.params.uri.clone()))
             }
             _ => Notice::Other,
         }
@@ -290,8 +293,14 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
 /// What is left to do about a notification.
 enum Notice {
     Handled,
-    Change(ServerChange),
+    Change(Change),
     Other,
+}
+
+/// A change of which a server notifies.
+enum Change {
+    List(Declaration),
+    Resource(String),
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
