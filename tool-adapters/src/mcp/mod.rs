@@ -7,8 +7,8 @@ mod send_on_drop;
 mod server;
 
 pub use crate::mcp::client::{
-    ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool, ServerChange,
-    ServerChanges,
+    ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool, SamplingBudget,
+    ServerChange, ServerChanges,
 };
 pub use crate::mcp::server::{ClientInfo, Server};
 pub use crate::transport::serve::BoundServer;

@@ -1,16 +1,23 @@
-//! Asking the user in the middle of a call.
+//! Asking the user, or the user's client, in the middle of a call.
 
 use crate::call::ask_error::AskError;
+use crate::call::asker::{CallQuestions, QuestionLimits};
 use crate::call::context::{RunContext, SessionHandle};
 use crate::call::form::Form;
-use crate::call::questions::{Answer, CallQuestions, Question, QuestionLimits};
+use crate::call::handlers::{Handler, Handlers, LogListener};
+use crate::call::host_request::HostRequest;
+use crate::call::questions::{Answer, Question};
 use crate::call::raw_question::RawQuestion;
+use crate::call::roots::{Root, RootsRequest, checked_roots};
+use crate::call::sampling::{SamplingAnswer, SamplingRequest};
 use crate::schema::parameter::ToolParameter;
+use crate::trace;
+use crate::trace::redaction::Redaction;
+use crate::trace::usage::ModelUsage;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,15 +25,16 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// A question that is about to be asked. Await it for the answer. Created by [`RunContext::ask`] and
-/// [`RunContext::ask_raw`].
-#[must_use = "the user is asked when the question is awaited"]
+/// The answer that is being waited for, or the reason for which the host was not asked.
+type Started<T> = Result<BoxFuture<'static, Result<T, AskError>>, AskError>;
+
+/// A request that is about to be made. Await it for the answer. Created by [`RunContext::ask`], [`RunContext::sample`] and
+/// [`RunContext::roots`].
+#[must_use = "the host is asked when the request is awaited"]
 pub struct Ask<'a, T> {
     ctx: &'a RunContext,
-    question: RawQuestion,
-    form: fn(&RawQuestion) -> Result<Form, AskError>,
     timeout: Option<Duration>,
-    answer: PhantomData<fn() -> T>,
+    start: Box<dyn FnOnce(&RunContext) -> Started<T> + Send + 'a>,
 }
 
 impl RunContext {
@@ -78,9 +86,9 @@ impl RunContext {
     /// # Errors
     ///
     /// Awaiting it returns an [`AskError`].
-    pub fn ask<T: ToolParameter>(&self, message: impl Into<String>) -> Ask<'_, T> {
+    pub fn ask<T: ToolParameter + Send + 'static>(&self, message: impl Into<String>) -> Ask<'_, Answer<T>> {
         let question = RawQuestion::confirm(message);
-        Ask { ctx: self, question, form: |_| Form::of::<T>(), timeout: None, answer: PhantomData }
+        Ask::new(self, move |ctx| question.start(ctx, Form::of::<T>()?))
     }
 
     /// Asks the user a question whose form is known at run time only, such as one of a server that the tool calls.
@@ -115,17 +123,167 @@ impl RunContext {
     /// # Errors
     ///
     /// Awaiting it returns an [`AskError`]: [`InvalidForm`](AskError::InvalidForm) with each problem of the form.
-    pub fn ask_raw(&self, question: RawQuestion) -> Ask<'_, Value> {
-        Ask { ctx: self, question, form: RawQuestion::checked_form, timeout: None, answer: PhantomData }
+    pub fn ask_raw(&self, question: RawQuestion) -> Ask<'_, Answer<Value>> {
+        Ask::new(self, move |ctx| {
+            let form = question.checked_form()?;
+            question.start(ctx, form)
+        })
     }
 
     /// Returns the time for which the call has waited for its user, which counts toward no deadline.
     pub fn waited_for_user(&self) -> Duration {
         self.asked_questions().map_or(Duration::ZERO, CallQuestions::waited)
     }
+
+    /// Asks the user's model in the middle of the call, and waits for its answer.
+    ///
+    /// The host answers by its own handler ([`RuntimeBuilder::on_sampling`](crate::session::RuntimeBuilder::on_sampling)), and
+    /// an MCP server asks the model of the client (`sampling/createMessage`). The user pays for it, and may change or refuse
+    /// it. The answer is text that the tool must not trust.
+    ///
+    /// The time and the number of these requests are bounded together with those of [`ask`](Self::ask), and the tokens by
+    /// [`Policy::max_sampling_tokens`](crate::Policy::max_sampling_tokens).
+    ///
+    /// ```
+    /// use tool_core::call::{SamplingAnswer, SamplingRequest};
+    /// use tool_core::testing::Client;
+    /// use tool_core::{Content, RunContext, ToolContext, ToolError, tool};
+    ///
+    /// /// Summarise a text.
+    /// #[tool]
+    /// async fn summarise(ctx: &RunContext, text: String) -> Result<String, ToolError> {
+    ///     let request = SamplingRequest::new(text).system_prompt("Answer in one sentence.").max_tokens(200);
+    ///     Ok(ctx.sample(request).await?.text())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+    /// let client = Client::new(ToolContext::builder().with(summarise).build()?)
+    ///     .on_sampling(async |_: SamplingRequest| Ok(SamplingAnswer::new("small-1", [Content::text("It rained.")])));
+    /// assert_eq!(client.call_ok::<String>("summarise", r#"{"text": "Rain, rain"}"#).await, "It rained.");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Awaiting it returns an [`AskError`].
+    pub fn sample(&self, mut request: SamplingRequest) -> Ask<'_, SamplingAnswer> {
+        Ask::new(self, |ctx| {
+            let handler = ctx.handler(|handlers| handlers.sampling.as_ref(), "on_sampling")?;
+            (request.session, request.call_id, request.tool) = ctx.origin();
+            request.max_tokens = request.max_tokens.min(ctx.question_limits().tokens);
+            let asked = async move {
+                let answer = handler.ask(request).await?.checked()?;
+                trace::attribute("gen_ai.response.model", answer.model.as_str());
+                if let Some(usage) = answer.usage {
+                    trace::record(ModelUsage::new(answer.model.clone(), usage));
+                }
+                Ok(answer)
+            };
+            Ok(Box::pin(trace::llm("sampling", asked)))
+        })
+    }
+
+    /// Asks for the folders that the user lets tools work with.
+    ///
+    /// The host answers by its own handler ([`RuntimeBuilder::on_roots`](crate::session::RuntimeBuilder::on_roots)), and an MCP
+    /// server asks the client (`roots/list`). At most 1,000 are returned. Invisible characters of names are escaped, and a root
+    /// whose URI has some, or is too long, is left out. The requests are bounded together with those of [`ask`](Self::ask).
+    ///
+    /// ```
+    /// use tool_core::call::{Root, RootsRequest};
+    /// use tool_core::testing::Client;
+    /// use tool_core::{RunContext, ToolContext, ToolError, tool};
+    ///
+    /// /// List the projects.
+    /// #[tool]
+    /// async fn projects(ctx: &RunContext) -> Result<Vec<String>, ToolError> {
+    ///     Ok(ctx.roots().await?.into_iter().map(|root| root.uri).collect())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+    /// let client = Client::new(ToolContext::builder().with(projects).build()?)
+    ///     .on_roots(async |_: RootsRequest| Ok(vec![Root::new("file:///home/ada/project")]));
+    /// assert_eq!(client.call_ok::<Vec<String>>("projects", "{}").await, ["file:///home/ada/project"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Awaiting it returns an [`AskError`].
+    pub fn roots(&self) -> Ask<'_, Vec<Root>> {
+        Ask::new(self, |ctx| {
+            let handler = ctx.handler(|handlers| handlers.roots.as_ref(), "on_roots")?;
+            let (session, call_id, tool) = ctx.origin();
+            let request = RootsRequest { session, call_id, tool };
+            Ok(Box::pin(async move { Ok(checked_roots(handler.ask(request).await?)) }))
+        })
+    }
+
+    /// Returns the nearest handler of a kind of request: that of the call, of the calls above it, or of its session.
+    pub(crate) fn handler<R: HostRequest>(
+        &self,
+        of: fn(&Handlers) -> Option<&Handler<R>>,
+        setter: &str,
+    ) -> Result<Handler<R>, AskError> {
+        self.questions().asker.find(of).or_else(|| self.host_handlers().and_then(of)).cloned().ok_or_else(|| {
+            AskError::Unavailable(if self.belongs_to_session() {
+                format!("the host answers no such requests; it sets `{setter}` on the runtime, the session or the call")
+            } else {
+                format!("the call runs outside of a session, and its context has no `{setter}`")
+            })
+        })
+    }
+
+    /// Returns the nearest function that takes log messages, unless the call has ended.
+    pub(crate) fn log_listener(&self) -> Option<LogListener> {
+        let of: fn(&Handlers) -> Option<&LogListener> = |handlers| handlers.log.as_ref();
+        let own = self.asker().and_then(|asker| asker.find(of));
+        let found = own.or_else(|| self.host_handlers().and_then(of))?;
+        (!self.call_context().answered.load(Ordering::SeqCst)).then(|| Arc::clone(found))
+    }
+
+    pub(crate) fn question_limits(&self) -> QuestionLimits {
+        self.session_handle().map(|session| session.question_limits()).unwrap_or_default()
+    }
+
+    pub(crate) fn redaction(&self) -> Redaction {
+        self.session_handle().map(|session| session.redaction()).unwrap_or_default()
+    }
+
+    /// Returns the session, the call and the tool, as requests name them.
+    pub(crate) fn origin(&self) -> (String, String, String) {
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        (text(self.session()), text(self.call_id()), text(self.tool()))
+    }
 }
 
-impl<T: DeserializeOwned + Send + 'static> Ask<'_, T> {
+impl RawQuestion {
+    /// Finds the handler, and returns the future that asks it and reads its answer by `form`.
+    fn start<T: DeserializeOwned + Send + 'static>(self, ctx: &RunContext, form: Form) -> Started<Answer<T>> {
+        let handler = ctx.handler(|handlers| handlers.question.as_ref(), "on_question")?;
+        let (session, call_id, tool) = ctx.origin();
+        let (message, schema) = (self.shown_message(), form.schema.clone());
+        let question = Question { session, call_id, tool, message, schema, url: self.url, asked_by: self.asked_by };
+        Ok(Box::pin(async move {
+            Ok(match handler.ask(question).await? {
+                Answer::Accepted(value) => Answer::Accepted(form.read(value)?),
+                Answer::Declined => Answer::Declined,
+                Answer::Cancelled => Answer::Cancelled,
+            })
+        }))
+    }
+}
+
+impl<'a, T: Send + 'static> Ask<'a, T> {
+    /// Creates a request. `start` finds the handler and asks it.
+    pub(crate) fn new(ctx: &'a RunContext, start: impl FnOnce(&RunContext) -> Started<T> + Send + 'a) -> Self {
+        Self { ctx, timeout: None, start: Box::new(start) }
+    }
+
     /// Sets the time that the user has for the answer. Defaults to the policy's
     /// [`question_timeout`](crate::Policy::question_timeout), and to 5 minutes outside a session.
     pub fn within(self, time: Duration) -> Self {
@@ -142,44 +300,26 @@ impl<T: DeserializeOwned + Send + 'static> Ask<'_, T> {
     /// # Panics
     ///
     /// Panics outside of tokio, and on a thread that drives futures, as that of a tool that is not `blocking`.
-    pub fn blocking(self) -> Result<Answer<T>, AskError> {
+    pub fn blocking(self) -> Result<T, AskError> {
         Handle::current().block_on(self.into_future())
     }
 
-    async fn send(self) -> Result<Answer<T>, AskError> {
-        let form = (self.form)(&self.question)?;
+    async fn send(self) -> Result<T, AskError> {
         let ctx = self.ctx;
         let session = ctx.session_handle();
         if session.is_none() && ctx.belongs_to_session() {
             return Err(AskError::Ended);
         }
-        let questions = ctx.questions();
-        let own = questions.handler().or_else(|| ctx.question_handler()).cloned();
-        let Some(handler) = own else { return Err(AskError::Unavailable(no_handler(session.is_some()).to_owned())) };
-        let limits = session.as_ref().map(|session| session.question_limits()).unwrap_or_default();
+        // The handler is found, and asked when the answer is first polled.
+        let answer = (self.start)(ctx)?;
+        let (questions, limits) = (ctx.questions(), ctx.question_limits());
         let _place = session.map(|session| Place::take(session, questions, &limits)).transpose()?;
-        let question = Question {
-            session: ctx.session().unwrap_or_default().to_owned(),
-            call_id: ctx.call_id().unwrap_or_default().to_owned(),
-            tool: ctx.tool().unwrap_or_default().to_owned(),
-            message: self.question.shown_message(),
-            schema: form.schema.clone(),
-            url: self.question.url,
-            asked_by: self.question.asked_by,
-        };
-        let limit = self.timeout.unwrap_or(limits.timeout);
-        let answer = async move { handler.ask(question).await };
-        let answer = wait(ctx, questions, limit, answer).await?;
-        Ok(match answer {
-            Answer::Accepted(value) => Answer::Accepted(form.read(value)?),
-            Answer::Declined => Answer::Declined,
-            Answer::Cancelled => Answer::Cancelled,
-        })
+        wait(ctx, questions, self.timeout.unwrap_or(limits.timeout), answer).await
     }
 }
 
-impl<'a, T: DeserializeOwned + Send + 'static> IntoFuture for Ask<'a, T> {
-    type Output = Result<Answer<T>, AskError>;
+impl<'a, T: Send + 'static> IntoFuture for Ask<'a, T> {
+    type Output = Result<T, AskError>;
     type IntoFuture = BoxFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -188,12 +328,12 @@ impl<'a, T: DeserializeOwned + Send + 'static> IntoFuture for Ask<'a, T> {
 }
 
 /// Waits for the answer, while the clock of the call is paused. Ends with the call and with the time for the answer.
-async fn wait(
+async fn wait<T>(
     ctx: &RunContext,
     questions: &Arc<CallQuestions>,
     limit: Duration,
-    answer: impl Future<Output = Result<Answer<Value>, AskError>>,
-) -> Result<Answer<Value>, AskError> {
+    answer: impl Future<Output = Result<T, AskError>>,
+) -> Result<T, AskError> {
     // `questions` exists before this check, so the end of the call is seen here, or it cancels `questions.ended`.
     if ctx.call_context().answered.load(Ordering::SeqCst) {
         return Err(AskError::Ended);
@@ -204,16 +344,8 @@ async fn wait(
     match answer.flatten() {
         None => Err(AskError::Ended),
         Some(Err(_)) => Err(AskError::TimedOut(limit)),
-        Some(Ok(Err(_))) => Err(AskError::failed("the handler of questions panicked")),
+        Some(Ok(Err(_))) => Err(AskError::failed("the handler panicked")),
         Some(Ok(Ok(answer))) => answer,
-    }
-}
-
-fn no_handler(in_session: bool) -> &'static str {
-    if in_session {
-        "the host answers no questions; it sets `on_question` on the runtime, the session or the call"
-    } else {
-        "the call runs outside of a session, and its context has no `on_question`"
     }
 }
 

@@ -1,10 +1,10 @@
-//! The reasons for which a tool gets no answer from the user.
+//! The reasons for which a tool gets no answer from the user or the user's client.
 
 use crate::arguments::Problem;
 use std::error::Error;
 use std::time::Duration;
 
-/// The reason for which a tool has no answer from the user. `?` converts it to a [`ToolError`](struct@crate::ToolError) whose text
+/// The reason for which a tool has no answer from the user, or from the user's client. `?` converts it to a [`ToolError`](struct@crate::ToolError) whose text
 /// says to the model what it can do.
 ///
 /// ```
@@ -18,27 +18,27 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// The user cannot be asked from this call. The text is the reason. PERMANENT.
-    #[error("the user cannot be asked here: {0}")]
+    /// There is no answer for this call. The text is the reason. PERMANENT.
+    #[error("this cannot be asked here: {0}")]
     Unavailable(String),
-    /// The user has not answered within this time. TIMEOUT.
-    #[error("the user did not answer within {} s", .0.as_secs_f64())]
+    /// There was no answer within this time. TIMEOUT.
+    #[error("the user or the client did not answer within {} s", .0.as_secs_f64())]
     TimedOut(Duration),
     /// The call has asked as many questions as it may, or as many of its session wait as may wait. The text names the
     /// limit. `BUDGET_EXCEEDED`.
     #[error("too many questions: {0}")]
     TooMany(String),
     /// The call has ended or was cancelled, or its session has ended. CANCELLED.
-    #[error("the call has ended, so the user cannot be asked")]
+    #[error("the call has ended, so nothing can be asked")]
     Ended,
     /// The handler failed. INTERNAL, so that its text goes to the log only.
-    #[error("failed to ask the user")]
+    #[error("failed to get an answer from the user or the client")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
     /// The answer has no form: one problem for each field that a form cannot show. INTERNAL.
     #[error("the answer has no form: {}", listed(.0))]
     InvalidForm(Vec<Problem>),
-    /// The answer does not fit the form: all its problems. TRANSIENT.
-    #[error("the user's answer does not fit the form: {}", listed(.0))]
+    /// The answer does not fit: all its problems. TRANSIENT.
+    #[error("the answer does not fit: {}", listed(.0))]
     InvalidAnswer(Vec<Problem>),
 }
 
@@ -46,6 +46,11 @@ impl AskError {
     /// Creates the error of a handler that failed.
     pub fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Failed(error.into())
+    }
+
+    /// Creates the error of an answer with too many bytes.
+    pub(crate) fn too_large(limit: usize, bytes: usize) -> Self {
+        Self::InvalidAnswer(vec![Problem::new("", format!("at most {limit} bytes"), format!("{bytes} bytes"))])
     }
 }
 

@@ -100,6 +100,16 @@ impl Content {
         Self::Resource { uri: uri.into(), mime_type: None, text: None }
     }
 
+    /// Returns the number of bytes of the texts of a part, with those of its base64.
+    pub(crate) fn bytes(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        match self {
+            Self::Text { text } => text.len(),
+            Self::Image { data, mime_type } | Self::Audio { data, mime_type } => data.len() + mime_type.len(),
+            Self::Resource { uri, mime_type, text } => uri.len() + length(mime_type) + length(text),
+        }
+    }
+
     /// The maximum number of bytes of a part that is created from bytes or a file. In base64 it fits into a result.
     pub const MAX_BYTES: usize = 700 * 1024;
 

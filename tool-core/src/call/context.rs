@@ -1,11 +1,12 @@
 //! The run context: the view that a running tool has of its call and its session, and the values that it takes from it.
 
+use crate::call::asker::{Asker, CallQuestions, QuestionLimits};
 use crate::call::error::ToolError;
+use crate::call::handlers::{Handlers, SharedHandlers, handler_setters};
 use crate::call::intent::Intent;
 use crate::call::meta::Confirmation;
 use crate::call::mode::Mode;
 use crate::call::progress::Progress;
-use crate::call::questions::{Asker, CallQuestions, QuestionHandler, QuestionLimits};
 use crate::call::response::ToolResponse;
 use crate::call::state_key::StateKey;
 use crate::call::tool_call::{Arguments, ToolCall};
@@ -16,6 +17,7 @@ use crate::trace;
 use crate::trace::cost::Cost;
 use crate::trace::instrumented::WithSpan;
 use crate::trace::record::SpanKind;
+use crate::trace::redaction::Redaction;
 use crate::trace::span::{self, OpenSpan};
 use crate::trace::usage::ModelUsage;
 use futures_util::future::BoxFuture;
@@ -63,8 +65,8 @@ pub(crate) struct SessionContext {
     pub(crate) user_data: FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     /// The host's settings for the run, or null.
     pub(crate) config: Arc<Value>,
-    /// The handler of questions to the user.
-    pub(crate) on_question: Option<Arc<dyn QuestionHandler>>,
+    /// The handlers of what tools ask of the host.
+    pub(crate) handlers: SharedHandlers,
     /// The running session; `None` for calls outside a session.
     pub(crate) handle: Option<Weak<dyn SessionHandle>>,
 }
@@ -128,12 +130,21 @@ pub(crate) trait SessionHandle: Send + Sync {
     /// Returns the mode of the conversation.
     fn mode(&self) -> Mode;
 
+    /// Returns the rules by which texts are redacted before they are logged.
+    fn redaction(&self) -> Redaction;
+
     /// Returns the limits on questions to the user.
     fn question_limits(&self) -> QuestionLimits;
 
     /// Returns the number of questions that wait for the user.
     fn waiting_questions(&self) -> &AtomicU32;
+
+    /// Returns the values that tools keep for the session.
+    fn memos(&self) -> &SessionMemos;
 }
+
+/// The values that tools keep for a session, one of each type.
+pub(crate) type SessionMemos = Mutex<FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>>;
 
 impl RunContext {
     /// Creates a context for calls outside any session: text mode, turn 0, no user data.
@@ -264,6 +275,41 @@ impl RunContext {
         self.intents().lock().push(Intent::Custom { name: key.name().to_owned(), payload: Value::Null });
     }
 
+    /// Returns the session's value of type `T`, which is created at first use and dropped with the session. It is of this
+    /// process only: a count that processes share belongs in the store. `None` outside a session.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, ToolError, tool};
+    ///
+    /// /// The translations of a session.
+    /// #[derive(Default)]
+    /// struct Translations(AtomicU32);
+    ///
+    /// /// Translate a text.
+    /// #[tool]
+    /// fn translate(ctx: &RunContext) -> Result<u32, ToolError> {
+    ///     let done = ctx.session_memo::<Translations>().map_or(0, |done| done.0.fetch_add(1, Ordering::Relaxed));
+    ///     if done < 2 { Ok(done) } else { Err(ToolError::permanent("a session has two translations")) }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder(ToolContext::builder().with(translate).build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// session.call(ToolCall::new("c1", "translate", "{}")).await;
+    /// assert_eq!(session.call(ToolCall::new("c2", "translate", "{}")).await.data_json(), Some("1"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn session_memo<T: Any + Send + Sync + Default>(&self) -> Option<Arc<T>> {
+        let session = self.session_handle()?;
+        let memo =
+            Arc::clone(session.memos().lock().entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())));
+        // Each value has the type of its key.
+        memo.downcast().ok()
+    }
+
     /// Returns a token that is cancelled when the call's result is no longer wanted.
     pub fn cancellation(&self) -> &CancellationToken {
         self.call.cancellation.get_or_init(CancellationToken::new)
@@ -326,8 +372,7 @@ impl RunContext {
         match self.session_handle() {
             Some(session) => {
                 let span = self.call.span.get().filter(|_| span::current().is_none());
-                let call = Arc::clone(&session)
-                    .call(call.at_depth(depth).asked_by(Asker::Caller(Arc::clone(self.questions()))));
+                let call = Arc::clone(&session).call(call.at_depth(depth).called_by(Arc::clone(self.questions())));
                 self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await).await
             }
             None => ToolResponse::outside_session(&call),
@@ -427,14 +472,17 @@ impl RunContext {
         self.session.handle.is_some()
     }
 
-    pub(crate) fn question_handler(&self) -> Option<&Arc<dyn QuestionHandler>> {
-        self.session.on_question.as_ref()
+    pub(crate) fn host_handlers(&self) -> Option<&Handlers> {
+        self.session.handlers.get()
     }
 
-    /// Returns the questions of this call to the user.
+    pub(crate) fn asker(&self) -> Option<&Asker> {
+        self.call.call.as_ref().and_then(ToolCall::asker)
+    }
+
+    /// Returns the questions of this call to its host.
     pub(crate) fn questions(&self) -> &Arc<CallQuestions> {
-        let asker = || self.call.call.as_ref().and_then(ToolCall::asker).cloned();
-        self.call.questions.get_or_init(|| CallQuestions::new(asker()))
+        self.call.questions.get_or_init(|| CallQuestions::new(self.asker().cloned().unwrap_or_default()))
     }
 
     /// Returns the questions of this call, if it has asked any.
@@ -442,11 +490,10 @@ impl RunContext {
         self.call.questions.get().map(|questions| &**questions)
     }
 
-    /// Returns the context with another handler of questions.
+    /// Returns the handlers, to change them in this context only.
     #[cfg(feature = "testing")]
-    pub(crate) fn with_question_handler(mut self, handler: Arc<dyn QuestionHandler>) -> Self {
-        self.session = Arc::new(SessionContext { on_question: Some(handler), ..(*self.session).clone() });
-        self
+    pub(crate) fn own_handlers(&mut self) -> &mut SharedHandlers {
+        &mut Arc::make_mut(&mut self.session).handlers
     }
 
     pub(crate) fn call_context(&self) -> &Arc<CallContext> {
@@ -583,11 +630,7 @@ impl RunContextBuilder {
         self
     }
 
-    /// Sets the handler of the questions that a tool asks the user ([`RunContext::ask`]).
-    pub fn on_question(mut self, handler: impl QuestionHandler) -> Self {
-        self.session.on_question = Some(Arc::new(handler));
-        self
-    }
+    handler_setters!(|builder| builder.session.handlers);
 
     /// Sets the receiver of progress updates.
     pub fn progress(mut self, progress: Progress) -> Self {

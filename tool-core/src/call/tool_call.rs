@@ -1,7 +1,8 @@
 //! A tool call, as a provider's protocol parses it out of a model's message.
 
+use crate::call::asker::{Asker, CallQuestions};
+use crate::call::handlers::{SharedHandlers, handler_setters};
 use crate::call::progress::{Progress, ProgressUpdate};
-use crate::call::questions::{Asker, QuestionHandler};
 use crate::json::nested::{is_nested_too_deep, unless_too_deep};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -126,16 +127,20 @@ impl ToolCall {
         self.options.as_ref()?.progress.as_ref()
     }
 
-    /// Sets the handler of the questions that this call, and the calls which its tool makes, ask the user
-    /// ([`RunContext::ask`](crate::RunContext::ask)). It comes before the session's and the runtime's own, for a host that
-    /// serves a session over several connections.
-    pub fn on_question(self, handler: impl QuestionHandler) -> Self {
-        self.asked_by(Asker::Handler(Arc::new(handler)))
+    handler_setters! {
+        ///
+        /// It also serves the calls which the tool makes. It comes before the session's and the runtime's own, for a host that
+        /// serves a session over several connections.
+        |call| call.handlers()
     }
 
-    /// Sets the way to the handler of questions.
-    pub(crate) fn asked_by(mut self, asker: Asker) -> Self {
-        self.options.get_or_insert_default().asker = Some(asker);
+    fn handlers(&mut self) -> &mut SharedHandlers {
+        &mut self.options.get_or_insert_default().asker.get_or_insert_default().own
+    }
+
+    /// Sets the call that made this one.
+    pub(crate) fn called_by(mut self, caller: Arc<CallQuestions>) -> Self {
+        self.options.get_or_insert_default().asker.get_or_insert_default().caller = Some(caller);
         self
     }
 

@@ -1,7 +1,7 @@
 //! Opening a session.
 
 use crate::call::context::{CallContext, RunContext, SessionContext, SessionHandle};
-use crate::call::questions::QuestionHandler;
+use crate::call::handlers::handler_setters;
 use crate::call::{Mode, ToolResponse};
 use crate::json::nested::unless_too_deep;
 use crate::registry::ToolContext;
@@ -131,11 +131,10 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the handler of the questions that tools ask the user ([`RunContext::ask`]), in place of the runtime's. If the
-    /// session is already open in this process, its first handler stays.
-    pub fn on_question(mut self, handler: impl QuestionHandler) -> Self {
-        self.context.on_question = Some(Arc::new(handler));
-        self
+    handler_setters! {
+        ///
+        /// It takes the place of the runtime's. If the session is already open in this process, its first handler stays.
+        |builder| builder.context.handlers
     }
 
     /// Sets the function by which the transport shows the updates of running tools. A tool's first update then answers its
@@ -264,7 +263,7 @@ impl SessionBuilder {
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
             let handle: Weak<dyn SessionHandle> = Weak::clone(session) as _;
             let mut context = SessionContext { handle: Some(handle), ..self.context.clone() };
-            context.on_question = context.on_question.or_else(|| self.runtime.on_question.clone());
+            context.handlers = context.handlers.or(&self.runtime.handlers);
             SessionInner {
                 calls: CallsInProgress::new(policy.permits()),
                 record,
@@ -288,6 +287,7 @@ impl SessionBuilder {
                 threads: OnceLock::new(),
                 payers: OnceLock::new(),
                 waiting_questions: AtomicU32::new(0),
+                memos: OnceLock::new(),
                 reads: OnceLock::new(),
                 resources: Mutex::new(resources),
             }

@@ -1,7 +1,7 @@
 //! The state behind the handles of a runtime and of its sessions.
 
-use crate::call::context::{CallContext, RunContext};
-use crate::call::questions::QuestionHandler;
+use crate::call::context::{CallContext, RunContext, SessionMemos};
+use crate::call::handlers::SharedHandlers;
 use crate::call::{Mode, ToolResponse};
 use crate::registry::context::SharedResource;
 use crate::registry::{RegistryErrors, ToolContext};
@@ -45,7 +45,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) policies: [Policy; 2],
     pub(crate) store: Arc<dyn DynStore>,
     pub(crate) journal: Option<Arc<dyn DynJournal>>,
-    pub(crate) on_question: Option<Arc<dyn QuestionHandler>>,
+    pub(crate) handlers: SharedHandlers,
     pub(crate) hooks: Vec<Arc<dyn Hook>>,
     #[cfg(feature = "tower")]
     pub(crate) layers: Option<LayerStack>,
@@ -191,6 +191,8 @@ pub(crate) struct SessionInner {
     pub(crate) payers: OnceLock<Box<Payers>>,
     /// The questions of tools that wait for the user.
     pub(crate) waiting_questions: AtomicU32,
+    /// The values that tools keep for the session in this process. Created by the first.
+    pub(crate) memos: OnceLock<Box<SessionMemos>>,
     /// Ends the reads of prompts and resources. Created by the first.
     pub(crate) reads: OnceLock<Box<CancellationToken>>,
     /// The resources that the tools need until the session ends.

@@ -1,7 +1,7 @@
 //! The settings by which calls are governed.
 
 use crate::call::Mode;
-use crate::call::questions::QuestionLimits;
+use crate::call::asker::QuestionLimits;
 use crate::session::approvals::ApprovalLimits;
 use crate::session::caps::{CapScope, SpendingCaps};
 use crate::tool::Category;
@@ -180,14 +180,19 @@ impl Policy {
         max_turn_approvals: u32 => approvals.turn;
         /// Sets the bytes that the calls of one session may take while they wait for approval. Defaults to 2 MiB.
         approval_bytes: usize => approvals.bytes;
-        /// Sets the time that the user has to answer a question of a tool ([`RunContext::ask`](crate::RunContext::ask)), which
-        /// may set another. It does not count toward the deadline of the call. Defaults to 5 minutes.
+        /// Sets the time that the user has to answer a question of a tool ([`RunContext::ask`](crate::RunContext::ask)), and the
+        /// user's client a request ([`RunContext::sample`](crate::RunContext::sample)). The tool may set another. It does not
+        /// count toward the deadline of the call. Defaults to 5 minutes.
         question_timeout: Duration => questions.timeout;
-        /// Sets the questions that one call may ask the user, with those of the calls that it makes. Further ones fail.
-        /// Defaults to 8.
+        /// Sets the questions that one call may ask the user and the user's client, with those of the calls that it makes.
+        /// Further ones fail. Defaults to 8.
         max_questions: u32 => questions.call;
-        /// Sets the questions of one session that may wait for the user at once. Further ones fail. Defaults to 16.
+        /// Sets the questions of one session that may wait for the user and the user's client at once. Further ones fail.
+        /// Defaults to 16.
         max_waiting_questions: u32 => questions.session;
+        /// Sets the tokens of an answer for which a tool may ask the user's model
+        /// ([`RunContext::sample`](crate::RunContext::sample)). Requests for more are lowered to it. Defaults to 4,096.
+        max_sampling_tokens: u32 => questions.tokens;
         /// Sets the calls of one session that may run at once; further calls wait. Defaults to 64.
         concurrent_calls: usize => concurrent_calls;
         /// Sets the threads on which `blocking` tools may run at once; further calls wait. Defaults to 16.

@@ -1,7 +1,7 @@
 //! The runtime, which governs the calls of all sessions.
 
 use crate::call::Mode;
-use crate::call::questions::QuestionHandler;
+use crate::call::handlers::{SharedHandlers, handler_setters};
 #[cfg(feature = "tower")]
 use crate::call::{ToolCall, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
@@ -55,7 +55,7 @@ pub struct RuntimeBuilder {
     policies: [Policy; 2],
     store: Arc<dyn DynStore>,
     journal: Option<Arc<dyn DynJournal>>,
-    on_question: Option<Arc<dyn QuestionHandler>>,
+    handlers: SharedHandlers,
     hooks: Vec<Arc<dyn Hook>>,
     #[cfg(feature = "tower")]
     layers: Vec<WrapService>,
@@ -88,12 +88,11 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the handler of the questions that tools ask the user in the middle of a call
-    /// ([`RunContext::ask`](crate::RunContext::ask)). A session's or a call's own handler comes before it. Defaults to none: a
-    /// question fails at once.
-    pub fn on_question(mut self, handler: impl QuestionHandler) -> Self {
-        self.on_question = Some(Arc::new(handler));
-        self
+    handler_setters! {
+        ///
+        /// A session's or a call's own handler comes before it. Defaults to none: a request fails at once, and a log message
+        /// reaches `tracing` only.
+        |builder| builder.handlers
     }
 
     /// Adds a hook.
@@ -261,7 +260,7 @@ impl RuntimeBuilder {
                 policies: self.policies,
                 store: self.store,
                 journal: self.journal,
-                on_question: self.on_question,
+                handlers: self.handlers,
                 hooks: self.hooks,
                 #[cfg(feature = "tower")]
                 layers: LayerStack::new(self.layers, innermost_service(runtime.clone())),
@@ -334,7 +333,7 @@ impl Runtime {
             policies: [Policy::voice(), Policy::text()],
             store: Arc::new(MemoryStore::new()),
             journal: None,
-            on_question: None,
+            handlers: SharedHandlers::default(),
             hooks: Vec::new(),
             #[cfg(feature = "tower")]
             layers: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::call::context::RunContext;
 use crate::call::error::{ErrorBody, ErrorList};
-use crate::call::questions::QuestionHandler;
+use crate::call::handlers::handler_setters;
 use crate::call::response::ToolResponse;
 use crate::call::tool_call::Arguments;
 use crate::json::canonical::canonical;
@@ -42,6 +42,31 @@ use std::sync::Arc;
 /// client.assert_called("divide");
 /// client.assert_called_with("divide", &json!({"b": 4.0, "a": 1}));
 /// assert_eq!(client.calls().len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A handler answers what tools ask of their host:
+///
+/// ```
+/// use tool_core::call::{Answer, Question};
+/// use tool_core::serde_json::json;
+/// use tool_core::testing::Client;
+/// use tool_core::{RunContext, ToolContext, ToolError, tool};
+///
+/// /// Cancel the booking.
+/// #[tool(category = "action")]
+/// async fn cancel(ctx: &RunContext) -> Result<bool, ToolError> {
+///     Ok(ctx.ask::<bool>("Cancel it?").await?.accepted() == Some(true))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let client = Client::new(ToolContext::builder().with(cancel).build()?).on_question(async |question: Question| {
+///     assert_eq!(question.message, "Cancel it?");
+///     Ok(Answer::Accepted(json!({"answer": true})))
+/// });
+/// assert!(client.call_ok::<bool>("cancel", "{}").await);
 /// # Ok(())
 /// # }
 /// ```
@@ -126,34 +151,11 @@ impl Client {
         self
     }
 
-    /// Sets the handler of the questions that tools ask the user, in the context that was set before.
-    ///
-    /// ```
-    /// use tool_core::call::{Answer, Question};
-    /// use tool_core::serde_json::json;
-    /// use tool_core::testing::Client;
-    /// use tool_core::{RunContext, ToolContext, ToolError, tool};
-    ///
-    /// /// Cancel the booking.
-    /// #[tool(category = "action")]
-    /// async fn cancel(ctx: &RunContext) -> Result<bool, ToolError> {
-    ///     Ok(ctx.ask::<bool>("Cancel it?").await?.accepted() == Some(true))
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), tool_core::RegistryErrors> {
-    /// let client = Client::new(ToolContext::builder().with(cancel).build()?).on_question(async |question: Question| {
-    ///     assert_eq!(question.message, "Cancel it?");
-    ///     Ok(Answer::Accepted(json!({"answer": true})))
-    /// });
-    /// assert!(client.call_ok::<bool>("cancel", "{}").await);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn on_question(mut self, handler: impl QuestionHandler) -> Self {
-        self.ctx = self.ctx.with_question_handler(Arc::new(handler));
-        self
+    handler_setters! {
+        ///
+        /// It is set in the context that was set before, and in the client only.
+        #[must_use]
+        |client| client.ctx.own_handlers()
     }
 
     /// Returns the tools.

@@ -42,6 +42,7 @@ mod nesting;
 mod opening;
 mod owners;
 mod questions;
+mod requests;
 mod sessions;
 mod steps;
 mod toolsets;

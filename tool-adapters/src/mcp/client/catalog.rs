@@ -1,6 +1,7 @@
 //! The prompts and resources of a server: their import, and their use.
 
 use crate::mcp::client::answer;
+use crate::mcp::client::budget::Spending;
 use crate::mcp::client::exchange::Exchange;
 use crate::mcp::client::pins::{Declaration, Fingerprint};
 use crate::mcp::client::quarantine::QuarantineReason;
@@ -239,7 +240,8 @@ impl RemoteServer {
 
     /// Sends a request within the limits of a run.
     async fn request(&self, ctx: &RunContext, request: ClientRequest) -> Result<ServerResult, ToolError> {
-        let exchange = Exchange { remote: self, ctx };
+        let spending = Spending::default();
+        let exchange = Exchange { remote: self, ctx, spending: &spending };
         exchange
             .within_limits(async {
                 let connection = self.connection().await?;

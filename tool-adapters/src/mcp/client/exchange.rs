@@ -1,6 +1,7 @@
 //! A request to a server on behalf of a run, and what the server sends meanwhile: progress, which becomes updates of the run, and
 //! requests, which the run answers.
 
+use crate::mcp::client::budget::Spending;
 use crate::mcp::client::remote::{Connection, RemoteServer};
 use crate::mcp::client::requests;
 use crate::mcp::client::routes::{CallMessage, CallRoute, RelayedRequest};
@@ -26,6 +27,8 @@ use tool_core::{RunContext, ToolError, time, trace};
 pub(crate) struct Exchange<'a> {
     pub(crate) remote: &'a RemoteServer,
     pub(crate) ctx: &'a RunContext,
+    /// What the server has used of the model for this run.
+    pub(crate) spending: &'a Spending,
 }
 
 /// The rounds of input that a server may require for a request, and the requests of each.
@@ -105,7 +108,7 @@ impl Exchange<'_> {
         for (name, request) in requests {
             let mut request = serde_json::to_value(request).unwrap_or_default();
             let method = request["method"].as_str().unwrap_or_default().to_owned();
-            let answer = requests::answer(&self.remote.options, self.ctx, &method, request["params"].take()).await;
+            let answer = requests::answer(*self, &method, request["params"].take()).await;
             let answer = answer.map_err(|error| {
                 ToolError::permanent(format!("the tool's server needs an answer that it cannot get: {}", error.message))
             })?;
@@ -196,7 +199,7 @@ impl Exchange<'_> {
         let RelayedRequest { method, params, answer: mut sender } = request;
         let answered = tokio::select! {
             biased;
-            answered = requests::answer(&self.remote.options, self.ctx, &method, params) => answered,
+            answered = requests::answer(self, &method, params) => answered,
             () = sender.closed() => return,
         };
         // A receiver that is gone has withdrawn the request.
@@ -208,6 +211,14 @@ impl Exchange<'_> {
         match message {
             CallMessage::Progress(update) => self.report_progress(&update),
             CallMessage::Status(message) => self.ctx.update(self.remote.options.credentials.display(&message)),
+            CallMessage::Log(message) => {
+                let server = &self.remote.options.name;
+                let logger = match &*message.logger {
+                    "" => server.clone(),
+                    logger => format!("{server}/{logger}"),
+                };
+                self.ctx.log(message.level, logger, message.data);
+            }
             CallMessage::Request(_) => {}
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::mcp::client::address::ServerAddress;
 use crate::mcp::client::answer::{Answer, MAX_TEXT};
+use crate::mcp::client::budget::{SamplingBudget, Spending};
 use crate::mcp::client::catalog::Catalog;
 use crate::mcp::client::changes::ServerChanges;
 use crate::mcp::client::credentials::{Credentials, parse_url};
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tool_core::arguments::SchemaChecker;
+use tool_core::call::{LogLevel, Root};
 use tool_core::text::truncate;
 use tool_core::tool::{
     self, Completion, CompletionRequest, CompletionTarget, LifecycleFuture, Prompt, PromptMessage, Resource,
@@ -82,6 +84,7 @@ impl McpClient {
             baggage: true,
             credentials,
             rights,
+            log_level: None,
             tasks,
         };
         let (credentials, prefix, map) = (Credentials::default(), None, None);
@@ -270,6 +273,44 @@ impl McpClient {
         self
     }
 
+    /// Sets the number of questions that the server may ask in a session, of both kinds. Defaults to 100. The policy bounds those
+    /// of a call.
+    pub fn max_questions(mut self, per_session: u32) -> Self {
+        self.options.rights.questions = Some(per_session);
+        self
+    }
+
+    /// Allows the server to ask the host's model (`sampling/createMessage`) while it is called, within a budget. By default it
+    /// is refused, because the host pays for it, and the server's text may be made to mislead the model or the user.
+    ///
+    /// The request goes to the session of the call, and the host's
+    /// [`on_sampling`](tool_core::session::RuntimeBuilder::on_sampling) answers it. It names the server in
+    /// [`asked_by`](tool_core::call::SamplingRequest::asked_by). Messages have at most 1 MiB. Tools of the server are refused,
+    /// and so is context of other servers.
+    ///
+    /// ```no_run
+    /// use tool_adapters::mcp::{McpClient, SamplingBudget};
+    /// use tool_core::call::{SamplingAnswer, SamplingRequest};
+    /// use tool_core::{Content, Runtime, ToolContext};
+    ///
+    /// # async fn ask_model(request: &SamplingRequest) -> String { String::new() }
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let writer = McpClient::url("https://writer.example/mcp");
+    /// let writer = writer.allow_sampling(SamplingBudget::new(20, 50_000).per_call(2, 5_000)).connect().await?;
+    /// let runtime = Runtime::builder(ToolContext::builder().with(writer).build()?)
+    ///     .on_sampling(async |request: SamplingRequest| {
+    ///         let text = ask_model(&request).await;
+    ///         Ok(SamplingAnswer::new("small-1", [Content::text(text)]))
+    ///     })
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn allow_sampling(mut self, budget: SamplingBudget) -> Self {
+        self.options.rights.sampling = Some(budget);
+        self
+    }
+
     /// Sets the folders that the server learns by `roots/list`, as `file://` URIs. By default it learns none.
     ///
     /// ```
@@ -279,7 +320,23 @@ impl McpClient {
     /// let files = McpClient::command(Command::new("files")).roots(["file:///home/ada/project"]);
     /// ```
     pub fn roots(mut self, uris: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.options.rights.roots = Some(uris.into_iter().map(Into::into).collect());
+        self.options.rights.roots = Some(uris.into_iter().map(Root::new).collect());
+        self
+    }
+
+    /// Lets the server learn the folders of the session of a call, while it is called: those that the host's
+    /// [`on_roots`](tool_core::session::RuntimeBuilder::on_roots) returns. [`roots`](Self::roots) come before them.
+    pub fn session_roots(mut self) -> Self {
+        self.options.rights.session_roots = true;
+        self
+    }
+
+    /// Requests the server's log from this level on. By default the server decides.
+    ///
+    /// Messages of the server are logged with its name, 100 in 10 s, of 800 characters each. Those that come while
+    /// one call is in flight go to the call's log too ([`RunContext::log`](tool_core::RunContext::log)).
+    pub fn log_level(mut self, level: LogLevel) -> Self {
+        self.options.log_level = Some(level);
         self
     }
 
@@ -608,7 +665,8 @@ fn annotate(tool: &FunctionTool, hints: &model::ToolAnnotations) -> FunctionTool
 impl RemoteTool {
     /// Calls the tool, until the call's deadline or its cancellation.
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
-        let exchange = Exchange { remote: &self.remote, ctx };
+        let spending = Spending::default();
+        let exchange = Exchange { remote: &self.remote, ctx, spending: &spending };
         let called = exchange.within_limits(async { Ok(self.run(arguments, exchange).await) }).await;
         called.unwrap_or_else(|error| Err(error.partial_side_effects(!self.read_only)))
     }
@@ -625,6 +683,9 @@ impl RemoteTool {
             if name != "baggage" || self.remote.options.baggage {
                 params.meta_or_default().insert(name.to_owned(), value.into());
             }
+        }
+        if let Some(level) = self.remote.options.log_level {
+            params.meta_or_default().insert("io.modelcontextprotocol/logLevel".to_owned(), level.as_str().into());
         }
         let answer = if self.remote.runs_as_task(&self.name) {
             exchange.run_task(Arc::clone(&connection), &params).await

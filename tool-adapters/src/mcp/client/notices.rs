@@ -5,7 +5,7 @@ use crate::mcp::client::changes::{ChangeSender, ChangedLists, ServerChange};
 use crate::mcp::client::pins::Declaration;
 use crate::mcp::client::remote::RemoteOptions;
 use crate::mcp::client::requests::{self, ROOTS};
-use crate::mcp::client::routes::{CallMessage, CallRoutes, RelayedRequest};
+use crate::mcp::client::routes::{CallMessage, CallRoutes, RelayedRequest, ServerLog};
 use crate::mcp::client::tasks::TaskTools;
 use rmcp::model::{
     CancelledNotificationParam, ClientConfig, ClientJsonRpcMessage, ClientResult, CustomResult, ErrorCode, ErrorData,
@@ -14,7 +14,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{ClientHandler, RoleClient};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tool_core::call::LogLevel;
 use tool_core::text::truncate;
 use tool_core::time;
 
@@ -147,24 +148,25 @@ impl<T> LimitedNotices<T> {
         }
     }
 
-    /// Logs a message of the server.
+    /// Logs a message of the server: for the only call in flight, or by itself.
     fn log(&mut self, message: &impl Serialize) {
         if !self.logs.admits() {
             return;
         }
         let message = serde_json::to_value(message).unwrap_or_default();
         let credentials = &self.options.credentials;
-        let (server, text) =
-            (self.options.name.escape_debug(), |name: &str| message[name].as_str().unwrap_or_default());
-        let logger = credentials.display(&truncate(text("logger"), MAX_ID));
+        let level = LogLevel::deserialize(&message["level"]).unwrap_or(LogLevel::Info);
+        let logger = credentials.display(&truncate(message["logger"].as_str().unwrap_or_default(), MAX_ID));
         let data = match &message["data"] {
             Value::String(data) => credentials.display(data),
             data => credentials.display(&data.to_string()),
         };
-        match text("level") {
-            "debug" => tracing::debug!(%server, logger, data, "a server logged a message"),
-            "info" | "notice" => tracing::info!(%server, logger, data, "a server logged a message"),
-            "warning" => tracing::warn!(%server, logger, data, "a server logged a message"),
+        let Some(ServerLog { logger, data, .. }) = self.routes.log(ServerLog { level, logger, data }) else { return };
+        let server = self.options.name.escape_debug();
+        match level {
+            LogLevel::Debug => tracing::debug!(%server, logger, data, "a server logged a message"),
+            LogLevel::Info | LogLevel::Notice => tracing::info!(%server, logger, data, "a server logged a message"),
+            LogLevel::Warning => tracing::warn!(%server, logger, data, "a server logged a message"),
             _ => tracing::error!(%server, logger, data, "a server logged a message"),
         }
     }

@@ -1,6 +1,7 @@
 //! The connection to a server, its repair, and the check of the server's list against the pins.
 
 use crate::mcp::client::address::{RunningClient, ServerAddress};
+use crate::mcp::client::budget::ServerSpending;
 use crate::mcp::client::changes::{ChangeSender, ChangedLists};
 use crate::mcp::client::credentials::Credentials;
 use crate::mcp::client::error::{ImportError, text_with_causes};
@@ -13,13 +14,15 @@ use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::subscriptions::Subscriptions;
 use crate::mcp::client::tasks::{TaskSupport, TaskTools};
 use rmcp::RoleClient;
-use rmcp::model::{PaginatedRequestParams, Tool};
+use rmcp::model::{ClientRequest, CustomRequest, PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{Peer, ServiceError};
+use serde_json::json;
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
+use tool_core::call::LogLevel;
 use tool_core::{CancellationToken, ToolError, time};
 
 pub(crate) struct RemoteOptions {
@@ -32,6 +35,8 @@ pub(crate) struct RemoteOptions {
     pub(crate) baggage: bool,
     pub(crate) credentials: Arc<Credentials>,
     pub(crate) rights: ServerRights,
+    /// The level from which on the server is to log.
+    pub(crate) log_level: Option<LogLevel>,
     /// The tools that run as tasks where the server allows it.
     pub(crate) tasks: HashSet<String>,
 }
@@ -42,6 +47,7 @@ pub(crate) struct RemoteParts {
     changed: Arc<ChangedLists>,
     pub(crate) changes: ChangeSender,
     pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) spending: ServerSpending,
     tasks: TaskTools,
 }
 
@@ -132,6 +138,9 @@ impl Connection {
         let (running, process) = timeout(options.timeout, connecting).await.map_err(|_| ImportError::Timeout)??;
         let peer = running.peer().clone();
         remote.subscriptions.follow(&peer, &remote.changed, &remote.changes);
+        if let Some(level) = options.log_level {
+            set_log_level(&peer, level, options).await;
+        }
         Ok(Arc::new(Self { peer, routes, running: tokio::sync::Mutex::new(Some(running)), process }))
     }
 
@@ -163,6 +172,7 @@ impl RemoteServer {
             changed: Arc::default(),
             changes: ChangeSender::new(),
             subscriptions: Arc::default(),
+            spending: ServerSpending::default(),
             tasks: TaskTools::default(),
         };
         let connection = Connection::new(&mut address, &parts).await?;
@@ -430,6 +440,25 @@ impl RemoteServer {
             tracing::debug!(%error, "failed to close the connection to a server");
         }
     }
+}
+
+/// Sets the level of a server's log, up to revision 2025-11-25. Later ones have it in each request.
+async fn set_log_level(peer: &Peer<RoleClient>, level: LogLevel, options: &RemoteOptions) {
+    let info = peer.peer_info();
+    if !info.is_some_and(|info| info.capabilities.logging.is_some() && !is_stateless(&info.protocol_version)) {
+        return;
+    }
+    let request = CustomRequest::new("logging/setLevel", Some(json!({"level": level})));
+    let sent = timeout(options.timeout, peer.send_request(ClientRequest::CustomRequest(request)));
+    if let Ok(Err(error)) = sent.await {
+        let (server, error) = (options.name.escape_debug(), options.credentials.display(&describe(&error)));
+        tracing::warn!(%server, error, "failed to set the level of a server's log");
+    }
+}
+
+/// Returns true for revisions without sessions, in which a server sends no requests.
+pub(crate) fn is_stateless(version: &ProtocolVersion) -> bool {
+    *version >= ProtocolVersion::V_2026_07_28
 }
 
 /// Returns the text of an error, without rmcp's names of types.

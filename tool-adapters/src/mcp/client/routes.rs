@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
+use tool_core::call::LogLevel;
 use tool_core::text::truncate;
 
 /// A message of the server that belongs to a call.
@@ -15,7 +16,16 @@ pub(crate) enum CallMessage {
     Progress(ProgressNotificationParam),
     /// The message of a task's state.
     Status(String),
+    Log(ServerLog),
     Request(RelayedRequest),
+}
+
+/// A log message of the server.
+#[derive(Debug)]
+pub(crate) struct ServerLog {
+    pub(crate) level: LogLevel,
+    pub(crate) logger: String,
+    pub(crate) data: String,
 }
 
 /// A request of the server that the call answers. The answer is no longer wanted once `answer` is closed.
@@ -80,6 +90,19 @@ impl CallRoutes {
         let routes = self.lock();
         if let Some(call) = routes.calls.values().find(|call| call.task.as_deref() == Some(task)) {
             _ = call.messages.try_send(CallMessage::Status(truncate(message, MAX_TEXT)));
+        }
+    }
+
+    /// Passes a log message to the only call in flight. Returns it if there is none, or several.
+    pub(crate) fn log(&self, message: ServerLog) -> Option<ServerLog> {
+        let routes = self.lock();
+        let mut calls = routes.calls.values();
+        match (calls.next(), calls.next()) {
+            (Some(call), None) => {
+                _ = call.messages.try_send(CallMessage::Log(message));
+                None
+            }
+            _ => Some(message),
         }
     }
 

@@ -3,11 +3,10 @@
 use crate::mcp::client::changes::{ChangeSender, ChangedLists, ServerChange};
 use crate::mcp::client::notices::MAX_URI;
 use crate::mcp::client::pins::Declaration;
-use crate::mcp::client::remote::describe;
+use crate::mcp::client::remote::{describe, is_stateless};
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, ProtocolVersion, ServerNotification, SubscribeRequest, SubscribeRequestParams, SubscriptionFilter,
-    UnsubscribeRequest, UnsubscribeRequestParams,
+    ClientRequest, Request, ServerNotification, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{Peer, ServiceError};
 use std::collections::BTreeSet;
@@ -31,12 +30,12 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Returns true if changes come in a stream that the client requests.
 fn listens(peer: &Peer<RoleClient>) -> bool {
-    peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28)
+    peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version))
 }
 
 /// Subscribes up to revision 2025-11-25.
 async fn subscribe(peer: &Peer<RoleClient>, uri: &str) -> Result<(), ServiceError> {
-    let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
+    let request = Request::new(SubscribeRequestParams::new(uri));
     peer.send_request(ClientRequest::SubscribeRequest(request)).await.map(drop)
 }
 
@@ -69,7 +68,7 @@ impl Subscriptions {
         if listens(peer) {
             return Ok(());
         }
-        let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
+        let request = Request::new(UnsubscribeRequestParams::new(uri));
         let ended = peer.send_request(ClientRequest::UnsubscribeRequest(request)).await;
         ended.map(drop).map_err(|error| describe(&error))
     }

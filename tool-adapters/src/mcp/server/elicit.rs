@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{SetOnce, mpsc, oneshot};
 use tool_core::CancellationToken;
-use tool_core::call::{Answer, AskError, Question, QuestionHandler};
+use tool_core::call::{Answer, AskError, Question, RequestHandler};
 
 /// Returns true if a client shows forms to its user.
 pub(crate) fn shows_forms(client: Option<ClientCapabilities>) -> bool {
@@ -68,7 +68,7 @@ pub(crate) struct AskedQuestion {
 /// Answers the questions of one call, once the call knows the way.
 pub(crate) struct Elicitation(pub(crate) Arc<SetOnce<QuestionRoute>>);
 
-impl QuestionHandler for Elicitation {
+impl RequestHandler<Question> for Elicitation {
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer<Value>, AskError>> {
         let route = Arc::clone(&self.0);
         Box::pin(async move { ask(route.wait().await, question).await })

@@ -2,9 +2,9 @@
 
 use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length};
 use crate::arguments::{Fingerprint, Problem};
-use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle};
+use crate::call::asker::QuestionLimits;
+use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle, SessionMemos};
 use crate::call::error::MASKED;
-use crate::call::questions::QuestionLimits;
 use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::fresh_id;
 use crate::session::calls_in_progress::CallInProgress;
@@ -25,6 +25,7 @@ use crate::tool::ToolDefinition;
 use crate::tool::dispatch::{repair, report_nulls};
 use crate::tool::invocation::{Execution, Invocation, InvocationFrame, Rejection};
 use crate::tool::{FunctionTool, panic_guard};
+use crate::trace::redaction::Redaction;
 use crate::trace::span::{self, OpenSpan};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -390,12 +391,20 @@ impl SessionHandle for SessionInner {
         self.record.mode()
     }
 
+    fn redaction(&self) -> Redaction {
+        self.policy().redaction.clone()
+    }
+
     fn question_limits(&self) -> QuestionLimits {
         self.policy().questions
     }
 
     fn waiting_questions(&self) -> &AtomicU32 {
         &self.waiting_questions
+    }
+
+    fn memos(&self) -> &SessionMemos {
+        self.memos.get_or_init(Box::default)
     }
 }
 

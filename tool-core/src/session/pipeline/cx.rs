@@ -1,8 +1,8 @@
 //! The context of one governed call, which every step of the pipeline reads.
 
 use crate::arguments::fingerprint::Fingerprint;
+use crate::call::asker::CallQuestions;
 use crate::call::context::CallContext;
-use crate::call::questions::CallQuestions;
 use crate::call::{ErrorKind, Mode, RunContext, ToolCall, ToolError, ToolResponse};
 use crate::session::caps::CapScope;
 use crate::session::inner::SessionInner;

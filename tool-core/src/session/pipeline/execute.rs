@@ -1,7 +1,7 @@
 //! Running the method: at once, or after the call has waited for its store, an approval, a hook, the journal or a thread.
 
+use crate::call::asker::CallQuestions;
 use crate::call::error::MASKED;
-use crate::call::questions::CallQuestions;
 use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::session::hooks::{HookedCall, Next};
 use crate::session::inner::ThreadPool;

@@ -1,0 +1,107 @@
+//! The handlers that a host sets for what running tools ask of it.
+
+use crate::call::host_request::RequestHandler;
+use crate::call::log_message::LogMessage;
+use crate::call::questions::Question;
+use crate::call::roots::RootsRequest;
+use crate::call::sampling::SamplingRequest;
+use std::sync::Arc;
+
+/// The handler of one kind of request.
+pub(crate) type Handler<R> = Arc<dyn RequestHandler<R>>;
+
+/// A function that takes the log messages of tools.
+pub(crate) type LogListener = Arc<dyn Fn(&LogMessage) + Send + Sync>;
+
+/// The handlers that are set at one place: the runtime, a session, a call or a context.
+#[derive(Clone, Default)]
+pub(crate) struct Handlers {
+    pub(crate) question: Option<Handler<Question>>,
+    pub(crate) sampling: Option<Handler<SamplingRequest>>,
+    pub(crate) roots: Option<Handler<RootsRequest>>,
+    pub(crate) log: Option<LogListener>,
+}
+
+/// Shared handlers, which most calls do not have. Null then.
+#[derive(Clone, Default)]
+pub(crate) struct SharedHandlers(Option<Arc<Handlers>>);
+
+impl SharedHandlers {
+    /// Returns an address that only clones share, or null.
+    pub(crate) fn address(&self) -> *const Handlers {
+        self.0.as_ref().map_or(std::ptr::null(), Arc::as_ptr)
+    }
+
+    pub(crate) fn get(&self) -> Option<&Handlers> {
+        self.0.as_deref()
+    }
+
+    pub(crate) fn edit(&mut self) -> &mut Handlers {
+        Arc::make_mut(self.0.get_or_insert_default())
+    }
+
+    /// Returns these handlers, and the others for what these leave out.
+    pub(crate) fn or(self, other: &Self) -> Self {
+        let (Some(own), Some(other)) = (&self.0, &other.0) else {
+            return if self.0.is_some() { self } else { other.clone() };
+        };
+        let (own, other) = (Handlers::clone(own), Handlers::clone(other));
+        Self(Some(Arc::new(Handlers {
+            question: own.question.or(other.question),
+            sampling: own.sampling.or(other.sampling),
+            roots: own.roots.or(other.roots),
+            log: own.log.or(other.log),
+        })))
+    }
+}
+
+/// The methods that set the handlers of a builder. The attributes say where they come from and what their default is.
+macro_rules! handler_setters {
+    ($(#[$attribute:meta])* |$this:ident| $handlers:expr) => {
+        /// Sets the handler of the questions that tools ask the user in the middle of a call
+        /// ([`RunContext::ask`](crate::RunContext::ask)).
+        $(#[$attribute])*
+        pub fn on_question(
+            mut self,
+            handler: impl $crate::call::host_request::RequestHandler<$crate::call::questions::Question>,
+        ) -> Self {
+            let $this = &mut self;
+            $handlers.edit().question = Some(::std::sync::Arc::new(handler));
+            self
+        }
+
+        /// Sets the handler of the requests that tools make to the user's model
+        /// ([`RunContext::sample`](crate::RunContext::sample)).
+        $(#[$attribute])*
+        pub fn on_sampling(
+            mut self,
+            handler: impl $crate::call::host_request::RequestHandler<$crate::call::sampling::SamplingRequest>,
+        ) -> Self {
+            let $this = &mut self;
+            $handlers.edit().sampling = Some(::std::sync::Arc::new(handler));
+            self
+        }
+
+        /// Sets the handler of the requests for the user's folders ([`RunContext::roots`](crate::RunContext::roots)).
+        $(#[$attribute])*
+        pub fn on_roots(
+            mut self,
+            handler: impl $crate::call::host_request::RequestHandler<$crate::call::roots::RootsRequest>,
+        ) -> Self {
+            let $this = &mut self;
+            $handlers.edit().roots = Some(::std::sync::Arc::new(handler));
+            self
+        }
+
+        /// Sets a function that takes the log messages of tools ([`RunContext::log`](crate::RunContext::log)), beside
+        /// `tracing`. It runs on the thread of the tool, so it must not wait.
+        $(#[$attribute])*
+        pub fn on_log(mut self, listener: impl Fn(&$crate::call::log_message::LogMessage) + Send + Sync + 'static) -> Self {
+            let $this = &mut self;
+            $handlers.edit().log = Some(::std::sync::Arc::new(listener));
+            self
+        }
+    };
+}
+
+pub(crate) use handler_setters;
