@@ -3,10 +3,9 @@
 use super::http::serve;
 use super::scripted::ScriptedServer;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::io::split;
-use tokio::sync::Notify;
+use tokio::sync::{Barrier, Notify};
 use tokio::task::JoinHandle;
 use tool_adapters::mcp::{McpClient, SamplingBudget, Server};
 use tool_core::call::{
@@ -14,8 +13,8 @@ use tool_core::call::{
 };
 use tool_core::trace::TokenUsage;
 use tool_core::{
-    Content, ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError, ToolResponse,
-    Toolset, tool,
+    Content, ErrorKind, Mode, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError, ToolResponse, Toolset,
+    tool,
 };
 
 /// The questions that a user was asked, and the answer that is given to each.
@@ -43,7 +42,7 @@ async fn session(
     configure: impl FnOnce(tool_core::session::RuntimeBuilder) -> tool_core::session::RuntimeBuilder,
 ) -> Session {
     let tools = ToolContext::builder().with(toolset).build().expect("sound tools");
-    let policy = Policy { deadline: std::time::Duration::from_secs(60), ..Policy::text() };
+    let policy = Server::policy();
     let runtime = configure(Runtime::builder(tools).policy(policy)).build().expect("a runtime");
     runtime.session("s-1", Mode::Text).await.expect("a session")
 }
@@ -150,8 +149,6 @@ async fn hostile_questions_do_not_reach_the_user() {
         json!({"message": 7, "requestedSchema": form()}),
         json!({"mode": "html", "message": "?", "requestedSchema": form()}),
         json!({}),
-        json!([]),
-        Value::Null,
     ];
     for url in ["javascript:alert(1)", "http://evil.example/", "https://bank.example@evil.example/", "x", ""] {
         hostile.push(json!({"mode": "url", "message": "?", "url": url, "elicitationId": "1"}));
@@ -475,17 +472,16 @@ async fn questions_over_http_reach_the_users_of_their_calls() {
     let url = serve(&server()).await;
     let imported = McpClient::url(url).name("web").allow_elicitation().connect().await.expect("an import");
     let tools = ToolContext::builder().with(imported).build().expect("sound tools");
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let runtime = Runtime::builder(tools).policy(Policy::text()).build().expect("a runtime");
+    let everyone = Arc::new(Barrier::new(8));
+    let runtime = Runtime::builder(tools).policy(Server::policy()).build().expect("a runtime");
     let mut calling = Vec::new();
     for at in 0..8_u8 {
-        let waiting = Arc::clone(&waiting);
+        let everyone = Arc::clone(&everyone);
         let session = runtime.session(format!("s-{at}"), Mode::Text).on_question(move |question: Question| {
-            let waiting = Arc::clone(&waiting);
+            let everyone = Arc::clone(&everyone);
             async move {
                 // All questions are open at once.
-                waiting.fetch_add(1, Ordering::SeqCst);
-                super::support::until(async || waiting.load(Ordering::SeqCst) == 8).await;
+                everyone.wait().await;
                 assert_eq!(question.session, format!("s-{at}"));
                 Ok(Answer::Accepted(json!({"answer": at})))
             }
@@ -531,8 +527,9 @@ async fn a_task_asks_by_its_name_and_reports_its_status() {
 #[tokio::test]
 async fn a_dropped_call_cancels_its_task() {
     let (mut server, imported) = ScriptedServer::import(|client| client.run_as_tasks(["long"])).await;
-    let tools = ToolContext::builder().with(imported).build().expect("sound tools");
-    let calling = tokio::spawn(async move { tools.call("long", "{}", &RunContext::detached()).await.is_ok() });
+    let tools = Arc::new(ToolContext::builder().with(imported).build().expect("sound tools"));
+    let own = Arc::clone(&tools);
+    let calling = tokio::spawn(async move { own.call("long", "{}", &RunContext::detached()).await.is_ok() });
     let long = server.receive_method("tools/call").await;
     server.answer(&long, json!({"task": {"taskId": "t-1", "status": "working", "pollInterval": 20}})).await;
     server.receive_method("tasks/get").await;
@@ -552,4 +549,45 @@ async fn a_call_without_a_session_has_no_user() {
     server.answer(&begun, json!({"isError": true, "content": [{"type": "text", "text": "no branch"}]})).await;
     let response = calling.await.expect("no panic");
     assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Permanent));
+}
+
+#[tokio::test]
+async fn rounds_of_input_are_bounded() {
+    let discover = json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0,
+        "cacheScope": "private"
+    });
+    let tools = json!({"tools": [{"name": "work", "inputSchema": {"type": "object"}}]});
+    let lists = json!({"server/discover": discover, "tools/list": tools});
+    let (mut server, imported) =
+        ScriptedServer::import_lists(lists, |client| client.probe().allow_elicitation().session_roots()).await;
+    let user = User::new(Answer::Accepted(json!({"branch": "main"})));
+    let session = session_of(imported, &user).await;
+    let mut calling = call(&session, "c-1", "work");
+    let mut requests = Vec::new();
+    let response = loop {
+        tokio::select! {
+            response = &mut calling => break response.expect("no panic"),
+            message = server.receive() => {
+                if message["method"] != "tools/call" {
+                    continue;
+                }
+                let asked = json!({"q": {"method": "elicitation/create", "params": question("?")}});
+                let state = format!("state {}", requests.len());
+                server.answer(&message, json!({"resultType": "input_required", "requestState": state, "inputRequests": asked})).await;
+                requests.push(message);
+            }
+        }
+    };
+    assert_eq!(requests.len(), 9);
+    assert_eq!(requests[1]["params"]["requestState"], "state 0");
+    assert_eq!(
+        requests[1]["params"]["inputResponses"]["q"],
+        json!({"action": "accept", "content": {"branch": "main"}})
+    );
+    assert!(
+        response.error().is_some_and(|error| error.message.contains("more than 8 times")),
+        "{:?}",
+        response.error()
+    );
 }

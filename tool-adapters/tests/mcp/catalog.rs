@@ -4,7 +4,7 @@ use super::scripted::ScriptedServer;
 use serde_json::{Value, json};
 use tool_adapters::mcp::{McpClient, Pins, QuarantineReason, ServerChange};
 use tool_core::tool::{CompletionRequest, CompletionTarget, PromptMessage, ResourceContents, TextArguments};
-use tool_core::{ErrorKind, RunContext, ToolContext};
+use tool_core::{ErrorKind, RunContext, ToolContext, Toolset};
 
 fn lists(description: &str) -> Value {
     let prompts = json!([{
@@ -206,4 +206,30 @@ async fn tools_only_requests_no_other_list() {
     assert!(imported.prompts().is_empty() && imported.resources().is_empty());
     let tools = ToolContext::builder().with(imported).build().expect("a context");
     assert!(tools.prompts().is_empty() && tools.resources().is_empty());
+}
+
+#[tokio::test]
+async fn importing_again_offers_what_was_added() {
+    let (mut server, first) = ScriptedServer::import_lists(lists("d"), |client| client).await;
+    let mut changes = first.changes();
+    let object = json!({"type": "object"});
+    server.lists["tools/list"] =
+        json!({"tools": [{"name": "work", "inputSchema": object}, {"name": "new", "inputSchema": object}]});
+    server.notify("notifications/tools/list_changed", json!({})).await;
+    let serve = async {
+        let call = server.receive_method("tools/call").await;
+        assert_eq!(call["params"]["name"], "new");
+        server.finish(&call, "done").await;
+    };
+    let used = async {
+        assert_eq!(changes.next().await, Some(ServerChange::Tools));
+        assert!(first.quarantined().iter().any(|tool| tool.name == "new" && tool.reason == QuarantineReason::Added));
+        let second = first.import_again().await.expect("an import");
+        // The first toolset leaves the connection to the second one.
+        first.close().await.expect("closed");
+        drop(first);
+        let tools = ToolContext::builder().with(second).build().expect("a context");
+        assert!(tools.call("new", "{}", &RunContext::detached()).await.is_ok());
+    };
+    tokio::join!(serve, used);
 }

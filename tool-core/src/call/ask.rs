@@ -17,7 +17,7 @@ use crate::trace::usage::ModelUsage;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -267,9 +267,12 @@ impl RawQuestion {
         let handler = ctx.handler(|handlers| handlers.question.as_ref(), "on_question")?;
         let (session, call_id, tool) = ctx.origin();
         let (message, schema) = (self.shown_message(), form.schema.clone());
+        let is_page = self.url.is_some();
         let question = Question { session, call_id, tool, message, schema, url: self.url, asked_by: self.asked_by };
         Ok(Box::pin(async move {
             Ok(match handler.ask(question).await? {
+                // The user has filled in no form.
+                Answer::Accepted(_) if is_page => Answer::Accepted(form.read(json!({}))?),
                 Answer::Accepted(value) => Answer::Accepted(form.read(value)?),
                 Answer::Declined => Answer::Declined,
                 Answer::Cancelled => Answer::Cancelled,

@@ -1,8 +1,7 @@
 //! The prompts and resources of a server: their import, and their use.
 
 use crate::mcp::client::answer;
-use crate::mcp::client::budget::Spending;
-use crate::mcp::client::exchange::Exchange;
+use crate::mcp::client::exchange::{Exchange, RunState};
 use crate::mcp::client::pins::{Declaration, Fingerprint};
 use crate::mcp::client::quarantine::QuarantineReason;
 use crate::mcp::client::remote::{Connection, RemoteServer, describe};
@@ -240,8 +239,8 @@ impl RemoteServer {
 
     /// Sends a request within the limits of a run.
     async fn request(&self, ctx: &RunContext, request: ClientRequest) -> Result<ServerResult, ToolError> {
-        let spending = Spending::default();
-        let exchange = Exchange { remote: self, ctx, spending: &spending };
+        let state = RunState::default();
+        let exchange = Exchange { remote: self, ctx, state: &state };
         exchange
             .within_limits(async {
                 let connection = self.connection().await?;

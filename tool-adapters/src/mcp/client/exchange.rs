@@ -2,7 +2,7 @@
 //! requests, which the run answers.
 
 use crate::mcp::client::budget::Spending;
-use crate::mcp::client::remote::{Connection, RemoteServer};
+use crate::mcp::client::remote::{Connection, RemoteServer, is_stateless};
 use crate::mcp::client::requests;
 use crate::mcp::client::routes::{CallMessage, CallRoute, RelayedRequest};
 use crate::mcp::client::tasks;
@@ -17,7 +17,7 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 use tool_core::{RunContext, ToolError, time, trace};
@@ -27,8 +27,16 @@ use tool_core::{RunContext, ToolError, time, trace};
 pub(crate) struct Exchange<'a> {
     pub(crate) remote: &'a RemoteServer,
     pub(crate) ctx: &'a RunContext,
+    pub(crate) state: &'a RunState,
+}
+
+/// The state of a run that asks a server.
+#[derive(Debug, Default)]
+pub(crate) struct RunState {
     /// What the server has used of the model for this run.
-    pub(crate) spending: &'a Spending,
+    pub(crate) spending: Spending,
+    /// The last message of a task, which comes by notifications and by answers.
+    said: Mutex<String>,
 }
 
 /// The rounds of input that a server may require for a request, and the requests of each.
@@ -77,10 +85,14 @@ impl Exchange<'_> {
     pub(crate) async fn converse(
         &self,
         connection: &Connection,
-        mut request: ClientRequest,
+        request: ClientRequest,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
+        if !connection.peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version)) {
+            return Ok(self.send(connection, request).await);
+        }
+        let mut next = request.clone();
         for round in 0..=MAX_ROUNDS {
-            let required = match self.send(connection, request.clone()).await {
+            let required = match self.send(connection, next).await {
                 Ok(ServerResult::InputRequiredResult(required)) => required,
                 answer => return Ok(answer),
             };
@@ -88,7 +100,8 @@ impl Exchange<'_> {
                 break;
             }
             let state = required.request_state.clone();
-            set_input(&mut request, self.input(required, round).await?, state);
+            next = request.clone();
+            set_input(&mut next, self.input(required, round).await?, state);
         }
         Err(ToolError::permanent(format!("the tool's server asked for input more than {MAX_ROUNDS} times")))
     }
@@ -129,7 +142,7 @@ impl Exchange<'_> {
             Ok(task) => task,
             Err(answer) => return Ok(answer),
         };
-        let report = |message: &str| self.ctx.update(options.credentials.display(message));
+        let report = |message: &str| self.report_status(message);
         let mut resumed = 0;
         loop {
             let route = connection.routes.enter();
@@ -210,7 +223,7 @@ impl Exchange<'_> {
     fn report(&self, message: CallMessage) {
         match message {
             CallMessage::Progress(update) => self.report_progress(&update),
-            CallMessage::Status(message) => self.ctx.update(self.remote.options.credentials.display(&message)),
+            CallMessage::Status(message) => self.report_status(&message),
             CallMessage::Log(message) => {
                 let server = &self.remote.options.name;
                 let logger = match &*message.logger {
@@ -220,6 +233,17 @@ impl Exchange<'_> {
                 self.ctx.log(message.level, logger, message.data);
             }
             CallMessage::Request(_) => {}
+        }
+    }
+
+    /// Reports the message of a task, unless it is the last one.
+    fn report_status(&self, message: &str) {
+        let message = self.remote.options.credentials.display(message);
+        let mut said = self.state.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if *said != message {
+            message.clone_into(&mut said);
+            drop(said);
+            self.ctx.update(message);
         }
     }
 

@@ -2,12 +2,12 @@
 
 use crate::mcp::client::address::ServerAddress;
 use crate::mcp::client::answer::{Answer, MAX_TEXT};
-use crate::mcp::client::budget::{SamplingBudget, Spending};
+use crate::mcp::client::budget::SamplingBudget;
 use crate::mcp::client::catalog::Catalog;
 use crate::mcp::client::changes::ServerChanges;
 use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::ImportError;
-use crate::mcp::client::exchange::Exchange;
+use crate::mcp::client::exchange::{Exchange, RunState};
 use crate::mcp::client::names::{self, KEY};
 use crate::mcp::client::pins::Pins;
 use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
@@ -23,6 +23,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tool_core::arguments::SchemaChecker;
@@ -61,11 +62,16 @@ pub struct McpClient {
     address: ServerAddress,
     options: RemoteOptions,
     credentials: Credentials,
-    prefix: Option<String>,
-    map: Option<Box<MapTool>>,
+    offer: Offer,
     has_name: bool,
     has_pins: bool,
-    tools_only: bool,
+}
+
+/// The form in which tools, prompts and resources of a server are offered.
+#[derive(Clone, Default)]
+struct Offer {
+    prefix: Option<String>,
+    map: Option<Arc<MapTool>>,
     resources_as_tools: bool,
 }
 
@@ -83,13 +89,19 @@ impl McpClient {
             timeout,
             baggage: true,
             credentials,
+            tools_only: false,
             rights,
             log_level: None,
             tasks,
         };
-        let (credentials, prefix, map) = (Credentials::default(), None, None);
-        let (has_name, has_pins, tools_only, resources_as_tools) = Default::default();
-        Self { address, options, credentials, prefix, map, has_name, has_pins, tools_only, resources_as_tools }
+        Self {
+            address,
+            options,
+            credentials: Credentials::default(),
+            offer: Offer::default(),
+            has_name: false,
+            has_pins: false,
+        }
     }
 
     /// Starts the server as a child process, and connects over its standard input and output.
@@ -201,8 +213,9 @@ impl McpClient {
 
     /// Sets a prefix for the names of tools and prompts, followed by `_`, so that they do not clash with others. Resources keep
     /// their URIs.
-    pub fn prefix(self, prefix: impl Into<String>) -> Self {
-        Self { prefix: Some(prefix.into()), ..self }
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.offer.prefix = Some(prefix.into());
+        self
     }
 
     /// Sets the pins against which declarations are checked. Defaults to pins in memory, which end with the connection.
@@ -341,8 +354,9 @@ impl McpClient {
     }
 
     /// Imports no prompts and resources.
-    pub fn tools_only(self) -> Self {
-        Self { tools_only: true, ..self }
+    pub fn tools_only(mut self) -> Self {
+        self.options.tools_only = true;
+        self
     }
 
     /// Adds the tools `list_resources` and `read_resource`, after the [prefix](Self::prefix), by which a model reads the resources
@@ -356,8 +370,9 @@ impl McpClient {
     /// let files = McpClient::command(Command::new("files")).prefix("files").resources_as_tools();
     /// // the model sees `files_list_resources` and `files_read_resource`
     /// ```
-    pub fn resources_as_tools(self) -> Self {
-        Self { resources_as_tools: true, ..self }
+    pub fn resources_as_tools(mut self) -> Self {
+        self.offer.resources_as_tools = true;
+        self
     }
 
     /// Runs these tools as tasks if the server supports it (revision 2025-11-25), by the names that the server gives them. A task
@@ -381,8 +396,9 @@ impl McpClient {
     ///     _ => tool.confirm(Confirm::Always),
     /// });
     /// ```
-    pub fn map_tools(self, map: impl Fn(FunctionTool) -> FunctionTool + Send + Sync + 'static) -> Self {
-        Self { map: Some(Box::new(map)), ..self }
+    pub fn map_tools(mut self, map: impl Fn(FunctionTool) -> FunctionTool + Send + Sync + 'static) -> Self {
+        self.offer.map = Some(Arc::new(map));
+        self
     }
 
     /// Connects and imports the server's tools, prompts and resources. Those that differ from their pins or cannot be registered
@@ -393,32 +409,47 @@ impl McpClient {
         }
         self.options.credentials = Arc::new(self.credentials);
         let (remote, declared) = RemoteServer::connect(self.address, self.options).await?;
-        let mut tools = Vec::new();
-        for declared in declared {
-            match import_tool(&remote, &declared, self.prefix.as_deref()) {
-                Ok(tool) => tools.push(Tool::Function(match &self.map {
-                    Some(map) => map(tool),
-                    None => tool,
-                })),
-                Err(errors) => remote.quarantine_invalid(&declared.name, QuarantineReason::Invalid(errors)),
-            }
-        }
-        let prefix = self.prefix.as_deref();
-        let catalog = if self.tools_only { Catalog::default() } else { Catalog::import(&remote, prefix).await? };
-        if self.resources_as_tools && !(catalog.resources.is_empty() && catalog.templates.is_empty()) {
-            let is_named = |tool: &Tool, name: &str| matches!(tool, Tool::Function(tool) if tool.name() == name);
-            let is_free = |added: &FunctionTool| !tools.iter().any(|tool| is_named(tool, added.name()));
-            let added = resource_tools(&remote, &catalog, prefix).into_iter().filter(is_free).collect::<Vec<_>>();
-            tools.extend(
-                added.into_iter().map(|tool| Tool::Function(self.map.as_ref().map_or(tool.clone(), |map| map(tool)))),
-            );
-        }
-        remote.quarantine.end_check(&remote.options.name);
-        Ok(ImportedToolset { tools, catalog, remote })
+        self.offer.toolset(remote, declared).await
     }
 }
 
 debug_only!(McpClient, |this| name: this.options.name);
+
+impl Offer {
+    fn mapped(&self, tool: FunctionTool) -> Tool {
+        Tool::Function(match &self.map {
+            Some(map) => map(tool),
+            None => tool,
+        })
+    }
+
+    /// Makes the toolset of a server with these tools.
+    async fn toolset(
+        self,
+        remote: Arc<RemoteServer>,
+        declared: Vec<model::Tool>,
+    ) -> Result<ImportedToolset, ImportError> {
+        let (prefix, mut tools) = (self.prefix.as_deref(), Vec::new());
+        for declared in declared {
+            match import_tool(&remote, &declared, prefix) {
+                Ok(tool) => tools.push(self.mapped(tool)),
+                Err(errors) => remote.quarantine_invalid(&declared.name, QuarantineReason::Invalid(errors)),
+            }
+        }
+        let catalog =
+            if remote.options.tools_only { Catalog::default() } else { Catalog::import(&remote, prefix).await? };
+        if self.resources_as_tools && !(catalog.resources.is_empty() && catalog.templates.is_empty()) {
+            for added in resource_tools(&remote, &catalog, prefix) {
+                if !tools.iter().any(|tool| matches!(tool, Tool::Function(tool) if tool.name() == added.name())) {
+                    tools.push(self.mapped(added));
+                }
+            }
+        }
+        remote.quarantine.end_check(&remote.options.name);
+        remote.users.fetch_add(1, Ordering::SeqCst);
+        Ok(ImportedToolset { tools, catalog, remote, offer: self, is_closed: AtomicBool::new(false) })
+    }
+}
 
 /// The tools, prompts and resources of a server. Their calls go to the server until the toolset is closed.
 ///
@@ -428,9 +459,50 @@ pub struct ImportedToolset {
     tools: Vec<Tool>,
     catalog: Catalog,
     remote: Arc<RemoteServer>,
+    offer: Offer,
+    /// True once this toolset no longer uses the connection.
+    is_closed: AtomicBool,
 }
 
 impl ImportedToolset {
+    /// Imports again what the server lists now, over the same connection, such as after it has [changed](Self::changes) its list.
+    /// Pins are checked as at the first import. The connection is closed with the last of its toolsets.
+    ///
+    /// Sessions keep the toolset that they were opened with, and those that are opened after
+    /// [`Runtime::update_tools`](tool_core::Runtime::update_tools) get the new one.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use tool_adapters::mcp::{McpClient, ServerChange};
+    /// use tool_core::{Runtime, ToolContext};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut tracker = Arc::new(McpClient::url("https://tracker.example/mcp").connect().await?);
+    /// let runtime = Runtime::builder(ToolContext::builder().with(Arc::clone(&tracker)).build()?).build()?;
+    /// let mut changes = tracker.changes();
+    /// while let Some(change) = changes.next().await {
+    ///     if let ServerChange::Tools | ServerChange::Missed = change {
+    ///         tracker = Arc::new(tracker.import_again().await?);
+    ///         runtime.update_tools(ToolContext::builder().with(Arc::clone(&tracker)).build()?)?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`McpClient::connect`]. The toolset stays as it is then.
+    pub async fn import_again(&self) -> Result<Self, ImportError> {
+        let declared = self.remote.list_checked().await?;
+        self.offer.clone().toolset(Arc::clone(&self.remote), declared).await
+    }
+
+    /// Returns true if this was the last toolset that uses the connection, the first time.
+    fn end_use(&self) -> bool {
+        !self.is_closed.swap(true, Ordering::SeqCst) && self.remote.users.fetch_sub(1, Ordering::SeqCst) == 1
+    }
+
     /// Returns the prompts, under the names that they have in a [`ToolContext`](tool_core::ToolContext).
     pub fn prompts(&self) -> &[Prompt] {
         &self.catalog.prompts
@@ -577,9 +649,18 @@ impl Toolset for ImportedToolset {
 
     fn close(&self) -> LifecycleFuture<'_> {
         Box::pin(async {
-            self.remote.close().await;
+            if self.end_use() {
+                self.remote.close().await;
+            }
             Ok(())
         })
+    }
+}
+
+impl Drop for ImportedToolset {
+    fn drop(&mut self) {
+        // The connection itself ends when its last tool is dropped.
+        self.end_use();
     }
 }
 
@@ -665,8 +746,8 @@ fn annotate(tool: &FunctionTool, hints: &model::ToolAnnotations) -> FunctionTool
 impl RemoteTool {
     /// Calls the tool, until the call's deadline or its cancellation.
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
-        let spending = Spending::default();
-        let exchange = Exchange { remote: &self.remote, ctx, spending: &spending };
+        let state = RunState::default();
+        let exchange = Exchange { remote: &self.remote, ctx, state: &state };
         let called = exchange.within_limits(async { Ok(self.run(arguments, exchange).await) }).await;
         called.unwrap_or_else(|error| Err(error.partial_side_effects(!self.read_only)))
     }

@@ -29,7 +29,7 @@ pub enum QuarantineReason {
     /// It is not pinned, and [`pinned_only`](super::McpClient::pinned_only) is set.
     #[error("is not pinned, and only pinned tools are imported")]
     NotPinned,
-    /// It was added after the import. Importing again makes it available.
+    /// It was added after the import. [Importing again](super::ImportedToolset::import_again) makes it available.
     #[error("was added after the import; import again to use it")]
     Added,
     /// The server no longer lists it. It is offered again once the server lists it as before.
@@ -126,6 +126,11 @@ impl Quarantine {
         if quarantined.tools.get(&*name).is_some_and(|tool| tool.reason == QuarantineReason::Removed) {
             quarantined.tools.remove(&*name);
         }
+    }
+
+    /// Offers a tool, because it agrees with its pin at an import.
+    pub(crate) fn lift(&self, name: &str) {
+        self.lock().tools.remove(&*short(name));
     }
 
     pub(crate) fn all(&self) -> Vec<QuarantinedTool> {

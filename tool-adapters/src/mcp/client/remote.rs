@@ -19,6 +19,7 @@ use rmcp::service::{Peer, ServiceError};
 use serde_json::json;
 use std::collections::HashSet;
 use std::ops::Deref;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -34,6 +35,8 @@ pub(crate) struct RemoteOptions {
     /// Sends the baggage of the trace, which names the run and the customer.
     pub(crate) baggage: bool,
     pub(crate) credentials: Arc<Credentials>,
+    /// Prompts and resources are not imported.
+    pub(crate) tools_only: bool,
     pub(crate) rights: ServerRights,
     /// The level from which on the server is to log.
     pub(crate) log_level: Option<LogLevel>,
@@ -59,7 +62,9 @@ pub(crate) struct RemoteServer {
     current: Mutex<Arc<Connection>>,
     launcher: tokio::sync::Mutex<Launcher>,
     closed: CancellationToken,
-    /// The declarations of the imported tools.
+    /// The toolsets that use the connection.
+    pub(crate) users: AtomicUsize,
+    /// The declarations of what was imported.
     imported: Mutex<ToolPins>,
     pub(crate) quarantine: Quarantine,
 }
@@ -184,6 +189,7 @@ impl RemoteServer {
             current: Mutex::new(Arc::clone(&connection)),
             launcher: tokio::sync::Mutex::new(launcher),
             closed: CancellationToken::new(),
+            users: AtomicUsize::new(0),
             imported: Mutex::default(),
             quarantine: Quarantine::default(),
         });
@@ -359,9 +365,18 @@ impl RemoteServer {
             }
             None => true,
         });
-        let offered = fingerprints.keys().cloned().collect();
+        let offered = fingerprints.keys().cloned().collect::<HashSet<_>>();
+        // What was added, or has changed and was accepted since, is offered from now on.
+        offered.iter().for_each(|key| self.quarantine.lift(key));
         lock(&self.imported).extend(fingerprints);
         Ok(offered)
+    }
+
+    /// Requests the list of tools again. Returns those that agree with the pins.
+    pub(crate) async fn list_checked(&self) -> Result<Vec<Tool>, ImportError> {
+        let connection = self.connection().await.map_err(|error| ImportError::Protocol(error.message().into()))?;
+        let listed = self.list(&connection).await?;
+        self.check(listed).await
     }
 
     /// Requests the lists again and quarantines what changed.
@@ -481,7 +496,8 @@ async fn watch(remote: Weak<RemoteServer>, changed: Arc<ChangedLists>) {
         let Some(remote) = remote.upgrade() else { return };
         // The end of a connection wakes this task too. A call makes it again.
         let connection = Some(remote.current()).filter(|connection| !connection.is_lost());
-        let kinds = changed.take();
+        let mut kinds = changed.take();
+        kinds.retain(|kind| *kind == Declaration::Tool || !remote.options.tools_only);
         if let Some(connection) = connection.filter(|_| !kinds.is_empty()) {
             match remote.check_again(&connection, &kinds).await {
                 Ok(()) => kinds.iter().for_each(|kind| remote.changes.send((*kind).into())),

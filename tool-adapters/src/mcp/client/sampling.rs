@@ -61,7 +61,7 @@ pub(crate) async fn sample(exchange: Exchange<'_>, budget: &SamplingBudget, para
     // What the model reads counts too. A request of one token has to be left.
     let input = (bytes / BYTES_OF_A_TOKEN) as u64;
     let wanted = (input + 1, input + u64::from(request.max_tokens));
-    let charge = exchange.remote.spending.charge(exchange.ctx, exchange.spending, budget, wanted);
+    let charge = exchange.remote.spending.charge(exchange.ctx, &exchange.state.spending, budget, wanted);
     let charge = charge.map_err(|why| ErrorData::internal_error(why, None))?;
     let max_tokens = u32::try_from(charge.tokens - input).unwrap_or(u32::MAX);
     let request = request.max_tokens(max_tokens).asked_by(&exchange.remote.options.name);

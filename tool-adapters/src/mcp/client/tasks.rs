@@ -80,8 +80,6 @@ pub(crate) struct RunningTask {
     pub(crate) id: String,
     /// The last known state.
     state: Value,
-    /// The last message that was reported.
-    said: String,
 }
 
 /// Calls a tool as a task. Returns an error with the result if the server answers at once.
@@ -97,7 +95,7 @@ pub(crate) async fn begin(
     let mut created = request(peer, "tools/call", params).await?;
     let state = created["task"].take();
     match state["taskId"].as_str().filter(|id| id.len() <= MAX_ID).map(str::to_owned) {
-        Some(id) => Ok(Ok(RunningTask { id, state, said: String::new() })),
+        Some(id) => Ok(Ok(RunningTask { id, state })),
         None => Ok(Err(result_of(created))),
     }
 }
@@ -110,7 +108,7 @@ impl RunningTask {
         &mut self,
         peer: &Peer<RoleClient>,
         may_ask: bool,
-        mut report: impl FnMut(&str) + Send,
+        report: impl Fn(&str) + Send,
     ) -> Result<ServerResult, ServiceError> {
         let named = json!({"taskId": self.id});
         let mut cancel = cancel_on_drop(peer.clone(), named.clone());
@@ -125,9 +123,8 @@ impl RunningTask {
                 }
                 _ => {}
             }
-            if let Some(message) = self.state["statusMessage"].as_str().filter(|message| *message != self.said) {
+            if let Some(message) = self.state["statusMessage"].as_str() {
                 report(message);
-                message.clone_into(&mut self.said);
             }
             let pause = self.state["pollInterval"].as_u64().unwrap_or(PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
             sleep(Duration::from_millis(pause)).await;

@@ -77,6 +77,10 @@ impl RequestHandler<Question> for Elicitation {
 
 /// Asks the client's user. The session bounds the time.
 async fn ask(route: &QuestionRoute, question: Question) -> Result<Answer<Value>, AskError> {
+    if question.url.is_some() {
+        // As a form without fields, it would hide the address to which the user agrees.
+        return Err(AskError::Unavailable("this MCP server sends its clients' users to no pages".to_owned()));
+    }
     let params = ElicitRequestParams::FormElicitationParams {
         meta: None,
         message: question.message.clone(),
