@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::error::Error;
 use std::time::Duration;
 use tool_adapters::mcp::{ChangeNotifier, Server, TaskSupport};
-use tool_core::call::{LogLevel, SamplingRequest};
+use tool_core::call::{LogLevel, RawQuestion, SamplingRequest};
 use tool_core::tool::{Completion, CompletionRequest, PromptMessage};
 use tool_core::{
     Content, FunctionTool, Progress, RawTool, RunContext, ToolContext, ToolDefinition, ToolError, UserData, prompt,
@@ -145,7 +145,10 @@ async fn test_elicitation_sep1034_defaults(ctx: &RunContext) -> Result<Content, 
             "verified": {"type": "boolean", "default": true}
         }
     });
-    Ok(Content::text(format!("Elicitation completed: {:?}", ctx.ask_form("Who are you?", form).await?)))
+    Ok(Content::text(format!(
+        "Elicitation completed: {:?}",
+        ctx.ask_raw(RawQuestion::form("Who are you?", form)).await?
+    )))
 }
 
 /// Ask with every kind of choice.
@@ -171,7 +174,7 @@ async fn test_elicitation_sep1330_enums(ctx: &RunContext) -> Result<Content, Too
             "titledMulti": {"type": "array", "items": {"anyOf": titled}}
         }
     });
-    Ok(Content::text(format!("Elicitation completed: {:?}", ctx.ask_form("Choose.", form).await?)))
+    Ok(Content::text(format!("Elicitation completed: {:?}", ctx.ask_raw(RawQuestion::form("Choose.", form)).await?)))
 }
 
 /// Answer after a while, for clients that lose their stream.
@@ -215,7 +218,7 @@ async fn test_input_required_result_list_roots(ctx: &RunContext) -> Result<Conte
 #[tool]
 async fn test_input_required_result_request_state(ctx: &RunContext) -> Result<Content, ToolError> {
     let form = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]});
-    ctx.ask_form("Please confirm", form).named("confirm").await?.required()?;
+    ctx.ask_raw(RawQuestion::form("Please confirm", form)).named("confirm").await?.required()?;
     Ok(Content::text("state-ok"))
 }
 
@@ -233,7 +236,11 @@ async fn test_input_required_result_multiple_inputs(ctx: &RunContext) -> Result<
 async fn test_input_required_result_multi_round(ctx: &RunContext) -> Result<Content, ToolError> {
     let name = ask_name(ctx, "step1").await?;
     let form = json!({"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]});
-    let color = ctx.ask_form("Step 2: What is your favorite color?", form).named("step2").await?.required()?;
+    let color = ctx
+        .ask_raw(RawQuestion::form("Step 2: What is your favorite color?", form))
+        .named("step2")
+        .await?
+        .required()?;
     Ok(Content::text(format!("{name} likes {}", color["color"])))
 }
 
@@ -276,7 +283,7 @@ async fn protocol_error_job() -> Result<(), ToolError> {
 async fn confirm_delete(ctx: &RunContext, filename: String) -> Result<Content, ToolError> {
     tokio::time::sleep(Duration::from_millis(50)).await;
     let form = json!({"type": "object", "properties": {"confirm": {"type": "boolean"}}});
-    ctx.ask_form(format!("Delete {filename}?"), form).await?.required()?;
+    ctx.ask_raw(RawQuestion::form(format!("Delete {filename}?"), form)).await?.required()?;
     Ok(Content::text("deleted"))
 }
 
@@ -288,7 +295,10 @@ async fn multi_input(ctx: &RunContext) -> Result<Content, ToolError> {
         "type": "object",
         "properties": {"name": {"type": "string"}, "confirm": {"type": "boolean"}}
     });
-    let (one, other) = tokio::join!(ctx.ask_form("One?", form.clone()), ctx.ask_form("Two?", form));
+    let (one, other) = tokio::join!(
+        ctx.ask_raw(RawQuestion::form("One?", form.clone())),
+        ctx.ask_raw(RawQuestion::form("Two?", form))
+    );
     Ok(Content::text(format!("{:?} {:?}", one?, other?)))
 }
 

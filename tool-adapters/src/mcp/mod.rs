@@ -6,6 +6,7 @@
 mod auth;
 mod client;
 mod lines;
+mod send_on_drop;
 mod server;
 
 #[cfg(feature = "mcp-auth")]
@@ -13,7 +14,8 @@ pub use crate::mcp::auth::{
     AccessClaims, LoginError, LoginRequest, LoginStore, MemoryLoginStore, OAuthLogin, OAuthResource,
 };
 pub use crate::mcp::client::{
-    ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool,
+    ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool, SamplingBudget,
+    ServerChange, ServerChanges,
 };
 pub use crate::mcp::server::{ChangeNotifier, ClientInfo, Server, TaskSupport};
 pub use crate::transport::serve::BoundServer;

@@ -189,7 +189,8 @@ fn serves() {
         let line = line.expect("a line");
         let message = serde_json::from_str::<Value>(&line).expect("JSON");
         writeln!(notes, "{} {}", message["method"].as_str().unwrap_or_default(), message["params"]).expect("written");
-        if message["params"]["name"] == "crash" {
+        let loses_task = mode == "loses the connection" && message["method"] == "tasks/get" && starts == 1;
+        if message["params"]["name"] == "crash" || loses_task {
             eprintln!("boom");
             std::process::exit(7);
         }
@@ -365,6 +366,17 @@ async fn parts_of_an_unknown_kind_keep_the_rest() {
         ]);
         assert_eq!(odd.data::<Value>().expect("parts"), texts);
     }
+}
+
+#[tokio::test]
+async fn a_task_outlives_the_connection_of_its_call() {
+    let (_folder, file) = folder();
+    let tools = tools("loses the connection", &file).await;
+    let response = call(&tools, "task").await;
+    assert_eq!(response.data::<Value>().expect("parts"), json!([{"type": "text", "text": "t-1"}]));
+    assert_eq!(starts(&file), 2);
+    let calls = lines(&file).iter().filter(|line| line.starts_with("tools/call")).count();
+    assert_eq!(calls, 1, "the task is not begun again");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,8 @@
 //! The Model Context Protocol: a server over each transport, and a client with pins.
 
 mod answers;
+mod asked;
+mod catalog;
 mod children;
 mod confirmation;
 mod credentials;
@@ -22,6 +24,7 @@ mod prompts;
 mod questions;
 mod requests;
 mod routing;
+mod scripted;
 mod slow_clients;
 mod spans;
 #[path = "../support/spans.rs"]

@@ -7,25 +7,23 @@ use crate::call::form::Form;
 use crate::call::handlers::{Handler, Handlers, LogListener};
 use crate::call::host_request::HostRequest;
 use crate::call::questions::{Answer, Question};
+use crate::call::raw_question::RawQuestion;
 use crate::call::roots::{Root, RootsRequest, checked_roots};
 use crate::call::sampling::{SamplingAnswer, SamplingRequest};
 use crate::schema::parameter::ToolParameter;
-use crate::text::{escape_invisible, truncate};
 use crate::trace;
 use crate::trace::redaction::Redaction;
 use crate::trace::usage::ModelUsage;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
-
-/// The characters of a question.
-const MAX_MESSAGE: usize = 2_000;
 
 /// The answer that is being waited for, or the reason for which the host was not asked.
 type Started<T> = Result<BoxFuture<'static, Result<T, AskError>>, AskError>;
@@ -90,66 +88,52 @@ impl RunContext {
     ///
     /// Awaiting it returns an [`AskError`].
     pub fn ask<T: ToolParameter + Send + 'static>(&self, message: impl Into<String>) -> Ask<'_, Answer<T>> {
-        self.ask_in(message.into(), Form::of::<T>, Form::read::<T>)
+        let question = RawQuestion::confirm(message);
+        Ask::new(self, move |ctx, key| question.start(ctx, key, Form::of::<T>()?))
     }
 
-    /// Asks the user to fill in a form whose schema is known when the tool runs, such as that of another program. See
-    /// [`ask`](Self::ask).
+    /// Asks the user a question whose form is known at run time only, such as one of a server that the tool calls.
     ///
-    /// The schema is that of an object whose properties are texts, numbers, integers, booleans, choices of texts (`enum`, or
-    /// `oneOf` with a `const` and a `title` each), and lists of choices (`items` with `enum` or `anyOf`). The answer has no other
-    /// members and fits the schema.
+    /// It has the limits of [`ask`](Self::ask). The form is checked first, as it may come from another program, and the answer
+    /// is checked against it.
     ///
     /// ```
-    /// use tool_core::call::{Answer, Question};
-    /// use tool_core::serde_json::{Value, json};
-    /// use tool_core::testing::Client;
+    /// use tool_core::call::{Answer, Question, RawQuestion};
+    /// use tool_core::serde_json::json;
     /// use tool_core::{RunContext, ToolContext, ToolError, tool};
     ///
-    /// /// Order a meal.
+    /// /// Choose a room that is free.
     /// #[tool]
-    /// async fn order(ctx: &RunContext) -> Result<Value, ToolError> {
-    ///     let meals = json!([{"const": "v", "title": "Vegetarian"}, {"const": "f", "title": "With fish"}]);
-    ///     let form = json!({"type": "object", "properties": {"meal": {"type": "string", "oneOf": meals}}});
-    ///     ctx.ask_form("Which meal?", form).await?.required()
+    /// async fn choose(ctx: &RunContext) -> Result<String, ToolError> {
+    ///     let free = ["12", "14"]; // known at run time
+    ///     let form = json!({"type": "object", "properties": {"room": {"type": "string", "enum": free}}, "required": ["room"]});
+    ///     let answer = ctx.ask_raw(RawQuestion::form("Which room?", form)).await?.required()?;
+    ///     Ok(answer["room"].to_string())
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), tool_core::RegistryErrors> {
-    /// let client = Client::new(ToolContext::builder().with(order).build()?)
-    ///     .on_question(async |_: Question| Ok(Answer::Accepted(json!({"meal": "f"}))));
-    /// assert_eq!(client.call_ok::<Value>("order", "{}").await, json!({"meal": "f"}));
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tools = ToolContext::builder().with(choose).build()?;
+    /// let answer = async |_: Question| Ok(Answer::Accepted(json!({"room": "14"})));
+    /// let ctx = RunContext::builder().on_question(answer).build();
+    /// assert_eq!(tools.call("choose", "{}", &ctx).await.data_json(), Some(r#""\"14\"""#));
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// Awaiting it returns an [`AskError`].
-    pub fn ask_form(&self, message: impl Into<String>, schema: Value) -> Ask<'_, Answer<Value>> {
-        self.ask_in(message.into(), move || Form::of_schema(schema), Form::read::<Value>)
+    /// Awaiting it returns an [`AskError`]: [`InvalidForm`](AskError::InvalidForm) with each problem of the form.
+    pub fn ask_raw(&self, question: RawQuestion) -> Ask<'_, Answer<Value>> {
+        Ask::new(self, move |ctx, key| {
+            let form = question.checked_form()?;
+            question.start(ctx, key, form)
+        })
     }
 
-    fn ask_in<'a, T: Send + 'static>(
-        &'a self,
-        message: String,
-        form: impl FnOnce() -> Result<Form, AskError> + Send + 'a,
-        read: fn(&Form, Value) -> Result<T, AskError>,
-    ) -> Ask<'a, Answer<T>> {
-        Ask::new(self, move |ctx, key| {
-            let form = form()?;
-            let handler = ctx.handler(|handlers| handlers.question.as_ref(), "on_question")?;
-            let (session, call_id, tool) = ctx.origin();
-            let message = escape_invisible(&truncate(&message, MAX_MESSAGE));
-            let question = Question { session, call_id, tool, key, message, schema: form.schema.clone() };
-            Ok(Box::pin(async move {
-                Ok(match handler.ask(question).await? {
-                    Answer::Accepted(value) => Answer::Accepted(read(&form, value)?),
-                    Answer::Declined => Answer::Declined,
-                    Answer::Cancelled => Answer::Cancelled,
-                })
-            }))
-        })
+    /// Returns the time for which the call has waited for its user, which counts toward no deadline.
+    pub fn waited_for_user(&self) -> Duration {
+        self.asked_questions().map_or(Duration::ZERO, CallQuestions::waited)
     }
 
     /// Asks the user's model in the middle of the call, and waits for its answer.
@@ -276,6 +260,32 @@ impl RunContext {
     pub(crate) fn origin(&self) -> (String, String, String) {
         let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
         (text(self.session()), text(self.call_id()), text(self.tool()))
+    }
+}
+
+impl RawQuestion {
+    /// Finds the handler, and returns the future that asks it and reads its answer by `form`.
+    fn start<T: DeserializeOwned + Send + 'static>(
+        self,
+        ctx: &RunContext,
+        key: Option<String>,
+        form: Form,
+    ) -> Started<Answer<T>> {
+        let handler = ctx.handler(|handlers| handlers.question.as_ref(), "on_question")?;
+        let (session, call_id, tool) = ctx.origin();
+        let (message, schema) = (self.shown_message(), form.schema.clone());
+        let is_page = self.url.is_some();
+        let question =
+            Question { session, call_id, tool, key, message, schema, url: self.url, asked_by: self.asked_by };
+        Ok(Box::pin(async move {
+            Ok(match handler.ask(question).await? {
+                // The user has filled in no form.
+                Answer::Accepted(_) if is_page => Answer::Accepted(form.read(json!({}))?),
+                Answer::Accepted(value) => Answer::Accepted(form.read(value)?),
+                Answer::Declined => Answer::Declined,
+                Answer::Cancelled => Answer::Cancelled,
+            })
+        }))
     }
 }
 

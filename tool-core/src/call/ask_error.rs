@@ -34,8 +34,8 @@ pub enum AskError {
     /// The handler failed. INTERNAL, so that its text goes to the log only.
     #[error("failed to get an answer from the user or the client")]
     Failed(#[source] Box<dyn Error + Send + Sync>),
-    /// The type of the answer has no form: one problem for each field that a form cannot show. INTERNAL.
-    #[error("the type of the answer has no form: {}", listed(.0))]
+    /// The answer has no form: one problem for each field that a form cannot show. INTERNAL.
+    #[error("the answer has no form: {}", listed(.0))]
     InvalidForm(Vec<Problem>),
     /// The answer does not fit: all its problems. TRANSIENT.
     #[error("the answer does not fit: {}", listed(.0))]

@@ -141,7 +141,13 @@ pub(crate) trait SessionHandle: Send + Sync {
 
     /// Returns the number of questions that wait for the user.
     fn waiting_questions(&self) -> &AtomicU32;
+
+    /// Returns the values that tools keep for the session.
+    fn memos(&self) -> &SessionMemos;
 }
+
+/// The values that tools keep for a session, one of each type.
+pub(crate) type SessionMemos = Mutex<FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>>;
 
 impl RunContext {
     /// Creates a context for calls outside any session: text mode, turn 0, no user data.
@@ -270,6 +276,41 @@ impl RunContext {
     /// Removes a value of the session's state when the call has succeeded.
     pub fn remove_state<T>(&self, key: StateKey<T>) {
         self.intents().lock().push(Intent::Custom { name: key.name().to_owned(), payload: Value::Null });
+    }
+
+    /// Returns the session's value of type `T`, which is created at first use and dropped with the session. It is of this
+    /// process only: a count that processes share belongs in the store. `None` outside a session.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, ToolError, tool};
+    ///
+    /// /// The translations of a session.
+    /// #[derive(Default)]
+    /// struct Translations(AtomicU32);
+    ///
+    /// /// Translate a text.
+    /// #[tool]
+    /// fn translate(ctx: &RunContext) -> Result<u32, ToolError> {
+    ///     let done = ctx.session_memo::<Translations>().map_or(0, |done| done.0.fetch_add(1, Ordering::Relaxed));
+    ///     if done < 2 { Ok(done) } else { Err(ToolError::permanent("a session has two translations")) }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder(ToolContext::builder().with(translate).build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// session.call(ToolCall::new("c1", "translate", "{}")).await;
+    /// assert_eq!(session.call(ToolCall::new("c2", "translate", "{}")).await.data_json(), Some("1"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn session_memo<T: Any + Send + Sync + Default>(&self) -> Option<Arc<T>> {
+        let session = self.session_handle()?;
+        let memo =
+            Arc::clone(session.memos().lock().entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default())));
+        // Each value has the type of its key.
+        memo.downcast().ok()
     }
 
     /// Returns a token that is cancelled when the call's result is no longer wanted.
@@ -445,6 +486,11 @@ impl RunContext {
     /// Returns the questions of this call to its host.
     pub(crate) fn questions(&self) -> &Arc<CallQuestions> {
         self.call.questions.get_or_init(|| CallQuestions::new(self.asker().cloned().unwrap_or_default()))
+    }
+
+    /// Returns the questions of this call, if it has asked any.
+    pub(crate) fn asked_questions(&self) -> Option<&CallQuestions> {
+        self.call.questions.get().map(|questions| &**questions)
     }
 
     /// Returns the handlers, to change them in this context only.

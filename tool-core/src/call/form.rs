@@ -58,24 +58,9 @@ impl Form {
         Ok(Self { schema: form, validator: Validator::for_tool(schema), is_single })
     }
 
-    /// Makes the form of a schema that has the shape of a form, or returns every problem.
-    pub(crate) fn of_schema(schema: Value) -> Result<Self, AskError> {
-        let properties = schema.get("properties").and_then(Value::as_object).filter(|_| schema["type"] == "object");
-        let Some(properties) = properties else {
-            return Err(AskError::InvalidForm(vec![Problem::new("", "an object with fields", "another schema")]));
-        };
-        let problem = |name: &String| Problem::new(join_pointer("", name), FIELD, "another schema");
-        let others = properties.iter().filter(|(_, property)| !is_field(property)).map(|(name, _)| problem(name));
-        let mut problems = others.collect::<Vec<_>>();
-        let mut checked = schema.clone();
-        checked["additionalProperties"] = Value::Bool(false);
-        let validator = Validator::for_tool(checked);
-        problems.extend(validator.compiled().err().map(|problem| Problem::refused("", problem)));
-        if problems.is_empty() {
-            Ok(Self { schema, validator, is_single: false })
-        } else {
-            Err(AskError::InvalidForm(problems))
-        }
+    /// Makes a form that is shown by one schema and enforced by another one.
+    pub(crate) fn checked(schema: Value, enforced: Value) -> Self {
+        Self { schema, validator: Validator::for_tool(enforced), is_single: false }
     }
 
     /// Reads an answer as the arguments of a call are read, or returns every problem.
@@ -130,27 +115,6 @@ fn shown(schema: &Value) -> Result<Value, Vec<Problem>> {
         form.insert("required".to_owned(), required.clone());
     }
     Ok(form)
-}
-
-/// Returns true for a schema that forms can show.
-fn is_field(schema: &Value) -> bool {
-    match schema["type"].as_str() {
-        Some("string") => choices(schema) != Some(false),
-        Some("number" | "integer" | "boolean") => choices(schema).is_none(),
-        Some("array") => {
-            let items = &schema["items"];
-            items.get("type").is_none_or(|kind| kind == "string") && choices(items) == Some(true)
-        }
-        _ => false,
-    }
-}
-
-/// Returns whether all choices of a schema are texts, or `None` for a schema without choices.
-fn choices(schema: &Value) -> Option<bool> {
-    let (keyword, choices) =
-        ["enum", "oneOf", "anyOf"].iter().find_map(|keyword| Some((*keyword, schema.get(keyword)?)))?;
-    let is_text = |choice: &Value| if keyword == "enum" { choice.is_string() } else { choice["const"].is_string() };
-    Some(choices.as_array().is_some_and(|all| all.iter().all(is_text)))
 }
 
 /// Returns the field of a property, or what it is instead.

@@ -19,11 +19,19 @@ pub struct Question {
     pub tool: String,
     /// The name that the tool gave the request ([`Ask::named`](super::Ask::named)).
     pub key: Option<String>,
-    /// The question, of at most 2,000 characters before they are escaped.
+    /// The question, of at most 2,000 characters before they are escaped. It begins with the name of `asked_by`.
     pub message: String,
     /// The form of the answer: the JSON schema of an object whose properties are texts, numbers, integers, booleans and
-    /// choices of texts. It is an `ElicitRequestFormParams.requestedSchema` of the Model Context Protocol.
+    /// choices of texts. It is an `ElicitRequestFormParams.requestedSchema` of the Model Context Protocol. The form of a
+    /// [`RawQuestion`](crate::call::RawQuestion) may also have titles, and lists of choices.
     pub schema: Value,
+    /// The address of a page on which the user is to do something, such as signing in, instead of filling in a form. The
+    /// answer is [`Accepted`](Answer::Accepted), with any value, once the user agrees to open it. Show the whole address
+    /// before, and open it in the user's own browser.
+    pub url: Option<String>,
+    /// The other program that asks, such as a server whose tool is called: the name that the host gave it. `None` if the
+    /// tool itself asks.
+    pub asked_by: Option<String>,
 }
 
 /// The user's answer to a question.

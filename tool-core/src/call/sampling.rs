@@ -75,6 +75,9 @@ pub struct SamplingRequest {
     pub speed_priority: Option<f64>,
     /// The importance of an able model, from 0 to 1.
     pub intelligence_priority: Option<f64>,
+    /// The other program that asks, such as a server whose tool is called: the name that the host gave it. Its texts are not
+    /// trusted. `None` if the tool itself asks.
+    pub asked_by: Option<String>,
 }
 
 impl HostRequest for SamplingRequest {
@@ -96,6 +99,12 @@ impl SamplingRequest {
     /// Sets the system prompt.
     pub fn system_prompt(mut self, prompt: impl Into<String>) -> Self {
         self.system_prompt = Some(prompt.into());
+        self
+    }
+
+    /// Sets the program that asks.
+    pub fn asked_by(mut self, name: impl Into<String>) -> Self {
+        self.asked_by = Some(escape_invisible(&truncate(&name.into(), MAX_NAME)));
         self
     }
 

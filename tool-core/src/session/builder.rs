@@ -287,6 +287,7 @@ impl SessionBuilder {
                 payers: OnceLock::new(),
                 found: OnceLock::new(),
                 waiting_questions: AtomicU32::new(0),
+                memos: OnceLock::new(),
                 reads: OnceLock::new(),
                 resources: Mutex::new(resources),
             }

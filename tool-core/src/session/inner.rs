@@ -1,6 +1,6 @@
 //! The state behind the handles of a runtime and of its sessions.
 
-use crate::call::context::{CallContext, RunContext};
+use crate::call::context::{CallContext, RunContext, SessionMemos};
 use crate::call::handlers::SharedHandlers;
 use crate::call::{Mode, ToolResponse};
 use crate::registry::context::SharedResource;
@@ -194,6 +194,8 @@ pub(crate) struct SessionInner {
     pub(crate) found: OnceLock<Box<Mutex<FoundTools>>>,
     /// The questions of tools that wait for the user.
     pub(crate) waiting_questions: AtomicU32,
+    /// The values that tools keep for the session in this process. Created by the first.
+    pub(crate) memos: OnceLock<Box<SessionMemos>>,
     /// Ends the reads of prompts and resources. Created by the first.
     pub(crate) reads: OnceLock<Box<CancellationToken>>,
     /// The resources that the tools need until the session ends.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
-use tool_core::call::{Answer, AskError, Question};
+use tool_core::call::{Answer, AskError, Question, RawQuestion};
 use tool_core::session::{CapScope, HookedCall, Next};
 use tool_core::{
     ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolError, ToolResponse, tool, tool_type, toolset,
@@ -510,7 +510,7 @@ async fn list_of_choices_is_a_field() {
 /// Fill in a form.
 #[tool]
 async fn fill_in(ctx: &RunContext, form: Value) -> Result<Value, ToolError> {
-    ctx.ask_form("Please", form).named("details").await?.required()
+    ctx.ask_raw(RawQuestion::form("Please", form)).named("details").await?.required()
 }
 
 async fn filled(form: Value, answer: Value) -> ToolResponse {

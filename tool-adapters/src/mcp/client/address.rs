@@ -89,7 +89,7 @@ impl ServerAddress {
                 credentials.check_encrypted(&url)?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers = credentials.header_map()?;
-                let client = AuthorizedClient::new(&url, Arc::clone(credentials), tasks)?;
+                let client = AuthorizedClient::new(&url, Arc::clone(credentials), tasks, changes.routes.clone())?;
                 let transport = StreamableHttpClientTransport::with_client(client, config);
                 let served = serve(changes, transport, probe).await;
                 Ok((served.map_err(|error| protocol_error(&error, credentials))?, None))

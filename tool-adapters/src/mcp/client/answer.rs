@@ -109,7 +109,7 @@ fn text_of(part: &Content) -> Option<&str> {
     }
 }
 
-fn content(block: ContentBlock) -> Content {
+pub(crate) fn content(block: ContentBlock) -> Content {
     match block {
         ContentBlock::Text(text) => Content::text(text.text),
         ContentBlock::Image(image) => Content::image(image.data, image.mime_type),
@@ -131,8 +131,18 @@ fn as_text(part: &impl Serialize) -> Content {
     Content::text(serde_json::to_string(part).unwrap_or_default())
 }
 
+/// Returns the number of bytes of a part.
+pub(crate) fn size(content: &Content) -> usize {
+    match content {
+        Content::Text { text } => text.len(),
+        Content::Image { data, .. } | Content::Audio { data, .. } => data.len(),
+        Content::Resource { uri, text, .. } => uri.len() + text.as_ref().map_or(0, String::len),
+        other => serde_json::to_string(other).map_or(0, |text| text.len()),
+    }
+}
+
 /// Returns bytes in base64 as a part.
-fn embedded(mime_type: Option<String>, base64: String) -> Content {
+pub(crate) fn embedded(mime_type: Option<String>, base64: String) -> Content {
     let mime_type = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
     match mime_type.split('/').next() {
         Some("image") => Content::image(base64, mime_type),

@@ -5,6 +5,7 @@ use crate::mcp::client::error::{ImportError, is_unauthorized, text_with_causes};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
 use crate::mcp::client::names::{self, KEY, looks_random};
+use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{IdScanner, MessageId};
 use crate::transport::base_url::{self, is_local, is_secret_name, with_scheme};
@@ -12,6 +13,7 @@ use crate::transport::callback::{SingleFlight, run_callback};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use memchr::memmem;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url, redirect};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage, Tool};
@@ -337,12 +339,18 @@ pub(crate) struct AuthorizedClient {
     http: Client,
     credentials: Arc<Credentials>,
     tasks: TaskTools,
+    routes: CallRoutes,
 }
 
 type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
 impl AuthorizedClient {
-    pub(crate) fn new(url: &Url, credentials: Arc<Credentials>, tasks: TaskTools) -> Result<Self, ImportError> {
+    pub(crate) fn new(
+        url: &Url,
+        credentials: Arc<Credentials>,
+        tasks: TaskTools,
+        routes: CallRoutes,
+    ) -> Result<Self, ImportError> {
         // reqwest removes `Authorization` when another host is reached, but no other header.
         let same_origin = redirect::Policy::custom(|attempt| {
             let first = attempt.previous().first().map(Url::origin);
@@ -358,7 +366,7 @@ impl AuthorizedClient {
         let http = if is_local(url.host_str().unwrap_or_default()) && !is_guarded { http.no_proxy() } else { http };
         let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
         credentials.note_secrets(url);
-        Ok(Self { http, credentials, tasks })
+        Ok(Self { http, credentials, tasks, routes })
     }
 
     /// Sends a request with a token. If the server refuses the token, sends it once more with a new one.
@@ -518,7 +526,7 @@ impl AuthorizedClient {
     /// Returns events in which one that cannot be read is the error of its request. rmcp would drop it, or request the stream
     /// again.
     fn observe(&self, events: Events, mut request: Option<RequestId>) -> Events {
-        let tasks = self.tasks.clone();
+        let (tasks, routes, stream) = (self.tasks.clone(), self.routes.clone(), request.clone());
         let mut fail = move |error: ErrorData| {
             let message = request.take().map(|id| failure(error, id));
             let data = message.and_then(|message| serde_json::to_string(&message).ok());
@@ -531,6 +539,12 @@ impl AuthorizedClient {
                 let is_read = text.is_empty() || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();
                 let is_answer = || matches!(IdScanner::scan(text.as_bytes()), MessageId::Response(_));
                 let failed = if !is_read && is_answer() { fail(unreadable()) } else { None };
+                // A request in the stream of a call belongs to this call.
+                if memmem::find(text.as_bytes(), b"\"method\"").is_some()
+                    && let (MessageId::Request(id), Some(stream)) = (IdScanner::scan(text.as_bytes()), &stream)
+                {
+                    routes.note_stream(id, stream.clone());
+                }
                 Ok(failed.unwrap_or(event))
             }
             Err(SseError::Body(error)) if error.to_string().contains("maximum size") => {

@@ -2,33 +2,40 @@
 
 use crate::mcp::client::address::ServerAddress;
 use crate::mcp::client::answer::{Answer, MAX_TEXT};
+use crate::mcp::client::budget::SamplingBudget;
+use crate::mcp::client::catalog::Catalog;
+use crate::mcp::client::changes::ServerChanges;
 use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::ImportError;
+use crate::mcp::client::exchange::{Exchange, RunState};
 use crate::mcp::client::names::{self, KEY};
 use crate::mcp::client::pins::Pins;
 use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
 use crate::mcp::client::remote::{self, Connection, RemoteOptions, RemoteServer};
-use crate::mcp::client::tasks;
-use rmcp::RoleClient;
+use crate::mcp::client::requests::ServerRights;
+use crate::mcp::client::resource_tools::resource_tools;
 use rmcp::model::{
-    self, CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorCode, JsonObject,
-    ProgressNotificationParam, RequestId, RequestParamsMeta, ServerResult,
+    self, CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, JsonObject, RequestParamsMeta, ServerResult,
 };
-use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::service::ServiceError;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::pin::pin;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{Instant, sleep_until};
 use tool_core::arguments::SchemaChecker;
+use tool_core::call::{LogLevel, Root};
 use tool_core::text::truncate;
-use tool_core::tool::{self, LifecycleFuture};
+use tool_core::tool::{
+    self, Completion, CompletionRequest, CompletionTarget, LifecycleFuture, Prompt, PromptMessage, Resource,
+    ResourceContents, TextArguments,
+};
 use tool_core::{
     Category, FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput, Toolset,
-    time, trace,
+    trace,
 };
 use zeroize::Zeroizing;
 
@@ -55,12 +62,19 @@ pub struct McpClient {
     address: ServerAddress,
     options: RemoteOptions,
     credentials: Credentials,
-    prefix: Option<String>,
-    map: Option<Box<MapTool>>,
+    offer: Offer,
     has_name: bool,
     has_pins: bool,
     #[cfg(feature = "mcp-auth")]
     login: Option<crate::mcp::auth::OAuthLogin>,
+}
+
+/// The form in which tools, prompts and resources of a server are offered.
+#[derive(Clone, Default)]
+struct Offer {
+    prefix: Option<String>,
+    map: Option<Arc<MapTool>>,
+    resources_as_tools: bool,
 }
 
 type MapTool = dyn Fn(FunctionTool) -> FunctionTool + Send + Sync;
@@ -68,15 +82,25 @@ type MapTool = dyn Fn(FunctionTool) -> FunctionTool + Send + Sync;
 impl McpClient {
     fn new(address: ServerAddress, name: String) -> Self {
         let (pins, timeout, credentials) = (Pins::memory(), Duration::from_secs(30), Arc::default());
-        let options =
-            RemoteOptions { name, pins, pinned_only: false, probe: false, timeout, baggage: true, credentials };
-        let (credentials, prefix, map) = (Credentials::default(), None, None);
+        let (rights, tasks) = (ServerRights::default(), HashSet::new());
+        let options = RemoteOptions {
+            name,
+            pins,
+            pinned_only: false,
+            probe: false,
+            timeout,
+            baggage: true,
+            credentials,
+            tools_only: false,
+            rights,
+            log_level: None,
+            tasks,
+        };
         Self {
             address,
             options,
-            credentials,
-            prefix,
-            map,
+            credentials: Credentials::default(),
+            offer: Offer::default(),
             has_name: false,
             has_pins: false,
             #[cfg(feature = "mcp-auth")]
@@ -215,9 +239,11 @@ impl McpClient {
         self
     }
 
-    /// Sets a prefix for the tools' names, followed by `_`, so that they do not clash with other tools.
-    pub fn prefix(self, prefix: impl Into<String>) -> Self {
-        Self { prefix: Some(prefix.into()), ..self }
+    /// Sets a prefix for the names of tools and prompts, followed by `_`, so that they do not clash with others. Resources keep
+    /// their URIs.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.offer.prefix = Some(prefix.into());
+        self
     }
 
     /// Sets the pins against which declarations are checked. Defaults to pins in memory, which end with the connection.
@@ -249,6 +275,142 @@ impl McpClient {
         Self { options: RemoteOptions { baggage: false, ..self.options }, ..self }
     }
 
+    /// Allows the server to ask the user by forms (`elicitation/create`) while it is called. By default it is refused.
+    ///
+    /// The question goes to the session of the call, and the host's
+    /// [`on_question`](tool_core::session::RuntimeBuilder::on_question) shows it. Its message begins with the server's name,
+    /// and its form is checked and bounded ([`RawQuestion`](tool_core::call::RawQuestion)). The limits on questions are the
+    /// policy's. A server that asks for passwords or keys breaks the protocol, and the user should decline.
+    ///
+    /// A request that does not tell to which of several calls in flight it belongs is refused. Over HTTP it does.
+    ///
+    /// ```no_run
+    /// use std::process::Command;
+    /// use tool_adapters::mcp::McpClient;
+    /// use tool_core::call::{Answer, Question};
+    /// use tool_core::{Runtime, ToolContext};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let github = McpClient::command(Command::new("github-mcp-server")).allow_elicitation().connect().await?;
+    /// let tools = ToolContext::builder().with(github).build()?;
+    /// let runtime = Runtime::builder(tools).on_question(async |question: Question| {
+    ///     println!("{}", question.message); // `github-mcp-server` asks: ..
+    ///     Ok(Answer::Declined)
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn allow_elicitation(mut self) -> Self {
+        self.options.rights.forms = true;
+        self
+    }
+
+    /// Allows the server to send the user to a page, such as for signing in, while it is called. By default it is refused.
+    ///
+    /// The host's handler gets a [`Question`](tool_core::call::Question) with a `url`. The address is `https`, or on this
+    /// machine, and its host is written in ASCII.
+    pub fn allow_url_elicitation(mut self) -> Self {
+        self.options.rights.urls = true;
+        self
+    }
+
+    /// Sets the number of questions that the server may ask in a session, of both kinds. Defaults to 100. The policy bounds those
+    /// of a call.
+    pub fn max_questions(mut self, per_session: u32) -> Self {
+        self.options.rights.questions = Some(per_session);
+        self
+    }
+
+    /// Allows the server to ask the host's model (`sampling/createMessage`) while it is called, within a budget. By default it
+    /// is refused, because the host pays for it, and the server's text may be made to mislead the model or the user.
+    ///
+    /// The request goes to the session of the call, and the host's
+    /// [`on_sampling`](tool_core::session::RuntimeBuilder::on_sampling) answers it. It names the server in
+    /// [`asked_by`](tool_core::call::SamplingRequest::asked_by). Messages have at most 1 MiB. Tools of the server are refused,
+    /// and so is context of other servers.
+    ///
+    /// ```no_run
+    /// use tool_adapters::mcp::{McpClient, SamplingBudget};
+    /// use tool_core::call::{SamplingAnswer, SamplingRequest};
+    /// use tool_core::{Content, Runtime, ToolContext};
+    ///
+    /// # async fn ask_model(request: &SamplingRequest) -> String { String::new() }
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let writer = McpClient::url("https://writer.example/mcp");
+    /// let writer = writer.allow_sampling(SamplingBudget::new(20, 50_000).per_call(2, 5_000)).connect().await?;
+    /// let runtime = Runtime::builder(ToolContext::builder().with(writer).build()?)
+    ///     .on_sampling(async |request: SamplingRequest| {
+    ///         let text = ask_model(&request).await;
+    ///         Ok(SamplingAnswer::new("small-1", [Content::text(text)]))
+    ///     })
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn allow_sampling(mut self, budget: SamplingBudget) -> Self {
+        self.options.rights.sampling = Some(budget);
+        self
+    }
+
+    /// Sets the folders that the server learns by `roots/list`, as `file://` URIs. By default it learns none.
+    ///
+    /// ```
+    /// use std::process::Command;
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// let files = McpClient::command(Command::new("files")).roots(["file:///home/ada/project"]);
+    /// ```
+    pub fn roots(mut self, uris: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.options.rights.roots = Some(uris.into_iter().map(Root::new).collect());
+        self
+    }
+
+    /// Lets the server learn the folders of the session of a call, while it is called: those that the host's
+    /// [`on_roots`](tool_core::session::RuntimeBuilder::on_roots) returns. [`roots`](Self::roots) come before them.
+    pub fn session_roots(mut self) -> Self {
+        self.options.rights.session_roots = true;
+        self
+    }
+
+    /// Requests the server's log from this level on. By default the server decides.
+    ///
+    /// Messages of the server are logged with its name, 100 in 10 s, of 800 characters each. Those that come while
+    /// one call is in flight go to the call's log too ([`RunContext::log`](tool_core::RunContext::log)).
+    pub fn log_level(mut self, level: LogLevel) -> Self {
+        self.options.log_level = Some(level);
+        self
+    }
+
+    /// Imports no prompts and resources.
+    pub fn tools_only(mut self) -> Self {
+        self.options.tools_only = true;
+        self
+    }
+
+    /// Adds the tools `list_resources` and `read_resource`, after the [prefix](Self::prefix), by which a model reads the resources
+    /// of the server. They read what the server lists, and URIs that fit its templates. They are not added if the server has
+    /// no resources, or has tools with these names.
+    ///
+    /// ```
+    /// use std::process::Command;
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// let files = McpClient::command(Command::new("files")).prefix("files").resources_as_tools();
+    /// // the model sees `files_list_resources` and `files_read_resource`
+    /// ```
+    pub fn resources_as_tools(mut self) -> Self {
+        self.offer.resources_as_tools = true;
+        self
+    }
+
+    /// Runs these tools as tasks if the server supports it (revision 2025-11-25), by the names that the server gives them. A task
+    /// goes on when the connection is lost, and its state is requested over the next one. Tools that need a task always
+    /// run as one.
+    pub fn run_as_tasks(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.options.tasks.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
     /// Sets a function that changes each tool before it is offered. A server's description of its tools is not
     /// verified, so the host can be stricter, such as by requiring confirmation.
     ///
@@ -262,12 +424,13 @@ impl McpClient {
     ///     _ => tool.confirm(Confirm::Always),
     /// });
     /// ```
-    pub fn map_tools(self, map: impl Fn(FunctionTool) -> FunctionTool + Send + Sync + 'static) -> Self {
-        Self { map: Some(Box::new(map)), ..self }
+    pub fn map_tools(mut self, map: impl Fn(FunctionTool) -> FunctionTool + Send + Sync + 'static) -> Self {
+        self.offer.map = Some(Arc::new(map));
+        self
     }
 
-    /// Connects and imports the server's tools. Tools that differ from their pins or cannot be registered are
-    /// [quarantined](ImportedToolset::quarantined).
+    /// Connects and imports the server's tools, prompts and resources. Those that differ from their pins or cannot be registered
+    /// are [quarantined](ImportedToolset::quarantined).
     pub async fn connect(mut self) -> Result<ImportedToolset, ImportError> {
         if self.has_pins && !self.has_name && self.options.name.contains(KEY) {
             return Err(ImportError::Unnamed { name: self.options.name });
@@ -280,40 +443,224 @@ impl McpClient {
         let credentials = Arc::clone(&self.options.credentials);
         let connected = RemoteServer::connect(self.address, self.options).await;
         let (remote, declared) = connected.map_err(|error| credentials.login_error(error))?;
-        let mut tools = Vec::new();
-        for declared in declared {
-            match import_tool(&remote, &declared, self.prefix.as_deref()) {
-                Ok(tool) => tools.push(Tool::Function(match &self.map {
-                    Some(map) => map(tool),
-                    None => tool,
-                })),
-                Err(errors) => remote.quarantine_invalid(&declared.name, errors),
-            }
-        }
-        remote.quarantine.end_check(&remote.options.name);
-        Ok(ImportedToolset { tools, remote })
+        self.offer.toolset(remote, declared).await
     }
 }
 
 debug_only!(McpClient, |this| name: this.options.name);
 
-/// The tools of a server. Their calls go to the server until the toolset is closed.
+impl Offer {
+    fn mapped(&self, tool: FunctionTool) -> Tool {
+        Tool::Function(match &self.map {
+            Some(map) => map(tool),
+            None => tool,
+        })
+    }
+
+    /// Makes the toolset of a server with these tools.
+    async fn toolset(
+        self,
+        remote: Arc<RemoteServer>,
+        declared: Vec<model::Tool>,
+    ) -> Result<ImportedToolset, ImportError> {
+        let (prefix, mut tools) = (self.prefix.as_deref(), Vec::new());
+        for declared in declared {
+            match import_tool(&remote, &declared, prefix) {
+                Ok(tool) => tools.push(self.mapped(tool)),
+                Err(errors) => remote.quarantine_invalid(&declared.name, QuarantineReason::Invalid(errors)),
+            }
+        }
+        let catalog =
+            if remote.options.tools_only { Catalog::default() } else { Catalog::import(&remote, prefix).await? };
+        if self.resources_as_tools && !(catalog.resources.is_empty() && catalog.templates.is_empty()) {
+            for added in resource_tools(&remote, &catalog, prefix) {
+                if !tools.iter().any(|tool| matches!(tool, Tool::Function(tool) if tool.name() == added.name())) {
+                    tools.push(self.mapped(added));
+                }
+            }
+        }
+        remote.quarantine.end_check(&remote.options.name);
+        remote.users.fetch_add(1, Ordering::SeqCst);
+        Ok(ImportedToolset { tools, catalog, remote, offer: self, is_closed: AtomicBool::new(false) })
+    }
+}
+
+/// The tools, prompts and resources of a server. Their calls go to the server until the toolset is closed.
+///
+/// All texts come from the server and are not trusted. A [`Server`](crate::mcp::Server) of this toolset serves its prompts and
+/// resources again.
 pub struct ImportedToolset {
     tools: Vec<Tool>,
+    catalog: Catalog,
     remote: Arc<RemoteServer>,
+    offer: Offer,
+    /// True once this toolset no longer uses the connection.
+    is_closed: AtomicBool,
 }
 
 impl ImportedToolset {
+    /// Imports again what the server lists now, over the same connection, such as after it has [changed](Self::changes) its list.
+    /// Pins are checked as at the first import. The connection is closed with the last of its toolsets.
+    ///
+    /// Sessions keep the toolset that they were opened with, and those that are opened after
+    /// [`Runtime::update_tools`](tool_core::Runtime::update_tools) get the new one.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use tool_adapters::mcp::{McpClient, ServerChange};
+    /// use tool_core::{Runtime, ToolContext};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut tracker = Arc::new(McpClient::url("https://tracker.example/mcp").connect().await?);
+    /// let runtime = Runtime::builder(ToolContext::builder().with(Arc::clone(&tracker)).build()?).build()?;
+    /// let mut changes = tracker.changes();
+    /// while let Some(change) = changes.next().await {
+    ///     if let ServerChange::Tools | ServerChange::Missed = change {
+    ///         tracker = Arc::new(tracker.import_again().await?);
+    ///         runtime.update_tools(ToolContext::builder().with(Arc::clone(&tracker)).build()?)?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`McpClient::connect`]. The toolset stays as it is then.
+    pub async fn import_again(&self) -> Result<Self, ImportError> {
+        let declared = self.remote.list_checked().await?;
+        self.offer.clone().toolset(Arc::clone(&self.remote), declared).await
+    }
+
+    /// Returns true if this was the last toolset that uses the connection, the first time.
+    fn end_use(&self) -> bool {
+        !self.is_closed.swap(true, Ordering::SeqCst) && self.remote.users.fetch_sub(1, Ordering::SeqCst) == 1
+    }
+
+    /// Returns the prompts, under the names that they have in a [`ToolContext`](tool_core::ToolContext).
+    pub fn prompts(&self) -> &[Prompt] {
+        &self.catalog.prompts
+    }
+
+    /// Returns the resources that the server lists, at most 10,000.
+    pub fn resources(&self) -> &[Resource] {
+        &self.catalog.resources
+    }
+
+    /// Returns the templates of resources. Templates beyond RFC 6570's level 1 and `{+name}` are quarantined.
+    pub fn resource_templates(&self) -> &[Resource] {
+        &self.catalog.templates
+    }
+
+    /// Gets the messages of a prompt, by the name that the server gives it.
+    ///
+    /// ```no_run
+    /// use tool_adapters::mcp::McpClient;
+    /// use tool_core::tool::TextArguments;
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tracker = McpClient::url("https://tracker.example/mcp").connect().await?;
+    /// let arguments = TextArguments::from([("issue".to_owned(), "7".to_owned())]);
+    /// for message in tracker.get_prompt("triage", arguments).await? {
+    ///     println!("{:?}: {:?}", message.role, message.content);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the server; `NOT_FOUND` if it no longer has the prompt, PERMANENT if the messages are over 4 MiB, TIMEOUT after
+    /// [`McpClient::timeout`].
+    pub async fn get_prompt(&self, name: &str, arguments: TextArguments) -> Result<Vec<PromptMessage>, ToolError> {
+        self.remote.get_prompt(name, arguments, &RunContext::detached()).await
+    }
+
+    /// Reads a resource, which need not be listed.
+    ///
+    /// ```no_run
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tracker = McpClient::url("https://tracker.example/mcp").connect().await?;
+    /// let contents = tracker.read_resource("issue://7").await?;
+    /// println!("{:?}", contents[0].as_text());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the server; `NOT_FOUND` for an unknown resource, PERMANENT if the contents are over 4 MiB, TIMEOUT after
+    /// [`McpClient::timeout`].
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
+        self.remote.read_resource(uri, &RunContext::detached()).await
+    }
+
+    /// Completes an argument of a prompt, by the name that the server gives it, or a variable of a template. At most 100
+    /// values are returned.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server; TIMEOUT after [`McpClient::timeout`].
+    pub async fn complete(
+        &self,
+        target: &CompletionTarget,
+        request: CompletionRequest,
+    ) -> Result<Completion, ToolError> {
+        self.remote.complete(target, &request, &RunContext::detached()).await
+    }
+
+    /// Subscribes to a resource: its updates become [`changes`](Self::changes). A connection that is made again subscribes
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server; VALIDATION if the URI has more than 2,000 bytes, or 1,000 others are subscribed to.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), ToolError> {
+        self.remote.subscribe(uri).await
+    }
+
+    /// Ends the subscription to a resource.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server.
+    pub async fn unsubscribe(&self, uri: &str) -> Result<(), ToolError> {
+        self.remote.unsubscribe(uri).await
+    }
+
     /// Returns the tools that are not offered, or no longer offered, sorted by name. Of tools that were never offered, the
-    /// first 1,000 are kept.
+    /// first 1,000 are kept. Prompts and resources are among them, as `prompt:NAME` and `resource:URI`.
     pub fn quarantined(&self) -> Vec<QuarantinedTool> {
         self.remote.quarantine.all()
     }
 
-    /// Requests the server's list again, and quarantines tools that have changed. This happens automatically when the
-    /// server notifies that its list has changed.
+    /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens
+    /// automatically when the server notifies that a list has changed.
     pub async fn refresh(&self) -> Result<(), ImportError> {
         self.remote.refresh().await
+    }
+
+    /// Returns a receiver of the changes of which the server notifies from now on.
+    ///
+    /// ```no_run
+    /// use tool_adapters::mcp::{McpClient, ServerChange};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tracker = McpClient::url("https://tracker.example/mcp").connect().await?;
+    /// let mut changes = tracker.changes();
+    /// while let Some(change) = changes.next().await {
+    ///     if let ServerChange::Tools = change {
+    ///         // The tools that changed are quarantined. Import again to offer new ones.
+    ///         eprintln!("{:?}", tracker.quarantined());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn changes(&self) -> ServerChanges {
+        self.remote.changes.subscribe()
     }
 }
 
@@ -326,11 +673,28 @@ impl Toolset for ImportedToolset {
         self.tools.clone()
     }
 
+    fn prompts(self: Arc<Self>) -> Vec<Prompt> {
+        self.catalog.prompts.clone()
+    }
+
+    fn resources(self: Arc<Self>) -> Vec<Resource> {
+        self.catalog.resources.iter().chain(&self.catalog.templates).cloned().collect()
+    }
+
     fn close(&self) -> LifecycleFuture<'_> {
         Box::pin(async {
-            self.remote.close().await;
+            if self.end_use() {
+                self.remote.close().await;
+            }
             Ok(())
         })
+    }
+}
+
+impl Drop for ImportedToolset {
+    fn drop(&mut self) {
+        // The connection itself ends when its last tool is dropped.
+        self.end_use();
     }
 }
 
@@ -414,36 +778,18 @@ fn annotate(tool: &FunctionTool, hints: &model::ToolAnnotations) -> FunctionTool
 }
 
 impl RemoteTool {
-    /// Calls the tool, until the call's deadline or its cancellation. A call outside a session has the client's time limit.
+    /// Calls the tool, until the call's deadline or its cancellation.
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
-        let limit = self.remote.options.timeout;
-        let end = ctx.deadline().map_or_else(|| time::after(Instant::now(), limit), Instant::from_std);
-        let failed = |error: ToolError| Err(error.partial_side_effects(!self.read_only));
-        tokio::select! {
-            biased;
-            output = self.run(arguments, ctx) => output,
-            () = ctx.cancellation().cancelled() => failed(ToolError::cancelled("the call was cancelled")),
-            () = sleep_until(end) => failed(ToolError::timeout("the tool's server did not answer in time")),
-        }
+        let state = RunState::default();
+        let exchange = Exchange { remote: &self.remote, ctx, state: &state };
+        let called = exchange.within_limits(async { Ok(self.run(arguments, exchange).await) }).await;
+        called.unwrap_or_else(|error| Err(error.partial_side_effects(!self.read_only)))
     }
 
-    fn check_offered(&self) -> Result<(), ToolError> {
-        match self.remote.quarantine.get(&self.name) {
-            None => Ok(()),
-            Some(tool) if tool.reason == QuarantineReason::Removed => Err(self.removed()),
-            Some(tool) => Err(ToolError::permanent(format!("the tool was not called: {tool}"))),
-        }
-    }
-
-    fn removed(&self) -> ToolError {
-        let server = self.remote.options.name.escape_debug();
-        ToolError::not_found(format!("the server `{server}` no longer has the tool `{}`", self.name.escape_debug()))
-    }
-
-    async fn run(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, arguments: Value, exchange: Exchange<'_>) -> Result<ToolOutput, ToolError> {
         // The list is checked again before a new connection is used.
         let connection = self.remote.connection().await?;
-        self.check_offered()?;
+        self.remote.check_offered(&self.name, "tool", &self.name)?;
         let mut params = CallToolRequestParams::new(self.name.clone());
         if let Value::Object(arguments) = arguments {
             params = params.with_arguments(arguments);
@@ -453,20 +799,21 @@ impl RemoteTool {
                 params.meta_or_default().insert(name.to_owned(), value.into());
             }
         }
-        let answer = if self.remote.needs_task(&self.name) {
-            let report = |message: &str| ctx.update(self.remote.options.credentials.display(message));
-            tasks::call(&connection.peer, &params, self.remote.options.timeout, report).await
+        if let Some(level) = self.remote.options.log_level {
+            params.meta_or_default().insert("io.modelcontextprotocol/logLevel".to_owned(), level.as_str().into());
+        }
+        let answer = if self.remote.runs_as_task(&self.name) {
+            exchange.run_task(Arc::clone(&connection), &params).await
         } else {
-            self.send(&connection, params, ctx).await
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+            let conversed = exchange.converse(&connection, request).await;
+            conversed.map_err(|error| error.partial_side_effects(!self.read_only))?
         };
         let credentials = &self.remote.options.credentials;
         let answer = match answer {
             Ok(ServerResult::CallToolResult(result)) => credentials.redact_answer(result).ok().map(Answer::from),
             Ok(ServerResult::CustomResult(result)) => {
                 credentials.redact_answer(result.0).ok().and_then(Answer::of_value)
-            }
-            Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
-                return Err(ToolError::permanent("the server asks for user input, which a call cannot give"));
             }
             Ok(_) => None,
             Err(error) => return Err(self.convert_error(error, &connection).await),
@@ -483,7 +830,7 @@ impl RemoteTool {
             ServiceError::McpError(error) => {
                 let may_be_removed = [ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_PARAMS].contains(&error.code);
                 if may_be_removed && self.remote.has_removed(connection, &self.name).await {
-                    return self.removed();
+                    return self.remote.removed("tool", &self.name);
                 }
                 let message = credentials.redact(&error.message);
                 return ToolError::permanent(truncate(&message, MAX_TEXT));
@@ -502,77 +849,5 @@ impl RemoteTool {
             }
         };
         error.partial_side_effects(!self.read_only)
-    }
-
-    /// Sends a `tools/call` request, and describes it on the span of the call. The progress of the server becomes updates of
-    /// the call. Dropping the future notifies the server that the call is cancelled.
-    async fn send(
-        &self,
-        connection: &Connection,
-        params: CallToolRequestParams,
-        ctx: &RunContext,
-    ) -> Result<ServerResult, ServiceError> {
-        let peer = &connection.peer;
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        let mut progress = connection.progress.listen(sent.progress_token.clone());
-        self.set_attributes(peer, &sent.id);
-        let mut cancel = CancelOnDrop { peer, id: Some(sent.id.clone()) };
-        let mut answer = pin!(sent.await_response());
-        let answer = loop {
-            tokio::select! {
-                biased;
-                Some(update) = progress.updates.recv() => self.report(&update, ctx),
-                answer = &mut answer => break answer,
-            }
-        };
-        cancel.id = None;
-        while let Ok(update) = progress.updates.try_recv() {
-            self.report(&update, ctx);
-        }
-        answer
-    }
-
-    /// Reports the progress of the server as an update of the call.
-    fn report(&self, update: &ProgressNotificationParam, ctx: &RunContext) {
-        let message = self.remote.options.credentials.display(update.message.as_deref().unwrap_or_default());
-        match update.total.filter(|total| *total > 0.0) {
-            Some(total) => ctx.progress().fraction(update.progress / total, message),
-            None if message.is_empty() => {}
-            None => ctx.update(message),
-        }
-    }
-
-    fn set_attributes(&self, peer: &Peer<RoleClient>, id: &RequestId) {
-        trace::attribute("mcp.method.name", "tools/call");
-        trace::attribute("jsonrpc.request.id", id.to_string());
-        if let Some(info) = peer.peer_info() {
-            let version = self.remote.options.credentials.redact(info.protocol_version.as_str());
-            trace::attribute("mcp.protocol.version", version);
-        }
-        if let Some(transport) = self.remote.transport {
-            trace::attribute("network.transport", transport);
-        }
-    }
-}
-
-/// Notifies the server that a call is cancelled, unless its id was taken.
-struct CancelOnDrop<'a> {
-    peer: &'a Peer<RoleClient>,
-    id: Option<RequestId>,
-}
-
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        let Some(id) = self.id.take() else { return };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let peer = self.peer.clone();
-            let reason = Some("the caller no longer waits for the result".to_owned());
-            runtime.spawn(async move {
-                if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
-                    tracing::debug!(%error, "failed to notify a server of a cancelled call");
-                }
-            });
-        }
     }
 }

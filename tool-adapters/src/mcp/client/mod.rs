@@ -3,14 +3,22 @@
 //! - `import`: the public builder, the imported toolset, and the calls of its tools
 //! - `address`: the connection over each transport; `process`: a server's process; `line_transport`: its messages
 //! - `credentials`: headers and tokens; `logins`: tokens of OAuth; `names`: names without keys
-//! - `answer`: results as outputs of tools; `tasks`: tools that run as tasks; `progress`: progress of calls
+//! - `answer`: results as outputs of tools; `tasks`: tools that run as tasks; `routes`: messages for calls in flight
+//! - `exchange`: a request and what the server sends meanwhile; `requests`: its requests to the user; `sampling`: those to the
+//!   model; `budget`: what they may cost
+//! - `catalog`: prompts and resources; `resource_tools`: tools that read resources
+//! - `changes`: changes of lists and resources; `subscriptions`: the resources whose changes are wanted
 //! - `remote`: a connected server and the check of its list; `notices`: its notifications; `quarantine`: refused tools
 //! - `pins`: the fingerprints of declarations at their first use
 
 mod address;
 mod answer;
+mod budget;
+mod catalog;
+mod changes;
 mod credentials;
 mod error;
+mod exchange;
 mod import;
 mod line_transport;
 #[cfg(feature = "mcp-auth")]
@@ -19,11 +27,17 @@ mod names;
 mod notices;
 mod pins;
 mod process;
-mod progress;
 mod quarantine;
 mod remote;
+mod requests;
+mod resource_tools;
+mod routes;
+mod sampling;
+mod subscriptions;
 mod tasks;
 
+pub use crate::mcp::client::budget::SamplingBudget;
+pub use crate::mcp::client::changes::{ServerChange, ServerChanges};
 pub use crate::mcp::client::error::ImportError;
 pub use crate::mcp::client::import::{ImportedToolset, McpClient};
 pub use crate::mcp::client::pins::{PinError, Pins};

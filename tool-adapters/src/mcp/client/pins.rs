@@ -3,7 +3,6 @@
 //! A server may change a declaration after a person has reviewed it. A tool whose declaration differs from its pin in any
 //! member is not run.
 
-use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -15,8 +14,46 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tool_core::text::hex;
 
-/// The members that are pinned one by one, and the rest of the declaration, such as its `_meta` and its icons.
-const MEMBERS: [&str; 7] = ["name", "title", "description", "inputSchema", "outputSchema", "annotations", REST];
+/// The kind of a declaration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Declaration {
+    Tool = 1,
+    Prompt = 2,
+    /// A resource, or a template.
+    Resource = 4,
+}
+
+impl Declaration {
+    pub(crate) const ALL: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
+
+    /// Returns the key of a pin. That of a tool is its name.
+    pub(crate) fn key(self, name: &str) -> String {
+        match self {
+            Self::Tool => name.to_owned(),
+            Self::Prompt => format!("prompt:{name}"),
+            Self::Resource => format!("resource:{name}"),
+        }
+    }
+
+    /// Returns the kind of a key.
+    pub(crate) fn of_key(key: &str) -> Self {
+        match key.split_once(':') {
+            Some(("prompt", _)) => Self::Prompt,
+            Some(("resource", _)) => Self::Resource,
+            _ => Self::Tool,
+        }
+    }
+
+    /// Returns the members that are pinned one by one, and the rest of the declaration, such as its `_meta` and its icons.
+    fn members(self) -> &'static [&'static str] {
+        match self {
+            Self::Tool => &["name", "title", "description", "inputSchema", "outputSchema", "annotations", REST],
+            Self::Prompt => &["name", "title", "description", "arguments", REST],
+            Self::Resource => &["uri", "uriTemplate", "name", "title", "description", "mimeType", "annotations", REST],
+        }
+    }
+}
 
 const REST: &str = "other members";
 
@@ -26,8 +63,13 @@ const REST: &str = "other members";
 pub(crate) struct Fingerprint(BTreeMap<String, String>);
 
 impl Fingerprint {
-    pub(crate) fn new(tool: &Tool) -> Self {
-        let mut declared = serde_json::to_value(tool).unwrap_or_default();
+    pub(crate) fn of(declared: &impl Serialize, kind: Declaration) -> Self {
+        let mut declared = serde_json::to_value(declared).unwrap_or_default();
+        if let (Declaration::Resource, Some(members)) = (kind, declared.as_object_mut()) {
+            // They follow the contents.
+            members.remove("size");
+            members.get_mut("annotations").and_then(|hints| hints.as_object_mut()?.remove("lastModified"));
+        }
         // Equal members have the same text, whatever the order of their keys.
         declared.sort_all_objects();
         // The query of an icon's URL is often a signature, which is new each time.
@@ -46,21 +88,22 @@ impl Fingerprint {
             };
             hex(&Sha256::digest(taken.to_string()))
         };
-        Self(MEMBERS.iter().map(|member| ((*member).to_owned(), hash(member))).collect())
+        Self(kind.members().iter().map(|member| ((*member).to_owned(), hash(member))).collect())
     }
 
     /// Returns the members that differ from a pin. A pin of a former version has no hash of the other members.
-    pub(crate) fn changed_members(&self, pin: &Self) -> Vec<&'static str> {
+    pub(crate) fn changed_members(&self, pin: &Self, kind: Declaration) -> Vec<&'static str> {
         let is_changed = |member: &str| match pin.0.get(member) {
             None if member == REST => false,
             pinned => self.0.get(member) != pinned,
         };
-        MEMBERS.into_iter().filter(|member| is_changed(member)).collect()
+        kind.members().iter().copied().filter(|member| is_changed(member)).collect()
     }
 
     /// Returns true if a pin is of a former version, and only lacks the other members.
     fn completes(&self, pin: &Self) -> bool {
-        !pin.0.contains_key(REST) && self.changed_members(pin).is_empty()
+        // Only pins of tools are that old.
+        !pin.0.contains_key(REST) && self.changed_members(pin, Declaration::Tool).is_empty()
     }
 }
 
@@ -245,7 +288,7 @@ impl Pins {
     }
 
     /// Removes the pin of a tool, so that the next import trusts its declaration again. Returns false if the tool was
-    /// not pinned.
+    /// not pinned. A prompt is `prompt:NAME`, and a resource `resource:URI`.
     pub fn forget(&self, server: &str, tool: &str) -> Result<bool, PinError> {
         self.change(|servers| {
             let removed = servers.get_mut(server).is_some_and(|tools| tools.remove(tool).is_some());

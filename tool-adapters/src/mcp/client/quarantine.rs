@@ -1,16 +1,19 @@
 //! Tools of a server that are not offered, or no longer offered.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tool_core::RegistryErrors;
 use tool_core::text::{escape_invisible, truncate};
+use tool_core::tool::UriTemplateError;
 
-/// A tool of the server that is not offered, or no longer offered.
+/// A tool, prompt or resource of the server that is not offered, or no longer offered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` {reason}", name.escape_debug())]
 #[non_exhaustive]
 pub struct QuarantinedTool {
-    /// The name that the server gives the tool. Names of more than 200 characters are cut.
+    /// The name that the server gives the tool, `prompt:` and the name of a prompt, or `resource:` and the URI or template of a resource.
+    /// Names of more than 200 characters are cut.
     pub name: String,
     /// The reason.
     pub reason: QuarantineReason,
@@ -26,7 +29,7 @@ pub enum QuarantineReason {
     /// It is not pinned, and [`pinned_only`](super::McpClient::pinned_only) is set.
     #[error("is not pinned, and only pinned tools are imported")]
     NotPinned,
-    /// It was added after the import. Importing again makes it available.
+    /// It was added after the import. [Importing again](super::ImportedToolset::import_again) makes it available.
     #[error("was added after the import; import again to use it")]
     Added,
     /// The server no longer lists it. It is offered again once the server lists it as before.
@@ -43,6 +46,17 @@ pub enum QuarantineReason {
     /// It cannot be registered, such as for its name or its schema.
     #[error("cannot be registered: {0}")]
     Invalid(RegistryErrors),
+    /// It is a resource with a URI or a template that this library does not know.
+    #[error("cannot be registered: {0}")]
+    InvalidUri(UriTemplateError),
+}
+
+/// Maximum number of characters of a name.
+const MAX_NAME: usize = 200;
+
+/// Returns the name under which a tool is kept.
+fn short(name: &str) -> Cow<'_, str> {
+    if name.len() <= MAX_NAME { name.into() } else { truncate(name, MAX_NAME).into() }
 }
 
 /// The quarantined tools of a server, as far as they are kept.
@@ -66,7 +80,6 @@ impl Quarantine {
     /// Maximum number of tools that one check of the list logs.
     const MAX_LOGGED: usize = 20;
 
-    const MAX_NAME: usize = 200;
     const MAX_LINE: usize = 800;
 
     fn lock(&self) -> MutexGuard<'_, Quarantined> {
@@ -75,7 +88,7 @@ impl Quarantine {
 
     /// Adds a tool. A tool that was never offered is left out if there are too many.
     pub(crate) fn add(&self, server: &str, name: &str, is_offered: bool, reason: QuarantineReason) {
-        let name = truncate(name, Self::MAX_NAME);
+        let name = short(name).into_owned();
         let tool = QuarantinedTool { name: name.clone(), reason };
         let mut quarantined = self.lock();
         if quarantined.tools.get(&name) == Some(&tool) {
@@ -109,10 +122,15 @@ impl Quarantine {
 
     /// Offers a removed tool again.
     pub(crate) fn restore(&self, name: &str) {
-        let mut quarantined = self.lock();
-        if quarantined.tools.get(name).is_some_and(|tool| tool.reason == QuarantineReason::Removed) {
-            quarantined.tools.remove(name);
+        let (mut quarantined, name) = (self.lock(), short(name));
+        if quarantined.tools.get(&*name).is_some_and(|tool| tool.reason == QuarantineReason::Removed) {
+            quarantined.tools.remove(&*name);
         }
+    }
+
+    /// Offers a tool, because it agrees with its pin at an import.
+    pub(crate) fn lift(&self, name: &str) {
+        self.lock().tools.remove(&*short(name));
     }
 
     pub(crate) fn all(&self) -> Vec<QuarantinedTool> {
@@ -120,6 +138,6 @@ impl Quarantine {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<QuarantinedTool> {
-        self.lock().tools.get(name).cloned()
+        self.lock().tools.get(&*short(name)).cloned()
     }
 }

@@ -1,23 +1,30 @@
 //! The connection to a server, its repair, and the check of the server's list against the pins.
 
 use crate::mcp::client::address::{RunningClient, ServerAddress};
+use crate::mcp::client::budget::ServerSpending;
+use crate::mcp::client::changes::{ChangeSender, ChangedLists};
 use crate::mcp::client::credentials::Credentials;
 use crate::mcp::client::error::{ImportError, text_with_causes};
 use crate::mcp::client::notices::{ListChanges, Pause};
-use crate::mcp::client::pins::{Fingerprint, Pins, ToolPins};
+use crate::mcp::client::pins::{Declaration, Fingerprint, Pins, ToolPins};
 use crate::mcp::client::process::ServerProcess;
-use crate::mcp::client::progress::ProgressRoutes;
 use crate::mcp::client::quarantine::{Quarantine, QuarantineReason};
-use crate::mcp::client::tasks::TaskTools;
+use crate::mcp::client::requests::ServerRights;
+use crate::mcp::client::routes::CallRoutes;
+use crate::mcp::client::subscriptions::Subscriptions;
+use crate::mcp::client::tasks::{TaskSupport, TaskTools};
 use rmcp::RoleClient;
-use rmcp::model::{PaginatedRequestParams, Tool};
+use rmcp::model::{ClientRequest, CustomRequest, PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{Peer, ServiceError};
+use serde_json::json;
 use std::collections::HashSet;
+use std::ops::Deref;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
-use tool_core::{CancellationToken, RegistryErrors, ToolError, time};
+use tool_core::call::LogLevel;
+use tool_core::{CancellationToken, ToolError, time};
 
 pub(crate) struct RemoteOptions {
     pub(crate) name: String,
@@ -28,27 +35,52 @@ pub(crate) struct RemoteOptions {
     /// Sends the baggage of the trace, which names the run and the customer.
     pub(crate) baggage: bool,
     pub(crate) credentials: Arc<Credentials>,
+    /// Prompts and resources are not imported.
+    pub(crate) tools_only: bool,
+    pub(crate) rights: ServerRights,
+    /// The level from which on the server is to log.
+    pub(crate) log_level: Option<LogLevel>,
+    /// The tools that run as tasks where the server allows it.
+    pub(crate) tasks: HashSet<String>,
+}
+
+/// The parts of a connected server that its connections share.
+pub(crate) struct RemoteParts {
+    pub(crate) options: Arc<RemoteOptions>,
+    changed: Arc<ChangedLists>,
+    pub(crate) changes: ChangeSender,
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) spending: ServerSpending,
+    tasks: TaskTools,
 }
 
 /// A connected server.
 pub(crate) struct RemoteServer {
-    pub(crate) options: RemoteOptions,
+    parts: RemoteParts,
     /// OpenTelemetry's name of the transport, if it is known.
     pub(crate) transport: Option<&'static str>,
     current: Mutex<Arc<Connection>>,
     launcher: tokio::sync::Mutex<Launcher>,
-    changed: Arc<Notify>,
-    tasks: TaskTools,
     closed: CancellationToken,
-    /// The declarations of the imported tools.
+    /// The toolsets that use the connection.
+    pub(crate) users: AtomicUsize,
+    /// The declarations of what was imported.
     imported: Mutex<ToolPins>,
     pub(crate) quarantine: Quarantine,
+}
+
+impl Deref for RemoteServer {
+    type Target = RemoteParts;
+
+    fn deref(&self) -> &RemoteParts {
+        &self.parts
+    }
 }
 
 /// One connection to a server. It is replaced once it is lost.
 pub(crate) struct Connection {
     pub(crate) peer: Peer<RoleClient>,
-    pub(crate) progress: ProgressRoutes,
+    pub(crate) routes: CallRoutes,
     running: tokio::sync::Mutex<Option<RunningClient>>,
     process: Option<ServerProcess>,
 }
@@ -97,14 +129,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
-    async fn new(
-        address: &mut ServerAddress,
-        options: &RemoteOptions,
-        changed: &Arc<Notify>,
-        tasks: &TaskTools,
-    ) -> Result<Arc<Self>, ImportError> {
-        let progress = ProgressRoutes::default();
-        let handler = ListChanges { changed: Arc::clone(changed), progress: progress.clone(), tasks: tasks.clone() };
+    async fn new(address: &mut ServerAddress, remote: &RemoteParts) -> Result<Arc<Self>, ImportError> {
+        let routes = CallRoutes::default();
+        let handler = ListChanges {
+            changed: Arc::clone(&remote.changed),
+            changes: remote.changes.clone(),
+            routes: routes.clone(),
+            tasks: remote.tasks.clone(),
+            options: Arc::clone(&remote.options),
+        };
+        let options = &remote.options;
         let connecting = address.connect(handler, options.probe, &options.credentials);
         let (running, process) = tokio::select! {
             biased;
@@ -112,7 +146,11 @@ impl Connection {
             () = options.credentials.time_out(options.timeout) => return Err(ImportError::Timeout),
         };
         let peer = running.peer().clone();
-        Ok(Arc::new(Self { peer, progress, running: tokio::sync::Mutex::new(Some(running)), process }))
+        remote.subscriptions.follow(&peer, &remote.changed, &remote.changes);
+        if let Some(level) = options.log_level {
+            set_log_level(&peer, level, options).await;
+        }
+        Ok(Arc::new(Self { peer, routes, running: tokio::sync::Mutex::new(Some(running)), process }))
     }
 
     pub(crate) fn is_lost(&self) -> bool {
@@ -137,17 +175,25 @@ impl RemoteServer {
         mut address: ServerAddress,
         options: RemoteOptions,
     ) -> Result<(Arc<Self>, Vec<Tool>), ImportError> {
-        let (changed, tasks, transport) = (Arc::new(Notify::new()), TaskTools::default(), address.transport());
-        let connection = Connection::new(&mut address, &options, &changed, &tasks).await?;
+        let transport = address.transport();
+        let parts = RemoteParts {
+            options: Arc::new(options),
+            changed: Arc::default(),
+            changes: ChangeSender::new(),
+            subscriptions: Arc::default(),
+            spending: ServerSpending::default(),
+            tasks: TaskTools::default(),
+        };
+        let connection = Connection::new(&mut address, &parts).await?;
         let launcher = Launcher { address, repairs: 0, connected: Instant::now() };
+        let changed = Arc::clone(&parts.changed);
         let remote = Arc::new(Self {
-            options,
+            parts,
             transport,
             current: Mutex::new(Arc::clone(&connection)),
             launcher: tokio::sync::Mutex::new(launcher),
-            changed: Arc::clone(&changed),
-            tasks,
             closed: CancellationToken::new(),
+            users: AtomicUsize::new(0),
             imported: Mutex::default(),
             quarantine: Quarantine::default(),
         });
@@ -157,13 +203,18 @@ impl RemoteServer {
         Ok((remote, tools))
     }
 
-    fn current(&self) -> Arc<Connection> {
+    pub(crate) fn current(&self) -> Arc<Connection> {
         Arc::clone(&lock(&self.current))
     }
 
-    /// Returns true if the server says that it runs a tool as a task only.
-    pub(crate) fn needs_task(&self, tool: &str) -> bool {
-        self.tasks.contains(tool)
+    /// Returns true if a tool is to run as a task: the server says that it runs as a task only, or that it may, and the host
+    /// wants it.
+    pub(crate) fn runs_as_task(&self, tool: &str) -> bool {
+        match self.tasks.support(tool) {
+            Some(TaskSupport::Required) => true,
+            Some(TaskSupport::Optional) => self.options.tasks.contains(tool),
+            None => false,
+        }
     }
 
     /// Returns the connection. A lost one is made again, and the list of the server checked, before a call may use it.
@@ -189,8 +240,9 @@ impl RemoteServer {
         launcher.admit().await?;
         tracing::warn!(%server, status, lines, attempt = launcher.repairs, "connecting again to a server that was lost");
         let repaired = async {
-            let connection = Connection::new(&mut launcher.address, &self.options, &self.changed, &self.tasks).await?;
-            self.check_again(&connection).await?;
+            let connection = Connection::new(&mut launcher.address, &self.parts).await?;
+            self.check_again(&connection, &self.imported_kinds()).await?;
+            self.subscriptions.renew(&connection.peer).await;
             Ok::<_, ImportError>(connection)
         };
         let connection = repaired.await.map_err(|error| {
@@ -216,10 +268,35 @@ impl RemoteServer {
         self.quarantine.add(&self.options.name, name, is_imported, reason);
     }
 
-    /// Quarantines a tool that cannot be registered, and was therefore never offered.
-    pub(crate) fn quarantine_invalid(&self, name: &str, errors: RegistryErrors) {
-        lock(&self.imported).remove(name);
-        self.quarantine(name, QuarantineReason::Invalid(errors));
+    /// Quarantines what cannot be registered, and was therefore never offered.
+    pub(crate) fn quarantine_invalid(&self, key: &str, reason: QuarantineReason) {
+        lock(&self.imported).remove(key);
+        self.quarantine(key, reason);
+    }
+
+    /// Fails if a tool, prompt or resource is no longer offered.
+    pub(crate) fn check_offered(&self, key: &str, what: &str, name: &str) -> Result<(), ToolError> {
+        match self.quarantine.get(key) {
+            None => Ok(()),
+            Some(quarantined) if quarantined.reason == QuarantineReason::Removed => Err(self.removed(what, name)),
+            Some(quarantined) => {
+                Err(ToolError::permanent(format!("the {what} of the server was not used: {quarantined}")))
+            }
+        }
+    }
+
+    pub(crate) fn removed(&self, what: &str, name: &str) -> ToolError {
+        let (server, name) = (self.options.name.escape_debug(), name.escape_debug());
+        ToolError::not_found(format!("the server `{server}` no longer has the {what} `{name}`"))
+    }
+
+    /// Returns the kinds of the lists of which something was imported.
+    fn imported_kinds(&self) -> Vec<Declaration> {
+        let imported = lock(&self.imported);
+        let is_imported = |kind: &Declaration| {
+            *kind == Declaration::Tool || imported.keys().any(|key| Declaration::of_key(key) == *kind)
+        };
+        Declaration::ALL.into_iter().filter(is_imported).collect()
     }
 
     /// Returns all pages of the list, in which keys are masked, with the fingerprints of what the server sent. Quarantines tools
@@ -234,7 +311,7 @@ impl RemoteServer {
                 let page = page.map_err(|error| credentials.protocol_failure(&describe(&error)))?;
                 listed += page.tools.len();
                 for tool in page.tools {
-                    let fingerprint = Fingerprint::new(&tool);
+                    let fingerprint = Fingerprint::of(&tool, Declaration::Tool);
                     if credentials.is_in_names(&tool) {
                         self.quarantine(&credentials.redact(&tool.name), QuarantineReason::HasKey);
                     } else {
@@ -255,65 +332,121 @@ impl RemoteServer {
 
     /// Pins new tools, quarantines those that differ from their pins, and returns the rest.
     async fn check(&self, listed: Vec<(Tool, Fingerprint)>) -> Result<Vec<Tool>, ImportError> {
+        let found = listed.iter().map(|(tool, fingerprint)| (tool.name.to_string(), fingerprint.clone()));
+        let offered = self.check_pins(found).await?;
+        Ok(listed.into_iter().map(|(tool, _)| tool).filter(|tool| offered.contains(&*tool.name)).collect())
+    }
+
+    /// Pins what is new, quarantines what differs from its pin, and returns the keys of the rest.
+    pub(crate) async fn check_pins(
+        &self,
+        found: impl IntoIterator<Item = (String, Fingerprint)>,
+    ) -> Result<HashSet<String>, ImportError> {
         let (mut fingerprints, mut duplicates) = (ToolPins::new(), HashSet::new());
-        for (tool, fingerprint) in &listed {
-            if fingerprints.insert(tool.name.to_string(), fingerprint.clone()).is_some() {
-                duplicates.insert(tool.name.to_string());
+        for (key, fingerprint) in found {
+            if fingerprints.insert(key.clone(), fingerprint).is_some() {
+                duplicates.insert(key);
             }
         }
-        fingerprints.retain(|name, _| !duplicates.contains(name));
-        for name in &duplicates {
-            self.quarantine(name, QuarantineReason::Duplicate);
+        fingerprints.retain(|key, _| !duplicates.contains(key));
+        for key in &duplicates {
+            self.quarantine(key, QuarantineReason::Duplicate);
         }
         let options = &self.options;
         let pinned = options.pins.merge(&options.name, fingerprints.clone(), !options.pinned_only).await?;
-        fingerprints.retain(|name, fingerprint| match pinned.get(name) {
+        fingerprints.retain(|key, fingerprint| match pinned.get(key) {
             Some(pin) => {
-                let changed = fingerprint.changed_members(pin);
+                let changed = fingerprint.changed_members(pin, Declaration::of_key(key));
                 let is_same = changed.is_empty();
                 if !is_same {
-                    self.quarantine(name, QuarantineReason::Changed(changed));
+                    self.quarantine(key, QuarantineReason::Changed(changed));
                 }
                 is_same
             }
             None if options.pinned_only => {
-                self.quarantine(name, QuarantineReason::NotPinned);
+                self.quarantine(key, QuarantineReason::NotPinned);
                 false
             }
             None => true,
         });
-        let tools = listed.into_iter().map(|(tool, _)| tool);
-        let tools = tools.filter(|tool| fingerprints.contains_key(&*tool.name)).collect();
-        *lock(&self.imported) = fingerprints;
-        Ok(tools)
+        let offered = fingerprints.keys().cloned().collect::<HashSet<_>>();
+        // What was added, or has changed and was accepted since, is offered from now on.
+        offered.iter().for_each(|key| self.quarantine.lift(key));
+        lock(&self.imported).extend(fingerprints);
+        Ok(offered)
     }
 
-    /// Requests the list again and quarantines the tools that changed.
+    /// Requests the list of tools again. Returns those that agree with the pins.
+    pub(crate) async fn list_checked(&self) -> Result<Vec<Tool>, ImportError> {
+        let connection = self.connection().await.map_err(|error| ImportError::Protocol(error.message().into()))?;
+        let listed = self.list(&connection).await?;
+        self.check(listed).await
+    }
+
+    /// Requests the lists again and quarantines what changed.
     pub(crate) async fn refresh(&self) -> Result<(), ImportError> {
         let connection = self.connection().await.map_err(|error| ImportError::Protocol(error.message().into()))?;
-        self.check_again(&connection).await
+        self.check_again(&connection, &self.imported_kinds()).await
     }
 
-    /// Quarantines the tools that changed or are gone, and offers removed ones again that the server lists as before.
-    async fn check_again(&self, connection: &Connection) -> Result<(), ImportError> {
-        let listed = self.list(connection).await?;
-        let imported = lock(&self.imported).clone();
-        let names = listed.iter().map(|(tool, _)| &*tool.name).collect::<HashSet<_>>();
-        for name in imported.keys().filter(|name| !names.contains(&***name)) {
-            self.quarantine(name, QuarantineReason::Removed);
+    /// Returns the keys and fingerprints of a list.
+    async fn list_again(
+        &self,
+        connection: &Connection,
+        kind: Declaration,
+    ) -> Result<Vec<(String, Fingerprint)>, ImportError> {
+        fn keyed<T>((_, key, fingerprint): (T, String, Fingerprint)) -> (String, Fingerprint) {
+            (key, fingerprint)
         }
-        for (tool, fingerprint) in &listed {
-            match imported.get(&*tool.name) {
-                Some(known) if known == fingerprint => self.quarantine.restore(&tool.name),
-                Some(known) => {
-                    self.quarantine(&tool.name, QuarantineReason::Changed(fingerprint.changed_members(known)));
+        Ok(match kind {
+            Declaration::Tool => {
+                let listed = self.list(connection).await?.into_iter();
+                listed.map(|(tool, fingerprint)| (tool.name.to_string(), fingerprint)).collect()
+            }
+            Declaration::Prompt => self.list_prompts(connection).await.into_iter().map(keyed).collect(),
+            Declaration::Resource => {
+                let resources = self.list_resources(connection).await.into_iter().map(keyed);
+                resources.chain(self.list_templates(connection).await.into_iter().map(keyed)).collect()
+            }
+        })
+    }
+
+    /// Quarantines what changed or is gone of these kinds, and offers again what was removed and is listed as before.
+    async fn check_again(&self, connection: &Connection, kinds: &[Declaration]) -> Result<(), ImportError> {
+        for kind in kinds {
+            let listed = self.list_again(connection, *kind).await?;
+            let imported = lock(&self.imported).clone();
+            let keys = listed.iter().map(|(key, _)| &**key).collect::<HashSet<_>>();
+            let own = imported.keys().filter(|key| Declaration::of_key(key) == *kind);
+            for key in own.filter(|key| !keys.contains(&***key)) {
+                self.quarantine(key, QuarantineReason::Removed);
+            }
+            for (key, fingerprint) in &listed {
+                match imported.get(key) {
+                    Some(known) if known == fingerprint => self.quarantine.restore(key),
+                    Some(known) => {
+                        self.quarantine(key, QuarantineReason::Changed(fingerprint.changed_members(known, *kind)));
+                    }
+                    None if self.quarantine.get(key).is_some() => {}
+                    None => self.quarantine(key, QuarantineReason::Added),
                 }
-                None if self.quarantine.get(&tool.name).is_some() => {}
-                None => self.quarantine(&tool.name, QuarantineReason::Added),
             }
         }
         self.quarantine.end_check(&self.options.name);
         Ok(())
+    }
+
+    /// Subscribes to a resource, over this connection and those after it.
+    pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), ToolError> {
+        let connection = self.connection().await?;
+        let added = self.subscriptions.add(&connection.peer, uri);
+        added.await.map_err(|error| ToolError::permanent(self.options.credentials.display(&error)))
+    }
+
+    pub(crate) async fn unsubscribe(&self, uri: &str) -> Result<(), ToolError> {
+        let connection = self.connection().await?;
+        let removed = self.subscriptions.remove(&connection.peer, uri);
+        removed.await.map_err(|error| ToolError::permanent(self.options.credentials.display(&error)))
     }
 
     pub(crate) async fn close(&self) {
@@ -328,6 +461,25 @@ impl RemoteServer {
     }
 }
 
+/// Sets the level of a server's log, up to revision 2025-11-25. Later ones have it in each request.
+async fn set_log_level(peer: &Peer<RoleClient>, level: LogLevel, options: &RemoteOptions) {
+    let info = peer.peer_info();
+    if !info.is_some_and(|info| info.capabilities.logging.is_some() && !is_stateless(&info.protocol_version)) {
+        return;
+    }
+    let request = CustomRequest::new("logging/setLevel", Some(json!({"level": level})));
+    let sent = timeout(options.timeout, peer.send_request(ClientRequest::CustomRequest(request)));
+    if let Ok(Err(error)) = sent.await {
+        let (server, error) = (options.name.escape_debug(), options.credentials.display(&describe(&error)));
+        tracing::warn!(%server, error, "failed to set the level of a server's log");
+    }
+}
+
+/// Returns true for revisions without sessions, in which a server sends no requests.
+pub(crate) fn is_stateless(version: &ProtocolVersion) -> bool {
+    *version >= ProtocolVersion::V_2026_07_28
+}
+
 /// Returns the text of an error, without rmcp's names of types.
 pub(crate) fn describe(error: &ServiceError) -> String {
     match error {
@@ -339,20 +491,26 @@ pub(crate) fn describe(error: &ServiceError) -> String {
     }
 }
 
-/// Refreshes the list when the server notifies that it has changed, and less and less often if it does so all the time.
-async fn watch(remote: Weak<RemoteServer>, changed: Arc<Notify>) {
+/// Requests the lists again of which the server notifies that they have changed, and less and less often if it does so all the
+/// time.
+async fn watch(remote: Weak<RemoteServer>, changed: Arc<ChangedLists>) {
     let mut pause = Pause::new();
-    changed.notified().await;
+    changed.changed.notified().await;
     loop {
         let Some(remote) = remote.upgrade() else { return };
         // The end of a connection wakes this task too. A call makes it again.
         let connection = Some(remote.current()).filter(|connection| !connection.is_lost());
-        if let Some(connection) = connection
-            && let Err(error) = remote.check_again(&connection).await
-        {
-            tracing::warn!(server = %remote.options.name.escape_debug(), %error, "failed to refresh the list of tools");
+        let mut kinds = changed.take();
+        kinds.retain(|kind| *kind == Declaration::Tool || !remote.options.tools_only);
+        if let Some(connection) = connection.filter(|_| !kinds.is_empty()) {
+            match remote.check_again(&connection, &kinds).await {
+                Ok(()) => kinds.iter().for_each(|kind| remote.changes.send((*kind).into())),
+                Err(error) => {
+                    tracing::warn!(server = %remote.options.name.escape_debug(), %error, "failed to refresh the lists");
+                }
+            }
         }
         drop(remote);
-        pause.until_next(&changed).await;
+        pause.until_next(&changed.changed).await;
     }
 }

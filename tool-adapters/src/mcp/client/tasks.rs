@@ -1,21 +1,29 @@
-//! Tools that a server runs as tasks only, in revision 2025-11-25: the call returns the id of a task, whose state is requested
-//! until it ends, and then its result.
+//! Tools that run as tasks, in revision 2025-11-25: the call returns the id of a task, whose state is requested until it ends,
+//! and then its result.
 
+use crate::mcp::send_on_drop::SendOnDrop;
 use memchr::memmem;
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, ClientRequest, CustomRequest, ErrorData, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The tools of which a server says that they need a task. rmcp's type of a tool does not have this member.
-#[derive(Clone, Default)]
-pub(crate) struct TaskTools(Arc<Mutex<HashSet<String>>>);
+/// The word of a server about a tool and tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TaskSupport {
+    Required,
+    Optional,
+}
 
-/// Maximum number of tools that are known to need a task.
+/// The tools of which a server says that they need a task, or may run as one. rmcp's type of a tool does not have this member.
+#[derive(Clone, Default)]
+pub(crate) struct TaskTools(Arc<Mutex<HashMap<String, TaskSupport>>>);
+
+/// Maximum number of tools that are known to run as tasks.
 const MAX_KNOWN: usize = 10_000;
 
 impl TaskTools {
@@ -28,16 +36,22 @@ impl TaskTools {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for tool in message["result"]["tools"].as_array().into_iter().flatten() {
             let Some(name) = tool["name"].as_str() else { continue };
-            if tool["execution"]["taskSupport"] != "required" {
-                known.remove(name);
-            } else if known.len() < MAX_KNOWN {
-                known.insert(name.to_owned());
+            let support = match tool["execution"]["taskSupport"].as_str() {
+                Some("required") => TaskSupport::Required,
+                Some("optional") => TaskSupport::Optional,
+                _ => {
+                    known.remove(name);
+                    continue;
+                }
+            };
+            if known.len() < MAX_KNOWN {
+                known.insert(name.to_owned(), support);
             }
         }
     }
 
-    pub(crate) fn contains(&self, tool: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
+    pub(crate) fn support(&self, tool: &str) -> Option<TaskSupport> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(tool).copied()
     }
 }
 
@@ -61,69 +75,83 @@ async fn request(peer: &Peer<RoleClient>, method: &str, params: Value) -> Result
     serde_json::to_value(result).map_err(|_| ServiceError::UnexpectedResponse)
 }
 
-/// Calls a tool as a task. `report` gets the messages of its state. Dropping the future cancels the task.
-pub(crate) async fn call(
+/// A call that runs as a task.
+pub(crate) struct RunningTask {
+    pub(crate) id: String,
+    /// The last known state.
+    state: Value,
+}
+
+/// Calls a tool as a task. Returns an error with the result if the server answers at once.
+pub(crate) async fn begin(
     peer: &Peer<RoleClient>,
     params: &CallToolRequestParams,
     limit: Duration,
-    mut report: impl FnMut(&str),
-) -> Result<ServerResult, ServiceError> {
+) -> Result<Result<RunningTask, ServerResult>, ServiceError> {
     let mut params = serde_json::to_value(params).map_err(|_| ServiceError::UnexpectedResponse)?;
     if let Some(params) = params.as_object_mut() {
         params.insert("task".to_owned(), json!({"ttl": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)}));
     }
-    let created = request(peer, "tools/call", params).await?;
-    let Some(id) = created["task"]["taskId"].as_str().filter(|id| id.len() <= MAX_ID) else {
-        return Ok(result_of(created)); // the server answered at once
-    };
-    let named = json!({"taskId": id});
-    let mut cancel = CancelTask { peer, params: Some(named.clone()) };
-    let (mut task, mut said) = (created["task"].clone(), String::new());
-    loop {
-        match task["status"].as_str() {
-            Some("completed" | "failed") => break,
-            Some("cancelled") => {
-                cancel.params = None;
-                return Err(refused("the tool's server cancelled the task of the call"));
-            }
-            Some("input_required") => {
-                return Err(refused("the tool's server asks for user input, which a call cannot give"));
-            }
-            _ => {}
-        }
-        if let Some(message) = task["statusMessage"].as_str().filter(|message| *message != said) {
-            report(message);
-            message.clone_into(&mut said);
-        }
-        let pause = task["pollInterval"].as_u64().unwrap_or(PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
-        sleep(Duration::from_millis(pause)).await;
-        task = request(peer, "tasks/get", named.clone()).await?;
+    let mut created = request(peer, "tools/call", params).await?;
+    let state = created["task"].take();
+    match state["taskId"].as_str().filter(|id| id.len() <= MAX_ID).map(str::to_owned) {
+        Some(id) => Ok(Ok(RunningTask { id, state })),
+        None => Ok(Err(result_of(created))),
     }
-    let result = request(peer, "tasks/result", named).await;
-    cancel.params = None;
-    result.map(result_of)
+}
+
+impl RunningTask {
+    /// Requests the state of the task until it ends, and returns its result. `report` gets the messages of its states. A task
+    /// that needs input has it asked for by requests of the server, if the host allows any (`may_ask`). Dropping the future cancels the task.
+    /// After an error of the connection it can be called again with another one.
+    pub(crate) async fn finish(
+        &mut self,
+        peer: &Peer<RoleClient>,
+        may_ask: bool,
+        report: impl Fn(&str) + Send,
+    ) -> Result<ServerResult, ServiceError> {
+        let named = json!({"taskId": self.id});
+        let mut cancel = cancel_on_drop(peer.clone(), named.clone());
+        let result = loop {
+            match self.state["status"].as_str() {
+                Some("completed" | "failed") => break request(peer, "tasks/result", named).await.map(result_of),
+                Some("cancelled") => break Err(refused("the tool's server cancelled the task of the call")),
+                // The answer comes when the user has answered, and the task has ended.
+                Some("input_required") if may_ask => break request(peer, "tasks/result", named).await.map(result_of),
+                Some("input_required") => {
+                    return Err(refused("the tool's server asks for user input, which the host does not allow"));
+                }
+                _ => {}
+            }
+            if let Some(message) = self.state["statusMessage"].as_str() {
+                report(message);
+            }
+            let pause = self.state["pollInterval"].as_u64().unwrap_or(PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
+            sleep(Duration::from_millis(pause)).await;
+            match request(peer, "tasks/get", named.clone()).await {
+                Ok(state) => self.state = state,
+                Err(error) => break Err(error),
+            }
+        };
+        cancel.disarm();
+        result
+    }
+}
+
+/// Returns true for the end of a connection, after which another one may know a task.
+pub(crate) fn is_lost(error: &ServiceError) -> bool {
+    matches!(error, ServiceError::TransportSend(_) | ServiceError::TransportClosed)
 }
 
 fn result_of(value: Value) -> ServerResult {
     ServerResult::CustomResult(rmcp::model::CustomResult::new(value))
 }
 
-/// Cancels a task, unless its parameters were taken.
-struct CancelTask<'a> {
-    peer: &'a Peer<RoleClient>,
-    params: Option<Value>,
-}
-
-impl Drop for CancelTask<'_> {
-    fn drop(&mut self) {
-        let Some(params) = self.params.take() else { return };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let peer = self.peer.clone();
-            runtime.spawn(async move {
-                if let Err(error) = request(&peer, "tasks/cancel", params).await {
-                    tracing::debug!(%error, "failed to cancel a task of a server");
-                }
-            });
+/// Cancels a task when it is dropped.
+fn cancel_on_drop(peer: Peer<RoleClient>, params: Value) -> SendOnDrop<impl Future<Output = ()> + Send> {
+    SendOnDrop::new(async move {
+        if let Err(error) = request(&peer, "tasks/cancel", params).await {
+            tracing::debug!(%error, "failed to cancel a task of a server");
         }
-    }
+    })
 }

@@ -5,13 +5,15 @@
 
 #![expect(deprecated, reason = "revision 2026-07-28 deprecates sampling and roots, and still serves them")]
 
+use crate::mcp::send_on_drop::SendOnDrop;
+use crate::mcp::server::request_ids::random_id;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{
     AudioContent, CancelledNotificationParam, ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams,
     CreateMessageResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ImageContent,
-    InputRequest, InputResponses, ListRootsRequest, ListRootsResult, ModelHint, ModelPreferences, RequestId,
-    SamplingMessage, SamplingMessageContentBlock, ServerRequest,
+    InputRequest, InputResponses, ListRootsRequest, ListRootsResult, ModelHint, ModelPreferences, SamplingMessage,
+    SamplingMessageContentBlock, ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde::de::DeserializeOwned;
@@ -19,7 +21,6 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tokio::sync::{SetOnce, mpsc, oneshot};
 use tool_core::call::{
     Answer, AskError, Question, RequestHandler, Role, Root, RootsRequest, SamplingAnswer, SamplingRequest,
@@ -37,10 +38,11 @@ pub(crate) enum Capability {
     Forms = 1,
     Sampling = 2,
     Roots = 4,
+    Pages = 8,
 }
 
 impl Capability {
-    const ALL: [Self; 3] = [Self::Forms, Self::Sampling, Self::Roots];
+    const ALL: [Self; 4] = [Self::Forms, Self::Sampling, Self::Roots, Self::Pages];
 
     /// Returns the reason for which a client without the capability is not asked.
     fn reason(self) -> &'static str {
@@ -48,6 +50,7 @@ impl Capability {
             Self::Forms => "this MCP client cannot ask its user, as it does not support elicitation by form",
             Self::Sampling => "this MCP client does not let tools ask its model, as it does not support sampling",
             Self::Roots => "this MCP client names no folders, as it does not support roots",
+            Self::Pages => "this MCP client sends its user to no pages, as it does not support elicitation by URL",
         }
     }
 
@@ -69,6 +72,7 @@ impl Capabilities {
             Capability::Forms => client.elicitation.as_ref().is_some_and(|can| can.form.is_some() || can.url.is_none()),
             Capability::Sampling => client.sampling.is_some(),
             Capability::Roots => client.roots.is_some(),
+            Capability::Pages => client.elicitation.as_ref().is_some_and(|can| can.url.is_some()),
         };
         Self(Capability::ALL.iter().filter(|capability| declares(capability)).fold(0, |all, one| all | *one as u8))
     }
@@ -84,8 +88,13 @@ impl Capabilities {
     /// Returns the capabilities as a client declares them.
     pub(crate) fn declared(self) -> ClientCapabilities {
         let declared = |capability, value: Value| self.has(capability).then_some(value);
+        let elicitation = json!({
+            "form": declared(Capability::Forms, json!({})),
+            "url": declared(Capability::Pages, json!({})),
+        });
+        let asks = self.has(Capability::Forms) || self.has(Capability::Pages);
         let capabilities = json!({
-            "elicitation": declared(Capability::Forms, json!({"form": {}})),
+            "elicitation": asks.then_some(elicitation),
             "sampling": declared(Capability::Sampling, json!({})),
             "roots": declared(Capability::Roots, json!({})),
         });
@@ -110,25 +119,16 @@ async fn send(
 ) -> Result<Value, ServiceError> {
     let options = timeout.map_or_else(PeerRequestOptions::no_options, PeerRequestOptions::with_timeout);
     let sent = peer.send_request_with_option(request, options).await?;
-    let mut withdrawal = Withdrawal(Some((sent.peer.clone(), sent.id.clone())));
+    let (peer, id) = (sent.peer.clone(), sent.id.clone());
+    let mut withdrawal = SendOnDrop::new(async move {
+        let reason = Some("the call that asked has ended".to_owned());
+        if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
+            tracing::debug!(%error, "failed to withdraw a request");
+        }
+    });
     let answer = sent.await_response().await;
-    withdrawal.0 = None;
+    withdrawal.disarm();
     serde_json::to_value(answer?).map_err(|_| ServiceError::UnexpectedResponse)
-}
-
-/// Tells the client that its user need not answer any more, if it is dropped before the answer.
-struct Withdrawal(Option<(Peer<RoleServer>, RequestId)>);
-
-impl Drop for Withdrawal {
-    fn drop(&mut self) {
-        let Some(((peer, id), runtime)) = self.0.take().zip(Handle::try_current().ok()) else { return };
-        runtime.spawn(async move {
-            let reason = Some("the call that asked has ended".to_owned());
-            if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
-                tracing::debug!(%error, "failed to withdraw a question");
-            }
-        });
-    }
 }
 
 /// The way of a call's requests to its client.
@@ -280,13 +280,10 @@ impl RequestHandler<Question> for ClientHandler {
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<Answer<Value>, AskError>> {
         let requests = Arc::clone(&self.0);
         Box::pin(async move {
-            let params = ElicitRequestParams::FormElicitationParams {
-                meta: None,
-                message: question.message,
-                requested_schema: serde_json::from_value(question.schema).map_err(AskError::failed)?,
-            };
+            let key = question.key.clone();
+            let (needed, params) = elicitation(question)?;
             let request = InputRequest::Elicitation(ElicitRequest::new(params));
-            let answer: ElicitResult = requests.ask(Capability::Forms, question.key, request).await?;
+            let answer: ElicitResult = requests.ask(needed, key, request).await?;
             Ok(match answer.action {
                 ElicitationAction::Accept => Answer::Accepted(answer.content.unwrap_or_else(|| json!({}))),
                 ElicitationAction::Decline => Answer::Declined,
@@ -295,6 +292,18 @@ impl RequestHandler<Question> for ClientHandler {
             })
         })
     }
+}
+
+/// Returns the request for a question, and the capability that it needs.
+fn elicitation(question: Question) -> Result<(Capability, ElicitRequestParams), AskError> {
+    let (meta, message) = (None, question.message);
+    if let Some(url) = question.url {
+        let elicitation_id = random_id().map_err(|error| AskError::failed(error.message))?;
+        let params = ElicitRequestParams::UrlElicitationParams { meta, message, url, elicitation_id };
+        return Ok((Capability::Pages, params));
+    }
+    let requested_schema = serde_json::from_value(question.schema).map_err(AskError::failed)?;
+    Ok((Capability::Forms, ElicitRequestParams::FormElicitationParams { meta, message, requested_schema }))
 }
 
 impl RequestHandler<SamplingRequest> for ClientHandler {

@@ -5,7 +5,8 @@
 
 use crate::mcp::server::client_requests::AskedRequest;
 use crate::mcp::server::confirm::{digest, no_pending_call, require_input};
-use crate::mcp::server::session::{McpResult, random_id};
+use crate::mcp::server::request_ids::random_id;
+use crate::mcp::server::session::McpResult;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, InputRequests, InputResponses};
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -3,13 +3,13 @@
 //! rmcp counts its requests from 0, so that every client that reaches a session could answer a question that its user was
 //! asked. Here each request leaves with 128 random bits as its id, and only an answer that repeats them arrives.
 
-use crate::mcp::server::session::random_id;
-use rmcp::RoleServer;
 use rmcp::model::{JsonRpcMessage, RequestId, ServerNotification};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rmcp::{ErrorData, RoleServer};
 use std::collections::HashMap;
 use std::io;
+use tool_core::text::hex;
 
 /// A transport that replaces the ids of outgoing requests.
 pub(crate) struct RandomIds<T> {
@@ -85,4 +85,14 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for RandomIds<T> {
     async fn close(&mut self) -> io::Result<()> {
         self.transport.close().await.map_err(io::Error::other)
     }
+}
+
+/// Returns 128 random bits in hexadecimal.
+pub(crate) fn random_id() -> Result<String, ErrorData> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        tracing::error!(%error, "failed to get random bytes");
+        ErrorData::internal_error("An internal error occurred", None)
+    })?;
+    Ok(hex(&bytes))
 }

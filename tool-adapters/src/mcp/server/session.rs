@@ -3,6 +3,7 @@
 use crate::mcp::server::changes::ChangeNotifier;
 use crate::mcp::server::client::{Client, FindPrincipal, Identity};
 use crate::mcp::server::client_requests;
+use crate::mcp::server::request_ids::random_id;
 use crate::mcp::server::tasks::{TaskSupport, Tasks};
 use crate::transport::access::AccessRules;
 use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
@@ -18,7 +19,6 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tool_core::session::SessionBuilder;
-use tool_core::text::hex;
 use tool_core::{CancellationToken, Mode, Runtime, Session, ToolContext, ToolDefinition};
 
 /// The client that opens a session.
@@ -271,16 +271,6 @@ async fn open(state: &ServerState, shared_id: Option<&str>, client: ClientInfo) 
         tracing::error!(%error, "failed to open an MCP session");
         ErrorData::internal_error("no session can be opened at the moment; try again later", None)
     })
-}
-
-/// Returns 128 random bits in hexadecimal.
-pub(crate) fn random_id() -> McpResult<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        tracing::error!(%error, "failed to get random bytes");
-        ErrorData::internal_error("An internal error occurred", None)
-    })?;
-    Ok(hex(&bytes))
 }
 
 impl Drop for RunningCall {

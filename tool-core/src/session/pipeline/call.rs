@@ -3,7 +3,7 @@
 use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length};
 use crate::arguments::{Fingerprint, Problem};
 use crate::call::asker::QuestionLimits;
-use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle};
+use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle, SessionMemos};
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::fresh_id;
@@ -412,6 +412,10 @@ impl SessionHandle for SessionInner {
 
     fn waiting_questions(&self) -> &AtomicU32 {
         &self.waiting_questions
+    }
+
+    fn memos(&self) -> &SessionMemos {
+        self.memos.get_or_init(Box::default)
     }
 }
 

@@ -1,0 +1,280 @@
+//! A request to a server on behalf of a run, and what the server sends meanwhile: progress, which becomes updates of the run, and
+//! requests, which the run answers.
+
+use crate::mcp::client::budget::Spending;
+use crate::mcp::client::remote::{Connection, RemoteServer, is_stateless};
+use crate::mcp::client::requests;
+use crate::mcp::client::routes::{CallMessage, CallRoute, RelayedRequest};
+use crate::mcp::client::tasks;
+use crate::mcp::send_on_drop::SendOnDrop;
+use futures_util::StreamExt;
+use futures_util::future::OptionFuture;
+use futures_util::stream::FuturesUnordered;
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequestParams, CancelledNotificationParam, ClientRequest, InputRequiredResult, InputResponses,
+    ProgressNotificationParam, RequestId, ServerResult,
+};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until};
+use tool_core::{RunContext, ToolError, time, trace};
+
+/// A server and the run that asks it.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchange<'a> {
+    pub(crate) remote: &'a RemoteServer,
+    pub(crate) ctx: &'a RunContext,
+    pub(crate) state: &'a RunState,
+}
+
+/// The state of a run that asks a server.
+#[derive(Debug, Default)]
+pub(crate) struct RunState {
+    /// What the server has used of the model for this run.
+    pub(crate) spending: Spending,
+    /// The last message of a task, which comes by notifications and by answers.
+    said: Mutex<String>,
+}
+
+/// The rounds of input that a server may require for a request, and the requests of each.
+const MAX_ROUNDS: u32 = 8;
+const MAX_REQUESTS: usize = 8;
+
+/// The pause before a request is repeated for which the server requires no input, which doubles with each round.
+const STATE_PAUSE: Duration = Duration::from_millis(100);
+
+/// The connections over which a task may be looked for again.
+const MAX_RESUMED: u32 = 5;
+
+impl Exchange<'_> {
+    /// Runs an exchange, until the run's deadline or its cancellation. Without a deadline it has the client's time limit.
+    pub(crate) async fn within_limits<T>(
+        &self,
+        work: impl Future<Output = Result<T, ToolError>>,
+    ) -> Result<T, ToolError> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.ctx.cancellation().cancelled() => Err(ToolError::cancelled("the call was cancelled")),
+            () = self.deadline() => Err(ToolError::timeout("the tool's server did not answer in time")),
+        }
+    }
+
+    /// Waits until the time of the run is over. It goes on while the user is asked.
+    async fn deadline(&self) {
+        let (began, limit) = (Instant::now(), self.remote.options.timeout);
+        let end = || match self.ctx.deadline() {
+            Some(deadline) => Instant::from_std(deadline),
+            None => time::after(began, limit.saturating_add(self.ctx.waited_for_user())),
+        };
+        let mut at = end();
+        loop {
+            sleep_until(at).await;
+            let later = end();
+            if later <= at {
+                return;
+            }
+            at = later;
+        }
+    }
+
+    /// Sends a request, and repeats it with the input that the server requires (revision 2026-07-28).
+    pub(crate) async fn converse(
+        &self,
+        connection: &Connection,
+        request: ClientRequest,
+    ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
+        if !connection.peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version)) {
+            return Ok(self.send(connection, request).await);
+        }
+        let mut next = request.clone();
+        for round in 0..=MAX_ROUNDS {
+            let required = match self.send(connection, next).await {
+                Ok(ServerResult::InputRequiredResult(required)) => required,
+                answer => return Ok(answer),
+            };
+            if round == MAX_ROUNDS {
+                break;
+            }
+            let state = required.request_state.clone();
+            next = request.clone();
+            set_input(&mut next, self.input(required, round).await?, state);
+        }
+        Err(ToolError::permanent(format!("the tool's server asked for input more than {MAX_ROUNDS} times")))
+    }
+
+    /// Returns the input that a server requires.
+    async fn input(&self, required: InputRequiredResult, round: u32) -> Result<Option<InputResponses>, ToolError> {
+        let requests = required.input_requests.unwrap_or_default();
+        if requests.len() > MAX_REQUESTS {
+            return Err(ToolError::permanent(format!("the tool's server asked {} things at once", requests.len())));
+        }
+        if requests.is_empty() {
+            // The server wants the request again, later.
+            sleep(STATE_PAUSE * 2_u32.pow(round)).await;
+            return Ok(None);
+        }
+        let mut responses = InputResponses::new();
+        for (name, request) in requests {
+            let mut request = serde_json::to_value(request).unwrap_or_default();
+            let method = request["method"].as_str().unwrap_or_default().to_owned();
+            let answer = requests::answer(*self, &method, request["params"].take()).await;
+            let answer = answer.map_err(|error| {
+                ToolError::permanent(format!("the tool's server needs an answer that it cannot get: {}", error.message))
+            })?;
+            responses.insert(name, answer);
+        }
+        Ok(Some(responses))
+    }
+
+    /// Runs a call as a task. When the connection is lost, the task is looked for over the next one.
+    pub(crate) async fn run_task(
+        &self,
+        mut connection: Arc<Connection>,
+        params: &CallToolRequestParams,
+    ) -> Result<ServerResult, ServiceError> {
+        let options = &self.remote.options;
+        let begin = tasks::begin(&connection.peer, params, options.timeout);
+        let mut task = match self.attend(connection.routes.enter(), begin).await? {
+            Ok(task) => task,
+            Err(answer) => return Ok(answer),
+        };
+        let report = |message: &str| self.report_status(message);
+        let mut resumed = 0;
+        loop {
+            let route = connection.routes.enter();
+            route.set_task(&task.id);
+            let finish = task.finish(&connection.peer, options.rights.any(), report);
+            let error = match self.attend(route, finish).await {
+                Err(error) if tasks::is_lost(&error) && resumed < MAX_RESUMED => error,
+                answer => return answer,
+            };
+            resumed += 1;
+            connection = match self.remote.connection().await {
+                Ok(next) if !Arc::ptr_eq(&next, &connection) => next,
+                _ => return Err(error),
+            };
+        }
+    }
+
+    /// Sends a request, and describes it on the span of the run. Dropping the future notifies the server that the request is
+    /// cancelled.
+    async fn send(&self, connection: &Connection, request: ClientRequest) -> Result<ServerResult, ServiceError> {
+        let peer = &connection.peer;
+        let (route, method) = (connection.routes.enter(), request.method().to_owned());
+        let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+        route.set_request(sent.id.clone(), sent.progress_token.clone());
+        self.set_attributes(peer, &sent.id, method);
+        let mut cancel = cancel_on_drop(peer.clone(), sent.id.clone());
+        let answer = self.attend(route, sent.await_response()).await;
+        cancel.disarm();
+        answer
+    }
+
+    fn set_attributes(&self, peer: &Peer<RoleClient>, id: &RequestId, method: String) {
+        trace::attribute("mcp.method.name", method);
+        trace::attribute("jsonrpc.request.id", id.to_string());
+        if let Some(info) = peer.peer_info() {
+            let version = self.remote.options.credentials.redact(info.protocol_version.as_str());
+            trace::attribute("mcp.protocol.version", version);
+        }
+        if let Some(transport) = self.remote.transport {
+            trace::attribute("network.transport", transport);
+        }
+    }
+
+    /// Waits for an answer, and handles the messages of the server that belong to the run.
+    async fn attend<T>(&self, mut route: CallRoute, answer: impl Future<Output = T>) -> T {
+        let (mut answer, mut answering) = (pin!(answer), FuturesUnordered::new());
+        let answer = loop {
+            let answered = OptionFuture::from((!answering.is_empty()).then(|| answering.next()));
+            tokio::select! {
+                biased;
+                message = route.next() => match message {
+                    CallMessage::Request(request) => answering.push(self.answer(request)),
+                    message => self.report(message),
+                },
+                Some(_) = answered => {}
+                answer = &mut answer => break answer,
+            }
+        };
+        while let Some(message) = route.try_next() {
+            self.report(message);
+        }
+        answer
+    }
+
+    /// Answers a request of the server, until it is withdrawn.
+    async fn answer(self, request: RelayedRequest) {
+        let RelayedRequest { method, params, answer: mut sender } = request;
+        let answered = tokio::select! {
+            biased;
+            answered = requests::answer(self, &method, params) => answered,
+            () = sender.closed() => return,
+        };
+        // A receiver that is gone has withdrawn the request.
+        _ = sender.send(answered);
+    }
+
+    /// Reports a message of the server as an update of the run. Requests after the answer are dropped.
+    fn report(&self, message: CallMessage) {
+        match message {
+            CallMessage::Progress(update) => self.report_progress(&update),
+            CallMessage::Status(message) => self.report_status(&message),
+            CallMessage::Log(message) => {
+                let server = &self.remote.options.name;
+                let logger = match &*message.logger {
+                    "" => server.clone(),
+                    logger => format!("{server}/{logger}"),
+                };
+                self.ctx.log(message.level, logger, message.data);
+            }
+            CallMessage::Request(_) => {}
+        }
+    }
+
+    /// Reports the message of a task, unless it is the last one.
+    fn report_status(&self, message: &str) {
+        let message = self.remote.options.credentials.display(message);
+        let mut said = self.state.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if *said != message {
+            message.clone_into(&mut said);
+            drop(said);
+            self.ctx.update(message);
+        }
+    }
+
+    fn report_progress(&self, update: &ProgressNotificationParam) {
+        let message = self.remote.options.credentials.display(update.message.as_deref().unwrap_or_default());
+        match update.total.filter(|total| *total > 0.0) {
+            Some(total) => self.ctx.progress().fraction(update.progress / total, message),
+            None if message.is_empty() => {}
+            None => self.ctx.update(message),
+        }
+    }
+}
+
+/// Sets the input and the state with which a request is repeated.
+fn set_input(request: &mut ClientRequest, responses: Option<InputResponses>, state: Option<String>) {
+    let (own_responses, own_state) = match request {
+        ClientRequest::CallToolRequest(call) => (&mut call.params.input_responses, &mut call.params.request_state),
+        ClientRequest::GetPromptRequest(get) => (&mut get.params.input_responses, &mut get.params.request_state),
+        ClientRequest::ReadResourceRequest(read) => (&mut read.params.input_responses, &mut read.params.request_state),
+        // No other request may be answered so.
+        _ => return,
+    };
+    (*own_responses, *own_state) = (responses, state);
+}
+
+/// Notifies the server that a request is cancelled when it is dropped.
+fn cancel_on_drop(peer: Peer<RoleClient>, id: RequestId) -> SendOnDrop<impl Future<Output = ()> + Send> {
+    SendOnDrop::new(async move {
+        let reason = Some("the caller no longer waits for the result".to_owned());
+        if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
+            tracing::debug!(%error, "failed to notify a server of a cancelled call");
+        }
+    })
+}
