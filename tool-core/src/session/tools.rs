@@ -14,12 +14,17 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-/// The tools of a session. They stay the same until it ends.
+/// Policies by mode.
+pub(crate) type Policies = [Policy; 2];
+
+/// The tools and the policies of a session. They stay the same until it ends, or is renewed.
 pub(crate) struct SessionTools {
     /// The host's tools, and the control tools that they need.
     pub(crate) context: ToolContext,
     /// The version that approvals are bound to.
     pub(crate) version: Arc<str>,
+    /// The policies, by mode.
+    pub(crate) policies: Arc<Policies>,
     /// The statistics of each function tool, in order.
     pub(crate) stats: Box<[Arc<ToolStats>]>,
     /// By mode.
@@ -31,13 +36,13 @@ pub(crate) struct SessionTools {
 }
 
 impl SessionTools {
-    /// Takes a snapshot. `stats` returns the statistics for a tool name. The model may ask for guides in `guide_modes`.
+    /// Takes a snapshot. `stats` returns the statistics for a tool name.
     pub(crate) fn new(
         tools: ToolContext,
         stats: impl Fn(&str) -> Arc<ToolStats>,
-        guide_modes: Modes,
+        policies: &Arc<Policies>,
     ) -> Result<Self, RegistryErrors> {
-        let tools = without_control_tools(tools);
+        let (tools, guide_modes) = (without_control_tools(tools), guide_modes(policies));
         let first_control_tool = tools.function_tools().len();
         let cancellable = tools.function_tools().iter().any(|tool| tool.definition().flags().cancellable);
         let has_guide = |tool: &FunctionTool| {
@@ -52,6 +57,7 @@ impl SessionTools {
             if control_tools.is_empty() { tools } else { tools.to_builder().with_all(control_tools).build()? };
         Ok(Self {
             version: content_version(&context).into(),
+            policies: Arc::clone(policies),
             stats: context.function_tools().iter().map(|tool| stats(tool.name())).collect(),
             initial_contexts: Default::default(),
             context,
@@ -110,7 +116,7 @@ static GUIDE_TOOLS: LazyLock<[FunctionTool; 3]> =
     LazyLock::new(|| [Modes::VOICE, Modes::TEXT, Modes::BOTH].map(get_tool_guide));
 
 /// Returns the modes in which the model may ask for guides.
-pub(crate) fn guide_modes(policies: &[Policy; 2]) -> Modes {
+fn guide_modes(policies: &Policies) -> Modes {
     let asks = |mode: Mode| {
         let policy = &policies[mode as usize];
         policy.guides_on_demand && !policy.full_guides[mode as usize]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tool_core::session::SessionBuilder;
-use tool_core::{Category, Policy, RegistryErrors, Runtime, ToolContext};
+use tool_core::{Category, Mode, Policy, RegistryErrors, Runtime, ToolContext};
 
 /// Serves the tools of a runtime over the Model Context Protocol. Cheap to clone.
 ///
@@ -45,7 +45,7 @@ impl Server {
     /// Creates a server of a runtime's tools, under the runtime's policy for text.
     pub fn new(runtime: Runtime) -> Self {
         let (settings, open, bodies) = (Settings::default(), Arc::default(), Arc::default());
-        Self { state: ServerState { settings, runtime, open, bodies } }
+        Self { state: ServerState { settings, runtime, open, bodies, refreshes: Arc::default() } }
     }
 
     /// Creates a server of these tools, under [`Server::policy`].
@@ -80,6 +80,17 @@ impl Server {
     /// Sets the instructions for the client's model. Defaults to the guides of the tools.
     pub fn instructions(self, text: impl Into<String>) -> Self {
         self.with(|settings| settings.instructions = Some(text.into()))
+    }
+
+    /// Sets the mode of the sessions. Defaults to text.
+    pub fn mode(self, mode: Mode) -> Self {
+        self.with(|settings| settings.mode = mode)
+    }
+
+    /// Announces to clients that the list of tools may change, and notifies them at each [`refresh`](Self::refresh). Defaults
+    /// to false.
+    pub fn announce_tool_changes(self, yes: bool) -> Self {
+        self.with(|settings| settings.tools_change = yes)
     }
 
     /// Sets the pause after which a call begins a new turn with new budgets. Defaults to 30 s.
@@ -214,6 +225,23 @@ impl Server {
         configure: impl Fn(SessionBuilder, &ClientInfo) -> SessionBuilder + Send + Sync + 'static,
     ) -> Self {
         self.with(|settings| settings.configure_session = Some(Arc::new(configure)))
+    }
+
+    /// Gives the runtime's current tools and policies to the sessions of all clients, after
+    /// [`Runtime::update_tools`] and [`Runtime::update_policy`]. Running calls end under the earlier ones. Budgets and the state
+    /// of the sessions go on.
+    ///
+    /// ```
+    /// # use tool_adapters::mcp::Server;
+    /// # use tool_core::{RegistryErrors, Runtime, ToolContext};
+    /// async fn reload(server: &Server, runtime: &Runtime, tools: ToolContext) -> Result<(), RegistryErrors> {
+    ///     runtime.update_tools(tools)?;
+    ///     server.refresh().await;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub async fn refresh(&self) {
+        self.state.refreshes.refresh().await;
     }
 
     /// Ends the sessions of all connections, also in a store that processes share, and stops serving. See

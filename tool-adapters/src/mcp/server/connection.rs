@@ -125,22 +125,22 @@ impl Connection {
             return Ok(Some(text.clone()));
         }
         let client = self.client_session(context)?;
-        Ok(tools::guides(client.get(context).await?))
+        Ok(tools::guides(&client.get(context).await?))
     }
 
     /// Begins a call in the client's session. A shared session that has expired is replaced, as its client cannot do it.
     async fn begin_call(&self, context: &ServerContext) -> McpResult<(RunningCall, Session)> {
         let client_session = self.client_session(context)?;
         let session = client_session.get(context).await?;
-        let (running, has_ended) = client_session.begin_call(session).await;
+        let (running, has_ended) = client_session.begin_call(&session).await;
         match &self.shared {
             Some(shared) if has_ended && !self.session.is_open() => {
                 shared.remove(&client(context), &client_session);
                 let client_session = self.client_session(context)?;
                 let session = client_session.get(context).await?;
-                Ok((client_session.begin_call(session).await.0, session.clone()))
+                Ok((client_session.begin_call(&session).await.0, session))
             }
-            _ => Ok((running, session.clone())),
+            _ => Ok((running, session)),
         }
     }
 
@@ -154,7 +154,7 @@ impl Connection {
                 };
             }
             let session = client.get(context).await?;
-            return confirm::resume(session, request, &request_state).await;
+            return confirm::resume(&session, request, &request_state).await;
         }
         let progress = context.meta.get_progress_token().map(|token| ProgressForwarder::new(token, &context.peer));
         let (updates, progress) = progress.unzip();
@@ -220,7 +220,11 @@ impl Connection {
 
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        let capabilities = ServerCapabilities::builder().enable_tools();
+        let mut info = ServerConfig::new(match self.state.settings.tools_change {
+            true => capabilities.enable_tool_list_changed().build(),
+            false => capabilities.build(),
+        });
         info.server_info = Implementation::new(&self.state.settings.name, &self.state.settings.version);
         info
     }
@@ -237,6 +241,7 @@ impl ServerHandler for Connection {
             self.shows_forms.get_or_init(|| ());
         }
         self.session.get(&context).await?;
+        self.session.peer.get_or_init(|| context.peer.clone());
         result.instructions = self.instructions(&context).await?;
         Ok(result)
     }
@@ -251,7 +256,7 @@ impl ServerHandler for Connection {
         let client = self.client_session(&context)?;
         let session = client.get(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
-        tools::page(session, cursor.as_deref(), is_stateless(&context))
+        tools::page(&session, cursor.as_deref(), is_stateless(&context))
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: ServerContext) -> McpResult<CallToolResponse> {
