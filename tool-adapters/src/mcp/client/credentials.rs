@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{Client, StatusCode, Url, redirect};
+use reqwest::{Client, ClientBuilder, StatusCode, Url, redirect};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage, Tool};
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use serde::Serialize;
@@ -42,6 +42,9 @@ pub(crate) struct Credentials {
     pub(crate) headers: Vec<(String, Zeroizing<String>)>,
     pub(crate) tokens: Option<Arc<TokenProvider>>,
     pub(crate) allow_unencrypted: bool,
+    /// The hosts and addresses to which connections are made.
+    #[cfg(feature = "egress")]
+    pub(crate) egress: Option<crate::egress::EgressPolicy>,
     /// Asks for a token by the one that was refused. The error is a text.
     flight: SingleFlight<Option<Token>, Result<Token, String>>,
     /// The texts that are masked: the values of headers, the keys in the URL or the command, and the last tokens.
@@ -270,6 +273,20 @@ pub(crate) struct AuthorizedClient {
 
 type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
+impl Credentials {
+    /// Returns the builder of an HTTP client that makes allowed connections only.
+    #[cfg_attr(not(feature = "egress"), allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "no policy exists"))]
+    fn client_builder(&self) -> Result<ClientBuilder, ImportError> {
+        #[cfg(feature = "egress")]
+        if let Some(policy) = &self.egress {
+            // A stream of events lasts as long as its connection. Each request has a limit of its own.
+            let policy = policy.clone().timeout(tool_core::time::CENTURY);
+            return crate::egress::client_builder(policy).map_err(|error| ImportError::Protocol(error.into()));
+        }
+        Ok(Client::builder())
+    }
+}
+
 impl AuthorizedClient {
     pub(crate) fn new(url: &Url, credentials: Arc<Credentials>, tasks: TaskTools) -> Result<Self, ImportError> {
         // reqwest removes `Authorization` when another host is reached, but no other header.
@@ -282,7 +299,7 @@ impl AuthorizedClient {
             }
         });
         // A small body cannot become a large one, and a proxy cannot read keys for this machine.
-        let http = Client::builder().redirect(same_origin).referer(false).no_gzip();
+        let http = credentials.client_builder()?.redirect(same_origin).referer(false).no_gzip();
         let http = if is_local(url.host_str().unwrap_or_default()) { http.no_proxy() } else { http };
         let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
         credentials.note_secrets(url);

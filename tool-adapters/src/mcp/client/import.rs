@@ -122,6 +122,23 @@ impl McpClient {
         self
     }
 
+    /// Allows connections over HTTP to the hosts and addresses of a policy only. A name is checked when it is resolved, and the
+    /// connection goes to the checked address. No proxy is used. The policy's limits of size and time are not used. By default
+    /// every host is allowed.
+    ///
+    /// ```
+    /// use tool_adapters::egress::EgressPolicy;
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// let policy = EgressPolicy::new().only_allowed().allow_host("mcp.example");
+    /// let client = McpClient::url("https://mcp.example/mcp").egress(policy);
+    /// ```
+    #[cfg(feature = "egress")]
+    pub fn egress(mut self, policy: crate::egress::EgressPolicy) -> Self {
+        self.credentials.egress = Some(policy);
+        self
+    }
+
     /// Sends a header with each request over HTTP. Its value appears in no error, log or name, and is wiped from memory. If
     /// the name is one of a key, such as `X-Api-Key`, the value is masked in results too.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -238,18 +255,7 @@ impl McpClient {
         }
         self.options.credentials = Arc::new(self.credentials);
         let (remote, declared) = RemoteServer::connect(self.address, self.options).await?;
-        let mut tools = Vec::new();
-        for declared in declared {
-            match import_tool(&remote, &declared, self.prefix.as_deref()) {
-                Ok(tool) => tools.push(Tool::Function(match &self.map {
-                    Some(map) => map(tool),
-                    None => tool,
-                })),
-                Err(errors) => remote.quarantine_invalid(&declared.name, errors),
-            }
-        }
-        remote.quarantine.end_check(&remote.options.name);
-        Ok(ImportedToolset { tools, remote })
+        Ok(ImportedToolset::new(remote, &declared, self.prefix.as_deref(), self.map.as_deref()))
     }
 }
 
@@ -262,10 +268,40 @@ pub struct ImportedToolset {
 }
 
 impl ImportedToolset {
+    fn new(
+        remote: Arc<RemoteServer>,
+        declared: &[model::Tool],
+        prefix: Option<&str>,
+        map: Option<&MapTool>,
+    ) -> Self {
+        let mut tools = Vec::new();
+        for declared in declared {
+            match import_tool(&remote, declared, prefix) {
+                Ok(tool) => tools.push(Tool::Function(map.map_or_else(|| tool.clone(), |map| map(tool.clone())))),
+                Err(errors) => remote.quarantine_invalid(&declared.name, errors),
+            }
+        }
+        remote.quarantine.end_check(&remote.options.name);
+        Self { tools, remote }
+    }
+
+    /// Imports the tools again over the same connection, with those that the server has added. Both toolsets use the
+    /// connection, until both are dropped.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn reimport(&self, prefix: Option<&str>) -> Result<Self, ImportError> {
+        let declared = self.remote.import_again().await?;
+        Ok(Self::new(Arc::clone(&self.remote), &declared, prefix, None))
+    }
+
     /// Returns the tools that are not offered, or no longer offered, sorted by name. Of tools that were never offered, the
     /// first 1,000 are kept.
     pub fn quarantined(&self) -> Vec<QuarantinedTool> {
         self.remote.quarantine.all()
+    }
+
+    /// Returns false while the connection is lost. The next call or [`refresh`](Self::refresh) makes it again.
+    pub fn is_connected(&self) -> bool {
+        !self.remote.is_lost()
     }
 
     /// Requests the server's list again, and quarantines tools that have changed. This happens automatically when the

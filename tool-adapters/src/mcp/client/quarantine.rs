@@ -115,6 +115,15 @@ impl Quarantine {
         }
     }
 
+    /// Removes the tools that were quarantined because they were added, before they are imported.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn accept_added(&self) {
+        let mut quarantined = self.lock();
+        let before = quarantined.tools.len();
+        quarantined.tools.retain(|_, tool| tool.reason != QuarantineReason::Added);
+        quarantined.foreign = quarantined.foreign.saturating_sub(before - quarantined.tools.len());
+    }
+
     pub(crate) fn all(&self) -> Vec<QuarantinedTool> {
         self.lock().tools.values().cloned().collect()
     }

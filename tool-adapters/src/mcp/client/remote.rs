@@ -157,6 +157,10 @@ impl RemoteServer {
         Arc::clone(&lock(&self.current))
     }
 
+    pub(crate) fn is_lost(&self) -> bool {
+        self.current().is_lost()
+    }
+
     /// Returns true if the server says that it runs a tool as a task only.
     pub(crate) fn needs_task(&self, tool: &str) -> bool {
         self.tasks.contains(tool)
@@ -288,6 +292,15 @@ impl RemoteServer {
     pub(crate) async fn refresh(&self) -> Result<(), ImportError> {
         let connection = self.connection().await.map_err(|error| ImportError::Protocol(error.message().into()))?;
         self.check_again(&connection).await
+    }
+
+    /// Requests the list again. Returns the tools that agree with the pins, with those that were added.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn import_again(&self) -> Result<Vec<Tool>, ImportError> {
+        let connection = self.connection().await.map_err(|error| ImportError::Protocol(error.message().into()))?;
+        let listed = self.list(&connection).await?;
+        self.quarantine.accept_added();
+        self.check(listed).await
     }
 
     /// Quarantines the tools that changed or are gone, and offers removed ones again that the server lists as before.

@@ -244,6 +244,12 @@ impl Server {
         self.state.refreshes.refresh().await;
     }
 
+    /// Stops serving. The sessions stay in their store.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn stop(&self) {
+        self.state.settings.shutdown.cancel();
+    }
+
     /// Ends the sessions of all connections, also in a store that processes share, and stops serving. See
     /// [`Runtime::shutdown`].
     pub async fn shutdown(&self) {
@@ -274,10 +280,15 @@ impl Server {
     /// [`allow_hosts`](Self::allow_hosts), or all of [`bearer_token`](Self::bearer_token), [`principal`](Self::principal)
     /// and [`allow_anonymous`](Self::allow_anonymous), are not set.
     pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
+        self.bind_with(address, Router::new()).await
+    }
+
+    /// Binds an address for the server and further routes.
+    pub(crate) async fn bind_with(&self, address: SocketAddr, further: Router) -> io::Result<BoundServer> {
         let settings = &self.state.settings;
         let (shutdown, limits) = (settings.shutdown.clone(), settings.limits.clone());
         let finds_principal = Some(settings.find_principal.is_some());
-        settings.access.bind(address, self.router(), &settings.path, shutdown, limits, finds_principal).await
+        settings.access.bind(address, self.router().merge(further), &settings.path, shutdown, limits, finds_principal).await
     }
 
     /// Binds an address and serves until [`shutdown`](Self::shutdown).
