@@ -60,6 +60,11 @@ impl<'a> Fields<'a> {
         self.problems.add(&self.place(name), problem);
     }
 
+    /// Returns true if a member is there and was not read.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.members.contains_key(name)
+    }
+
     fn take(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
         self.members.remove(name).filter(|value| !value.is_null())

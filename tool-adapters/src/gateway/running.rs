@@ -3,7 +3,7 @@
 use crate::gateway::audit::{Audit, AuditHook, AuditView};
 use crate::gateway::config::ServerEntry;
 use crate::gateway::files::{GatewayError, GatewayFiles, Settings, Texts, describe_pins};
-use crate::gateway::governed::offer;
+use crate::gateway::governed::{OfferSources, offer};
 use crate::gateway::health::{self, ServerStatus};
 use crate::gateway::policy::{FixedSettings, GatewayPolicy, Principal};
 use crate::gateway::upstream::{Health, PinSource, Route, Upstream};
@@ -69,6 +69,8 @@ struct GatewayState {
     /// The pins of each server, if no file keeps them. They last until the server's entry changes.
     memory_pins: HashMap<String, Pins>,
     clashes: Vec<String>,
+    /// What the offered tools were made of.
+    offered: Option<OfferSources>,
 }
 
 /// The files as they were last read.
@@ -110,6 +112,7 @@ impl Gateway {
             upstreams: Vec::new(),
             memory_pins: HashMap::new(),
             clashes: Vec::new(),
+            offered: None,
         };
         let startup = fixed.startup;
         let gateway = Self(Arc::new(GatewayInner {
@@ -225,6 +228,8 @@ impl Gateway {
     pub async fn close(&self) {
         let inner = &self.0;
         inner.stop.cancel();
+        let offered = inner.state().offered.take();
+        drop(offered);
         if inner.fixed.sessions.redis.is_some() {
             inner.server.stop();
         } else {
@@ -325,6 +330,9 @@ impl GatewayInner {
                 return false;
             }
         };
+        if self.state().offered.as_ref().is_some_and(|before| before.is_same(&offered.sources)) {
+            return false;
+        }
         let clashes = std::mem::replace(&mut self.state().clashes, offered.clashes.clone());
         for clash in offered.clashes.iter().filter(|clash| !clashes.contains(clash)) {
             tracing::warn!("{clash}; set another `prefix` for one of the servers");
@@ -334,6 +342,9 @@ impl GatewayInner {
             tracing::error!(%error, "failed to offer the tools; the earlier ones stay");
             return false;
         }
+        // Dropped without the lock, as the last connection of a server may be in it.
+        let before = self.state().offered.replace(offered.sources);
+        drop(before);
         true
     }
 

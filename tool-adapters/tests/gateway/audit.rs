@@ -29,7 +29,7 @@ async fn every_call_leaves_a_redacted_record() {
         "one_write CONFIRMATION_REQUIRED",
         "one_write OK",
         "one_write BUDGET_EXCEEDED",
-        "one_echo OK",
+        "one_echo VALIDATION",
     ];
     assert_eq!(outcomes.collect::<Vec<_>>(), expected);
     assert!(records.iter().all(|record| record["server"] == "one" && record["session"] != ""));

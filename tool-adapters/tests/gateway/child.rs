@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tool_adapters::mcp::Server;
+use tool_core::registry::ToolContextBuilder;
 use tool_core::{RunContext, Runtime, ToolContext, tool};
 
 const FOLDER: &str = "TOOL_GATEWAY_CHILD";
@@ -84,8 +85,7 @@ async fn grow(ctx: &RunContext) -> &'static str {
     "grown"
 }
 
-fn tools() -> tool_core::registry::ToolContextBuilder {
-    let echo = tool_core::tool::IntoTool::into_tool(echo).expect("a tool");
+fn tools() -> ToolContextBuilder {
     ToolContext::builder().with(echo).with(write).with(hold).with(crash).with(grow)
 }
 

@@ -70,7 +70,7 @@ async fn results_are_cut_and_arguments_bounded() {
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
     let (text, _) = client.call("one_echo", json!({"text": "0123456789".repeat(50)})).await;
-    assert!(text.starts_with("v1 0123456") && !text.contains("01234567890"), "{text}");
+    assert!(text.contains("cut at 10 of"), "{text}");
     assert!(client.call("one_write", json!({"text": "x".repeat(2_000)})).await.1);
     gateway.close().await;
 }

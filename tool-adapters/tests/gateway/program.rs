@@ -33,7 +33,7 @@ fn serves_a_client_over_its_standard_streams() {
     let call = |id: u64| {
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "one_write", "arguments": {"text": "a"}}})
     };
-    assert_eq!(request(call(2))["result"]["content"][0]["text"], "wrote a");
+    assert_eq!(request(call(2))["result"]["structuredContent"]["result"], "wrote a");
     assert_eq!(request(call(3))["result"]["isError"], true);
     drop(input);
     assert!(gateway.wait().expect("ended").success());

@@ -30,6 +30,7 @@ async fn a_broken_server_leaves_the_others_alone() {
     let mut permissions = std::fs::metadata(&script).expect("a file").permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
     std::fs::set_permissions(&script, permissions).expect("set");
+    client.offered("late_echo").await;
     client.notified("notifications/tools/list_changed").await;
     assert_eq!(client.call("late_echo", json!({"text": "a"})).await, ("v1 a".to_owned(), false));
     gateway.close().await;
@@ -52,6 +53,7 @@ async fn added_tools_are_offered_over_the_same_connection() {
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
     assert!(!client.call("one_grow", json!({})).await.1);
+    client.offered("one_later").await;
     client.notified("notifications/tools/list_changed").await;
     assert_eq!(client.call("one_later", json!({})).await, ("later".to_owned(), false));
     assert_eq!(folder.notes("one").len(), 1, "one process");

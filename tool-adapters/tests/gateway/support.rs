@@ -142,6 +142,11 @@ impl Client {
         }
     }
 
+    /// Waits until a tool is offered.
+    pub(crate) async fn offered(&mut self, tool: &str) {
+        until(async || self.tools().await.iter().any(|offered| offered == tool)).await;
+    }
+
     /// Waits for a notification.
     pub(crate) async fn notified(&mut self, method: &str) {
         while self.messages.iter().all(|message| message["method"] != method) {
@@ -173,8 +178,9 @@ pub(crate) fn text(answer: &Value) -> (String, bool) {
         Some(error) => (error["message"].as_str().expect("a message").to_owned(), true),
         None => {
             let result = &answer["result"];
-            let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
-            (text, result["isError"] == true)
+            let structured = result["structuredContent"]["result"].as_str();
+            let text = structured.or_else(|| result["content"][0]["text"].as_str()).unwrap_or_default();
+            (text.to_owned(), result["isError"] == true)
         }
     }
 }
