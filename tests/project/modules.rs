@@ -33,6 +33,7 @@ const ADAPTERS: &[&str] = &[
     "oauth2",
     "inspector",
     "cli",
+    "gateway",
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

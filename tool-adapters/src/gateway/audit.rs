@@ -1,14 +1,11 @@
 //! The audit log: a record of each answered call, with redacted arguments, in a file or in PostgreSQL.
 
+use crate::gateway::audit_sinks::{AuditRecord, AuditSinks};
 use crate::gateway::policy::AuditSettings;
-use serde::Serialize;
 use std::collections::HashMap;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -17,28 +14,6 @@ use tool_core::session::{Hook, HookFuture, HookedCall};
 use tool_core::text::truncate;
 use tool_core::trace::Redaction;
 use tool_core::{ToolError, ToolResponse};
-
-/// A record of a call that was answered.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct AuditRecord {
-    pub(crate) time: String,
-    pub(crate) session: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) principal: String,
-    pub(crate) turn: u64,
-    pub(crate) call: String,
-    pub(crate) server: String,
-    pub(crate) tool: String,
-    /// Redacted JSON text, cut to [`MAX_ARGUMENTS`].
-    pub(crate) arguments: String,
-    /// `OK`, or the kind of the error.
-    pub(crate) outcome: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
-    pub(crate) duration_ms: u64,
-    /// The size of the result.
-    pub(crate) characters: usize,
-}
 
 /// The characters of arguments and of an error that a record has.
 const MAX_ARGUMENTS: usize = 4_000;
@@ -67,7 +42,7 @@ pub(crate) struct Audit {
     writer: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What a record needs of the current policies.
+/// The parts of the current policies that a record needs.
 #[derive(Default)]
 pub(crate) struct AuditView {
     pub(crate) redaction: Redaction,
@@ -88,7 +63,7 @@ impl Audit {
         let (state, shared) = (Arc::<AuditState>::default(), Arc::default());
         let writer = match (&settings.file, &settings.postgres) {
             (None, None) => None,
-            (file, postgres) => Some(Sinks::open(file.as_deref(), postgres.as_ref().map(|url| url.as_str())).await?),
+            (file, postgres) => Some(AuditSinks::open(file.as_deref(), postgres.as_ref().map(|url| url.as_str())).await?),
         };
         let (queue, writer) = match writer {
             Some(sinks) => {
@@ -207,77 +182,7 @@ impl Drop for CountOnDrop<'_> {
     }
 }
 
-/// The places to which records are written.
-struct Sinks {
-    file: Option<(PathBuf, tokio::fs::File)>,
-    #[cfg(feature = "postgres")]
-    postgres: Option<crate::gateway::audit_postgres::AuditTable>,
-}
-
-impl Sinks {
-    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "a policy that names it is refused"))]
-    async fn open(file: Option<&Path>, postgres: Option<&str>) -> Result<Self, String> {
-        let file = match file {
-            Some(path) => {
-                let opened = open_file(path).await;
-                Some((path.to_owned(), opened.map_err(|error| format!("audit.file: {}: {error}", path.display()))?))
-            }
-            None => None,
-        };
-        Ok(Self {
-            file,
-            #[cfg(feature = "postgres")]
-            postgres: match postgres {
-                Some(url) => Some(
-                    crate::gateway::audit_postgres::AuditTable::open(url)
-                        .await
-                        .map_err(|error| format!("audit.postgres: {error}"))?,
-                ),
-                None => None,
-            },
-        })
-    }
-
-    async fn reopen(&mut self) {
-        if let Some((path, file)) = &mut self.file {
-            match open_file(path).await {
-                Ok(opened) => *file = opened,
-                Err(error) => tracing::error!(%error, "failed to open the audit log again; the earlier file is used"),
-            }
-        }
-    }
-
-    /// Writes records. `done` counts the places that have them, for a repetition after an error.
-    async fn write(&mut self, records: &[AuditRecord], done: &mut usize) -> io::Result<()> {
-        if *done == 0
-            && let Some((_, file)) = &mut self.file
-        {
-            let mut lines = Vec::new();
-            for record in records {
-                serde_json::to_writer(&mut lines, record)?;
-                lines.push(b'\n');
-            }
-            file.write_all(&lines).await?;
-            file.flush().await?;
-        }
-        *done = 1;
-        #[cfg(feature = "postgres")]
-        if let Some(table) = &self.postgres {
-            table.insert(records).await.map_err(io::Error::other)?;
-        }
-        Ok(())
-    }
-}
-
-async fn open_file(path: &Path) -> io::Result<tokio::fs::File> {
-    let mut options = tokio::fs::OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    options.mode(0o600);
-    options.open(path).await
-}
-
-async fn write_all(mut sinks: Sinks, mut messages: Receiver<Message>, state: Arc<AuditState>) {
+async fn write_all(mut sinks: AuditSinks, mut messages: Receiver<Message>, state: Arc<AuditState>) {
     let mut batch = Vec::new();
     while messages.recv_many(&mut batch, BATCH).await > 0 {
         let (mut records, mut waiting, mut reopens) = (Vec::new(), Vec::new(), false);
@@ -301,7 +206,7 @@ async fn write_all(mut sinks: Sinks, mut messages: Receiver<Message>, state: Arc
 }
 
 /// Writes records, again and again until it succeeds. Meanwhile records queue up, and then calls wait.
-async fn write_until_done(sinks: &mut Sinks, records: &[AuditRecord], state: &AuditState) {
+async fn write_until_done(sinks: &mut AuditSinks, records: &[AuditRecord], state: &AuditState) {
     let (mut done, mut pause) = (0, Duration::from_millis(100));
     while let Err(error) = sinks.write(records, &mut done).await {
         if !state.failing.swap(true, Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! The files of a gateway: where they are, and what they say together.
+//! The files of a gateway: their paths, and their contents together.
 
 use crate::gateway::config::{self, ServerEntry};
 use crate::gateway::document::Problems;
@@ -48,7 +48,7 @@ pub(crate) struct Texts {
     policy: String,
 }
 
-/// What the files say.
+/// The contents of both files, parsed and checked.
 pub(crate) struct Settings {
     pub(crate) servers: Vec<ServerEntry>,
     pub(crate) policy: GatewayPolicy,

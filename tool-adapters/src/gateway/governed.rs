@@ -28,7 +28,7 @@ impl Toolset for GovernedToolset {
     }
 }
 
-/// What an offer is made of. Equal sources make equal offers.
+/// The parts of an offer. Equal sources make equal offers.
 pub(crate) struct OfferSources {
     policy: Arc<GatewayPolicy>,
     servers: Vec<(Arc<ImportedToolset>, BTreeSet<String>)>,

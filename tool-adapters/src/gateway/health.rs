@@ -1,6 +1,6 @@
 //! The routes for machines that watch the gateway: `/healthz`, `/readyz` and `/metrics`.
 
-use crate::gateway::running::GatewayInner;
+use crate::gateway::running::{Gateway, GatewayInner};
 use crate::transport::access::AccessRules;
 use crate::transport::bearer::BearerToken;
 use crate::transport::serve::{BoundServer, HttpLimits};
@@ -17,24 +17,35 @@ use std::sync::{Arc, Weak};
 use tool_core::CancellationToken;
 use tool_core::session::PrometheusText;
 
-/// The state of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ServerStatus {
-    /// The name of its entry.
-    pub name: String,
-    /// True if it is connected.
-    pub is_up: bool,
-    /// The error of the last attempt to connect, if it failed. It has no secrets.
-    pub error: Option<String>,
-    /// The tools that are not offered, each with the reason.
-    pub quarantined: Vec<String>,
-}
-
 type Watched = Weak<GatewayInner>;
 
+impl Gateway {
+    /// Binds an address for clients over HTTP, at the path `/mcp` unless the policy sets another, and for `/healthz`,
+    /// `/readyz` and `/metrics`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if other machines can reach the address, and the policy has no `http.hosts`, or neither
+    /// `http.principals` nor `http.allow_anonymous`.
+    pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
+        self.0.server.bind_with(address, router(&self.0)).await
+    }
+
+    /// Binds the address of `admin.listen`, for `/healthz`, `/readyz` and `/metrics` alone. Returns `None` without one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if other machines can reach the address, and the policy has no `http.hosts` and `admin.token`.
+    pub async fn bind_admin(&self) -> io::Result<Option<BoundServer>> {
+        match self.0.fixed.admin.listen {
+            Some(address) => bind(&self.0, address).await.map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
 /// Returns the routes. `/metrics` needs the token of `admin.token`, if there is one.
-pub(crate) fn router(gateway: &Arc<GatewayInner>) -> Router {
+fn router(gateway: &Arc<GatewayInner>) -> Router {
     let (http, admin) = (&gateway.fixed.http, &gateway.fixed.admin);
     let access = AccessRules { hosts: http.hosts.clone(), origins: http.origins.clone(), ..AccessRules::default() };
     let with_token =
@@ -46,7 +57,7 @@ pub(crate) fn router(gateway: &Arc<GatewayInner>) -> Router {
 }
 
 /// Binds an address for the routes alone.
-pub(crate) async fn bind(gateway: &Arc<GatewayInner>, address: SocketAddr) -> io::Result<BoundServer> {
+async fn bind(gateway: &Arc<GatewayInner>, address: SocketAddr) -> io::Result<BoundServer> {
     let (http, admin) = (&gateway.fixed.http, &gateway.fixed.admin);
     let token = admin.token.as_ref().map(|token| BearerToken::new(token));
     let access = AccessRules { hosts: http.hosts.clone(), token, ..AccessRules::default() };

@@ -7,11 +7,11 @@
 //! - `command`: the command line; `log`: its log; `files`: its files, and `document` and `value`: what is common to them
 //! - `config`: the servers; `policy`: the policies
 //! - `upstream`: the connection to a server; `governed`: the tools of all servers under the policies
-//! - `running`: a running gateway and its reloads; `health`: its routes for machines; `audit`: its audit log
+//! - `running`: a running gateway and its reloads; `health`: its addresses over HTTP, and the routes for machines
+//! - `audit`: the hook that records calls; `audit_sinks`: the file and the table of the records
 
 mod audit;
-#[cfg(feature = "postgres")]
-mod audit_postgres;
+mod audit_sinks;
 mod command;
 mod config;
 mod document;
@@ -26,6 +26,6 @@ mod value;
 
 pub use crate::gateway::command::main;
 pub use crate::gateway::files::{GatewayError, GatewayFiles};
-pub use crate::gateway::health::ServerStatus;
 pub use crate::gateway::running::Gateway;
+pub use crate::gateway::upstream::ServerStatus;
 pub use crate::transport::serve::BoundServer;

@@ -1,4 +1,4 @@
-//! The policies of a gateway: what `policy.toml` says, with defaults for what it does not.
+//! The policies of a gateway: the contents of `policy.toml`, with defaults.
 
 use crate::egress::EgressPolicy;
 use crate::gateway::config::{ServerEntry, Target};
@@ -120,7 +120,7 @@ pub(crate) struct Principal {
     pub(crate) token: BearerToken,
 }
 
-/// What holds for the tools whose names match.
+/// The options of the tools whose names match.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolRule {
     pub(crate) patterns: Vec<String>,
@@ -133,7 +133,7 @@ pub(crate) struct ToolRule {
     sequential: Option<bool>,
 }
 
-/// What holds for a server.
+/// The options of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerRule {
     pub(crate) prefix: Option<String>,

@@ -4,17 +4,14 @@ use crate::gateway::audit::{Audit, AuditHook, AuditView};
 use crate::gateway::config::ServerEntry;
 use crate::gateway::files::{GatewayError, GatewayFiles, Settings, Texts, describe_pins};
 use crate::gateway::governed::{OfferSources, offer};
-use crate::gateway::health::{self, ServerStatus};
 use crate::gateway::policy::{FixedSettings, GatewayPolicy, Principal};
-use crate::gateway::upstream::{Health, PinSource, Route, Upstream};
+use crate::gateway::upstream::{Health, PinSource, Route, ServerStatus, Upstream};
 use crate::inspector::Inspector;
 use crate::mcp::{Pins, Server};
 use crate::telemetry::otel::Otel;
 use crate::transport::bearer::BearerToken;
-use crate::transport::serve::BoundServer;
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
@@ -50,7 +47,7 @@ pub(crate) struct GatewayInner {
     files: GatewayFiles,
     pub(crate) fixed: FixedSettings,
     pub(crate) runtime: Runtime,
-    server: Server,
+    pub(crate) server: Server,
     state: Mutex<GatewayState>,
     principals: Arc<RwLock<Vec<Principal>>>,
     pub(crate) audit: Arc<Audit>,
@@ -69,7 +66,7 @@ struct GatewayState {
     /// The pins of each server, if no file keeps them. They last until the server's entry changes.
     memory_pins: HashMap<String, Pins>,
     clashes: Vec<String>,
-    /// What the offered tools were made of.
+    /// The parts of the current offer.
     offered: Option<OfferSources>,
 }
 
@@ -183,29 +180,6 @@ impl Gateway {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         self.0.server.serve_streams(input, output).await
-    }
-
-    /// Binds an address for clients over HTTP, at the path `/mcp` unless the policy sets another, and for `/healthz`,
-    /// `/readyz` and `/metrics`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if other machines can reach the address, and the policy has no `http.hosts`, or neither
-    /// `http.principals` nor `http.allow_anonymous`.
-    pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
-        self.0.server.bind_with(address, health::router(&self.0)).await
-    }
-
-    /// Binds the address of `admin.listen`, for `/healthz`, `/readyz` and `/metrics` alone. Returns `None` without one.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if other machines can reach the address, and the policy has no `http.hosts` and `admin.token`.
-    pub async fn bind_admin(&self) -> io::Result<Option<BoundServer>> {
-        match self.0.fixed.admin.listen {
-            Some(address) => health::bind(&self.0, address).await.map(Some),
-            None => Ok(None),
-        }
     }
 
     /// Returns the runtime of all sessions, such as for its metrics. Its tools and its policies are those of the files.

@@ -90,6 +90,20 @@ pub(crate) enum Health {
     Down(String, u32),
 }
 
+/// The state of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerStatus {
+    /// The name of its entry.
+    pub name: String,
+    /// True if it is connected.
+    pub is_up: bool,
+    /// The error of the last attempt to connect, if it failed. It has no secrets.
+    pub error: Option<String>,
+    /// The tools that are not offered, each with the reason.
+    pub quarantined: Vec<String>,
+}
+
 /// A server, and the task that keeps its connection.
 pub(crate) struct Upstream {
     pub(crate) route: Route,
@@ -237,7 +251,7 @@ async fn keep_connected(
     }
 }
 
-/// What was last seen of a connected server.
+/// The last look at a connected server.
 struct Watched<'a> {
     route: &'a Route,
     quarantined: BTreeSet<String>,

@@ -49,6 +49,35 @@ fn problems_of_the_files_end_it_with_a_list() {
     assert!(errors.contains("unknown key `limit`") && errors.contains("`limits`"), "{errors}");
 }
 
+/// The book's policy has every key, so that it shows all of them and this reads all of them.
+#[test]
+fn the_policy_of_the_book_is_valid() {
+    let book = include_str!("../../../docs/book/gateway.md");
+    let policy = book.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a policy");
+    let folder = Folder::new(policy);
+    folder.servers(&json!({"github": folder.child("github", "v1")}));
+    tool_adapters::mcp::Pins::create(folder.path("mcp.pins.json")).expect("created");
+    let check = |policy: &str| {
+        folder.policy(policy);
+        let mut check = program(&folder);
+        check.arg("--check").env("SIGNING_KEY", "0a".repeat(32)).env("OTEL_KEY", "k");
+        for name in ["ADA_TOKEN", "METRICS_TOKEN", "INSPECTOR_TOKEN"] {
+            check.env(name, "0123456789abcdef");
+        }
+        let output = check.output().expect("ended");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(check(policy), (Some(0), String::new()));
+    // The error about a key that does not exist lists those of its table, which the book has all.
+    for table in ["[limits]", "[[tools]]", "[servers.github]", "[pins]", "[egress]", "[http]", "[admin]", "[audit]", "[otel]"] {
+        let (code, errors) = check(&policy.replacen(table, &format!("{table}\nbad = 1"), 1));
+        assert_eq!(code, Some(2));
+        for key in errors.split('`').skip(3).step_by(2) {
+            assert!(policy.lines().any(|line| line.trim_start_matches("# ").starts_with(&format!("{key} = "))), "{table} {key}");
+        }
+    }
+}
+
 #[test]
 fn check_prints_the_tools_and_what_holds_for_them() {
     let folder = Folder::new("deny = ['*_crash']\n[[tools]]\nmatch = ['*_write', 'nothing_*']\nconfirm = true\nmax_calls = 2");

@@ -57,7 +57,7 @@ pub(crate) struct Settings {
     pub(crate) configure_session: Option<Arc<ConfigureSession>>,
     pub(crate) shutdown: CancellationToken,
     pub(crate) mode: Mode,
-    /// True if the client is told that the list of tools may change.
+    /// True if the capabilities announce that the list of tools may change.
     pub(crate) tools_change: bool,
 }
 
