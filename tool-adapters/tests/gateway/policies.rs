@@ -54,7 +54,7 @@ async fn a_person_approves_and_denies_calls() {
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
     assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
-    assert!(client.messages.is_empty(), "nobody is asked about `echo`");
+    assert!(client.messages.is_empty(), "the user is not asked about `echo`");
     assert_eq!(client.call("one_write", json!({"text": "a"})).await, ("wrote a".to_owned(), false));
     client.action = "decline";
     assert!(client.call("one_write", json!({"text": "b"})).await.1);
