@@ -77,7 +77,8 @@ async fn serve(transport: &str) -> Outcome<()> {
 
 /// Runs the parts that are named, or all.
 async fn measure<'a>(arguments: impl Iterator<Item = &'a str>) -> Outcome<bool> {
-    let named = arguments.filter(|argument| ["stdio", "http", "chaos", "memory"].contains(argument)).collect::<Vec<_>>();
+    let named =
+        arguments.filter(|argument| ["stdio", "http", "chaos", "memory"].contains(argument)).collect::<Vec<_>>();
     let is_wanted = |part: &str| named.is_empty() || named.contains(&part);
     let mut report = Report { reached: true };
     for transport in ["stdio", "http"] {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tool_core::session::{Hook, HookFuture, HookedCall};
 use tool_core::text::truncate;
 use tool_core::trace::Redaction;
@@ -24,6 +24,9 @@ const QUEUE: usize = 4_096;
 
 /// The records that are written together.
 const BATCH: usize = 256;
+
+/// The longest wait for the last records.
+const FLUSH: Duration = Duration::from_secs(5);
 
 enum Message {
     Record(Box<AuditRecord>),
@@ -63,7 +66,9 @@ impl Audit {
         let (state, shared) = (Arc::<AuditState>::default(), Arc::default());
         let writer = match (&settings.file, &settings.postgres) {
             (None, None) => None,
-            (file, postgres) => Some(AuditSinks::open(file.as_deref(), postgres.as_ref().map(|url| url.as_str())).await?),
+            (file, postgres) => {
+                Some(AuditSinks::open(file.as_deref(), postgres.as_ref().map(|url| url.as_str())).await?)
+            }
         };
         let (queue, writer) = match writer {
             Some(sinks) => {
@@ -103,13 +108,13 @@ impl Audit {
         }
     }
 
-    /// Waits until all records so far are written.
+    /// Waits until all records so far are written, for some seconds.
     pub(crate) async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         if let Some(queue) = &self.queue
             && queue.send(Message::Flush(done)).await.is_ok()
         {
-            _ = flushed.await;
+            _ = timeout(FLUSH, flushed).await;
         }
     }
 
@@ -149,7 +154,9 @@ impl Hook for AuditHook {
     fn before<'a>(&'a self, _: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
         let refuses = self.0.required && self.0.is_failing();
         Box::pin(std::future::ready(if refuses {
-            Err(ToolError::transient("the call was not made, because the gateway cannot write its audit log; try again later"))
+            Err(ToolError::transient(
+                "the call was not made, because the gateway cannot write its audit log; try again later",
+            ))
         } else {
             Ok(())
         }))

@@ -48,11 +48,7 @@ impl AuditSinks {
             file,
             #[cfg(feature = "postgres")]
             postgres: match postgres {
-                Some(url) => Some(
-                    AuditTable::open(url)
-                        .await
-                        .map_err(|error| format!("audit.postgres: {error}"))?,
-                ),
+                Some(url) => Some(AuditTable::open(url).await.map_err(|error| format!("audit.postgres: {error}"))?),
                 None => None,
             },
         })

@@ -122,9 +122,9 @@ enum Failure {
 impl From<GatewayError> for Failure {
     fn from(error: GatewayError) -> Self {
         match error {
-            GatewayError::Invalid(problems) => Self::Files(
-                problems.iter().map(|problem| format!("error: {problem}")).collect::<Vec<_>>().join("\n"),
-            ),
+            GatewayError::Invalid(problems) => {
+                Self::Files(problems.iter().map(|problem| format!("error: {problem}")).collect::<Vec<_>>().join("\n"))
+            }
             GatewayError::Start(error) => Self::Other(error),
         }
     }
@@ -180,11 +180,7 @@ async fn serve(gateway: &Gateway, http: Option<Option<SocketAddr>>) -> Result<()
 }
 
 /// Serves until a signal. Requests that run get some seconds to end then.
-async fn serve_until(
-    bound: BoundServer,
-    stopped: impl Future<Output = ()>,
-    gateway: &Gateway,
-) -> Result<(), Failure> {
+async fn serve_until(bound: BoundServer, stopped: impl Future<Output = ()>, gateway: &Gateway) -> Result<(), Failure> {
     let mut serving = std::pin::pin!(bound.serve());
     tokio::select! {
         served = &mut serving => return Ok(served?),
@@ -277,9 +273,11 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
             }
             _ => _ = writeln!(text, "{name}: connected"),
         }
-        for tool in offered.tools.definitions().filter(|tool| {
-            offered.servers.get(tool.name()).is_some_and(|server| **server == upstream.route.entry.name)
-        }) {
+        for tool in offered
+            .tools
+            .definitions()
+            .filter(|tool| offered.servers.get(tool.name()).is_some_and(|server| **server == upstream.route.entry.name))
+        {
             _ = write!(text, "  {} ({}", tool.name(), tool.category().as_str());
             if matches!(tool.confirm(), Confirm::Always) {
                 text.push_str(", confirm");

@@ -29,7 +29,9 @@ impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Arguments, headers and URLs may have keys.
         match self {
-            Self::Command { program, .. } => f.debug_struct("Command").field("program", program).finish_non_exhaustive(),
+            Self::Command { program, .. } => {
+                f.debug_struct("Command").field("program", program).finish_non_exhaustive()
+            }
             Self::Url { url, .. } => f.debug_struct("Url").field("host", &url.host_str()).finish_non_exhaustive(),
         }
     }

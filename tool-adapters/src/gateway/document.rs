@@ -91,7 +91,8 @@ impl<'a> Fields<'a> {
 
     /// Reads a whole number from 1 on.
     pub(crate) fn count(&mut self, name: &'static str) -> Option<u32> {
-        let count = |value: &Value| value.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
+        let count =
+            |value: &Value| value.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
         self.read(name, "a whole number from 1 on", count)
     }
 

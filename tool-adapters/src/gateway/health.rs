@@ -48,8 +48,7 @@ impl Gateway {
 fn router(gateway: &Arc<GatewayInner>) -> Router {
     let (http, admin) = (&gateway.fixed.http, &gateway.fixed.admin);
     let access = AccessRules { hosts: http.hosts.clone(), origins: http.origins.clone(), ..AccessRules::default() };
-    let with_token =
-        AccessRules { token: admin.token.as_ref().map(|token| BearerToken::new(token)), ..access.clone() };
+    let with_token = AccessRules { token: admin.token.as_ref().map(|token| BearerToken::new(token)), ..access.clone() };
     let open = Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(ready));
     let metrics = Router::new().route("/metrics", get(metrics));
     let state = Arc::downgrade(gateway);
@@ -109,7 +108,11 @@ async fn metrics(State(gateway): State<Watched>) -> Response {
     }
     let counters = [
         ("tool_gateway_reloads_total", "Reloads that were applied.", gateway.reloads.load(Ordering::Relaxed)),
-        ("tool_gateway_failed_reloads_total", "Reloads of broken files.", gateway.failed_reloads.load(Ordering::Relaxed)),
+        (
+            "tool_gateway_failed_reloads_total",
+            "Reloads of broken files.",
+            gateway.failed_reloads.load(Ordering::Relaxed),
+        ),
         ("tool_gateway_audit_records_total", "Records of the audit log.", gateway.audit.written()),
         ("tool_gateway_audit_lost_total", "Records that the audit log has lost.", gateway.audit.lost()),
     ];

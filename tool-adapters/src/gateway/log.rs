@@ -24,7 +24,8 @@ impl StderrLog {
 
 impl Subscriber for StderrLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        let is_ours = ["tool_adapters", "tool_core", "tool_gateway"].iter().any(|name| metadata.target().starts_with(name));
+        let is_ours =
+            ["tool_adapters", "tool_core", "tool_gateway"].iter().any(|name| metadata.target().starts_with(name));
         let level = if is_ours { self.level } else { self.level.min(LevelFilter::WARN) };
         metadata.is_event() && *metadata.level() <= level
     }

@@ -188,7 +188,8 @@ impl GatewayPolicy {
         }
         policy.session = policy.session.clone().redaction(policy.redaction.clone());
         policy.tools = fields.tables("tools").into_iter().filter_map(read_tool).collect();
-        policy.servers = fields.named_tables("servers").into_iter().map(|(name, table)| (name, read_server(table))).collect();
+        policy.servers =
+            fields.named_tables("servers").into_iter().map(|(name, table)| (name, read_server(table))).collect();
         if let Some(mut table) = fields.table("pins") {
             policy.pins = table.text("file").map(|file| folder.join(file));
             set(&mut policy.pinned_only, table.flag("pinned_only"));
@@ -296,7 +297,10 @@ impl GatewayPolicy {
             }
             let token = BearerToken::new(token.as_deref().map_or("", String::as_str));
             if token.problem().is_some() && !is_unread {
-                principal.problem("token", "expected at least 16 visible ASCII characters, such as of `openssl rand -hex 24`");
+                principal.problem(
+                    "token",
+                    "expected at least 16 visible ASCII characters, such as of `openssl rand -hex 24`",
+                );
             }
             if let Some(other) = self.principals.iter().find(|other| other.token.is_same(&token)) {
                 principal.problem("token", format_args!("expected a token of its own, got that of `{}`", other.name));
@@ -313,7 +317,10 @@ impl GatewayPolicy {
         for name in self.servers.keys().filter(|name| servers.iter().all(|server| server.name != **name)) {
             let known = servers.iter().map(|server| format!("`{}`", server.name)).collect::<Vec<_>>().join(", ");
             let known = if known.is_empty() { "none".to_owned() } else { known };
-            problems.add(&format!("servers.{name}"), format_args!("expected the name of a server that is configured and not disabled, which are {known}"));
+            problems.add(
+                &format!("servers.{name}"),
+                format_args!("expected the name of a server that is configured and not disabled, which are {known}"),
+            );
         }
         for server in servers {
             if let Target::Url { url, .. } = &server.target
@@ -335,9 +342,12 @@ impl GatewayPolicy {
             Some(rules) => {
                 let is_private = rules.private.iter().any(|named| named.eq_ignore_ascii_case(host));
                 let hosts = rules.hosts.iter().flatten();
-                let is_allowed = rules.hosts.is_none() || hosts.into_iter().any(|pattern| value::matches(&pattern.to_ascii_lowercase(), host));
+                let is_allowed = rules.hosts.is_none()
+                    || hosts.into_iter().any(|pattern| value::matches(&pattern.to_ascii_lowercase(), host));
                 if !is_private && !is_allowed {
-                    return Err(format!("the host `{host}` is not among `egress.hosts` of the policy; name it there, or remove the server"));
+                    return Err(format!(
+                        "the host `{host}` is not among `egress.hosts` of the policy; name it there, or remove the server"
+                    ));
                 }
                 for named in &rules.private {
                     policy = if named.contains('/') { policy.allow_network(named) } else { policy.allow_host(named) };
@@ -345,9 +355,9 @@ impl GatewayPolicy {
             }
         }
         policy.check().map_err(|error| error.to_string())?;
-        policy.check_url(url).map_err(|error| {
-            format!("{error}; name the host in `egress.private` of the policy if it is meant")
-        })?;
+        policy
+            .check_url(url)
+            .map_err(|error| format!("{error}; name the host in `egress.private` of the policy if it is meant"))?;
         Ok(policy)
     }
 
@@ -524,7 +534,8 @@ fn read_redaction(mut fields: Fields<'_>) -> Redaction {
     }
     for pointer in fields.texts("pointers").unwrap_or_default() {
         if !pointer.starts_with('/') {
-            fields.problem("pointers", format_args!("expected a JSON pointer such as \"/user/*/name\", got `{pointer}`"));
+            fields
+                .problem("pointers", format_args!("expected a JSON pointer such as \"/user/*/name\", got `{pointer}`"));
         }
         redaction = redaction.pointer(pointer);
     }
@@ -537,8 +548,7 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolRule> {
     if matched.as_ref().is_none_or(Vec::is_empty) {
         fields.problem("match", "expected patterns of the tools' names, such as \"github_delete_*\"");
     }
-    let categories =
-        [("retrieval", Category::Retrieval), ("action", Category::Action), ("utility", Category::Utility)];
+    let categories = [("retrieval", Category::Retrieval), ("action", Category::Action), ("utility", Category::Utility)];
     let modes = [("text", Modes::TEXT), ("voice", Modes::VOICE), ("both", Modes::BOTH)];
     let rule = ToolRule {
         patterns: matched.unwrap_or_default(),
@@ -588,7 +598,8 @@ fn address(fields: &mut Fields<'_>) -> Option<SocketAddr> {
     let text = fields.text("listen")?;
     let address = text.parse().ok();
     if address.is_none() {
-        fields.problem("listen", format_args!("expected an address and a port such as \"127.0.0.1:8080\", got `{text}`"));
+        fields
+            .problem("listen", format_args!("expected an address and a port such as \"127.0.0.1:8080\", got `{text}`"));
     }
     address
 }
@@ -615,7 +626,10 @@ fn read_admin(mut fields: Fields<'_>) -> AdminSettings {
 fn read_inspector(mut fields: Fields<'_>) -> Option<InspectorSettings> {
     let (listen, token) = (address(&mut fields), token(&mut fields));
     if listen.is_some_and(|listen| !listen.ip().is_loopback()) {
-        fields.problem("listen", "expected a loopback address, as the page can call every tool; reach it over SSH from elsewhere");
+        fields.problem(
+            "listen",
+            "expected a loopback address, as the page can call every tool; reach it over SSH from elsewhere",
+        );
     }
     fields.finish();
     Some(InspectorSettings { listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7411))), token })

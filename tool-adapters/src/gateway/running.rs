@@ -10,7 +10,6 @@ use crate::inspector::Inspector;
 use crate::mcp::{Pins, Server};
 use crate::telemetry::otel::Otel;
 use crate::transport::bearer::BearerToken;
-use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -63,8 +62,6 @@ pub(crate) struct GatewayInner {
 struct GatewayState {
     policy: Arc<GatewayPolicy>,
     upstreams: Vec<Upstream>,
-    /// The pins of each server, if no file keeps them. They last until the server's entry changes.
-    memory_pins: HashMap<String, Pins>,
     clashes: Vec<String>,
     /// The parts of the current offer.
     offered: Option<OfferSources>,
@@ -104,13 +101,8 @@ impl Gateway {
         let stop = CancellationToken::new();
         let otel = observe(&settings.policy, &runtime, &stop).await?;
         let policy = Arc::new(settings.policy);
-        let state = GatewayState {
-            policy: Arc::clone(&policy),
-            upstreams: Vec::new(),
-            memory_pins: HashMap::new(),
-            clashes: Vec::new(),
-            offered: None,
-        };
+        let state =
+            GatewayState { policy: Arc::clone(&policy), upstreams: Vec::new(), clashes: Vec::new(), offered: None };
         let startup = fixed.startup;
         let gateway = Self(Arc::new(GatewayInner {
             files,
@@ -263,17 +255,15 @@ impl GatewayInner {
             let upstream = match known {
                 Some(upstream) if upstream.route == route => upstream,
                 known => {
-                    let name = route.entry.name.clone();
                     if known.is_some() {
-                        tracing::info!(server = name, "the entry of a server has changed; connecting again");
+                        tracing::info!(
+                            server = route.entry.name,
+                            "the entry of a server has changed; connecting again"
+                        );
                     }
                     let pins = match &policy.pins {
                         Some(file) => PinSource::File(file.clone()),
-                        None => {
-                            let pins = Pins::memory();
-                            state.memory_pins.insert(name, pins.clone());
-                            PinSource::Memory(pins)
-                        }
+                        None => PinSource::Memory(Pins::memory()),
                     };
                     let earlier = known.as_ref().and_then(Upstream::toolset);
                     Upstream::start(route, Arc::clone(&policy), pins, earlier, Arc::clone(&self.changed))
@@ -283,7 +273,6 @@ impl GatewayInner {
         }
         for upstream in &earlier {
             tracing::info!(server = upstream.route.entry.name, "a server was removed");
-            state.memory_pins.remove(&upstream.route.entry.name);
         }
         state.policy = policy;
         drop(state);

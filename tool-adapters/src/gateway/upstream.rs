@@ -238,7 +238,8 @@ async fn keep_connected(
         backoff.pause().await;
     };
     tracing::info!(server, "connected to a server");
-    let mut watched = Watched { route: &route, quarantined: quarantined(&toolset), added: Instant::now(), backoff: Backoff(0) };
+    let mut watched =
+        Watched { route: &route, quarantined: quarantined(&toolset), since: Instant::now(), backoff: Backoff(0) };
     {
         let mut inner = state.inner();
         (inner.toolset, inner.earlier) = (Some(toolset), None);
@@ -255,23 +256,25 @@ async fn keep_connected(
 struct Watched<'a> {
     route: &'a Route,
     quarantined: BTreeSet<String>,
-    /// The time of the last import of added tools.
-    added: Instant,
+    /// The time of the last change that was taken over.
+    since: Instant,
     backoff: Backoff,
 }
 
 impl Watched<'_> {
-    /// The shortest time between two imports of added tools. A server may change its list all the time.
-    const ADDING: Duration = Duration::from_secs(5);
+    /// The shortest time between two changes that are taken over. A server may change its list all the time.
+    const PAUSE: Duration = Duration::from_secs(5);
 
     async fn look(&mut self, state: &UpstreamState, changed: &Notify) {
         let Some(toolset) = state.inner().toolset.clone() else { return };
         if !toolset.is_connected() {
             return self.connect_again(&toolset, state, changed).await;
         }
-        let has_added = toolset.quarantined().iter().any(|tool| tool.reason == QuarantineReason::Added);
-        if has_added && self.added.elapsed() >= Self::ADDING {
-            self.added = Instant::now();
+        if self.since.elapsed() < Self::PAUSE {
+            return;
+        }
+        if toolset.quarantined().iter().any(|tool| tool.reason == QuarantineReason::Added) {
+            self.since = Instant::now();
             match toolset.reimport(self.route.prefix.as_deref()).await {
                 Ok(toolset) => {
                     self.quarantined = quarantined(&toolset);
@@ -286,7 +289,7 @@ impl Watched<'_> {
         }
         let quarantined = quarantined(&toolset);
         if quarantined != self.quarantined {
-            self.quarantined = quarantined;
+            (self.quarantined, self.since) = (quarantined, Instant::now());
             changed.notify_one();
         }
     }

@@ -50,7 +50,9 @@ impl Expand {
                 (Some(value), _) => expanded.push_str(&value),
                 (None, Some(default)) => expanded.push_str(default),
                 (None, None) => {
-                    return Err(format!("the environment variable `{name}` is not set; set it, or write a default as `${{{name}:-default}}`"));
+                    return Err(format!(
+                        "the environment variable `{name}` is not set; set it, or write a default as `${{{name}:-default}}`"
+                    ));
                 }
             }
             rest = after;

@@ -79,7 +79,8 @@ fn later() -> &'static str {
 /// Add a tool.
 #[tool(category = "action")]
 async fn grow(ctx: &RunContext) -> &'static str {
-    let (server, runtime) = ctx.user_data::<(Server, Runtime)>().map(|data| (data.0.clone(), data.1.clone())).expect("set");
+    let (server, runtime) =
+        ctx.user_data::<(Server, Runtime)>().map(|data| (data.0.clone(), data.1.clone())).expect("set");
     runtime.update_tools(tools().with(later).build().expect("tools")).expect("updated");
     tokio::spawn(async move { server.refresh().await });
     "grown"

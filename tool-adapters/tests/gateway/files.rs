@@ -116,11 +116,7 @@ async fn unreadable_files_are_named() {
     )
     .await;
     std::fs::remove_file(folder.path("mcp.json")).expect("removed");
-    problems(
-        &folder,
-        &expect!["mcp.json: No such file or directory (os error 2)"],
-    )
-    .await;
+    problems(&folder, &expect!["mcp.json: No such file or directory (os error 2)"]).await;
 }
 
 #[tokio::test]
@@ -136,7 +132,8 @@ async fn private_addresses_need_a_name_in_the_policy() {
         ("https://mcp.other/mcp", "[egress]\nhosts = ['*.example']", true),
         ("https://mcp.example.evil/mcp", "[egress]\nhosts = ['*.example']", true),
     ] {
-        let folder = Folder::new(&format!("{policy}\n[limits]\nstartup = '1ms'").replace("[egress]\n[", "[egress]\n\n["));
+        let folder =
+            Folder::new(&format!("{policy}\n[limits]\nstartup = '1ms'").replace("[egress]\n[", "[egress]\n\n["));
         folder.write("mcp.json", &server(url));
         let opened = Gateway::open(folder.files()).await;
         assert_eq!(opened.is_err(), is_refused, "{url} {policy}: {opened:?}");

@@ -88,7 +88,8 @@ async fn clients_are_known_by_their_tokens() {
     assert_eq!((call(ada).await, call(bob).await), (Some(true), None));
     gateway.close().await;
     let records = folder.read("audit.jsonl");
-    let principals = records.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["principal"].clone());
+    let principals =
+        records.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["principal"].clone());
     assert_eq!(principals.collect::<Vec<_>>(), ["ada", "bob", "ada"]);
 }
 

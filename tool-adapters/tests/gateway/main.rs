@@ -9,4 +9,5 @@ mod policies;
 mod program;
 mod reload;
 mod servers;
+mod stores;
 mod support;

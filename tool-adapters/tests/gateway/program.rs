@@ -14,12 +14,8 @@ fn program(folder: &Folder) -> Command {
 #[test]
 fn serves_a_client_over_its_standard_streams() {
     let folder = Folder::new("[[tools]]\nmatch = '*_write'\nmax_calls = 1");
-    let mut gateway = program(&folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("started");
+    let mut gateway =
+        program(&folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
     let (mut input, output) = (gateway.stdin.take().expect("piped"), gateway.stdout.take().expect("piped"));
     let mut lines = BufReader::new(output).lines();
     let mut request = |message: Value| {
@@ -27,12 +23,11 @@ fn serves_a_client_over_its_standard_streams() {
         let line = lines.next().expect("an answer").expect("a line");
         serde_json::from_str::<Value>(&line).expect("only the protocol")
     };
-    let initialize = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let initialize =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let answer = request(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}));
     assert_eq!(answer["result"]["serverInfo"]["name"], "tool-gateway");
-    let call = |id: u64| {
-        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "one_write", "arguments": {"text": "a"}}})
-    };
+    let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "one_write", "arguments": {"text": "a"}}});
     assert_eq!(request(call(2))["result"]["structuredContent"]["result"], "wrote a");
     assert_eq!(request(call(3))["result"]["isError"], true);
     drop(input);
@@ -69,18 +64,24 @@ fn the_policy_of_the_book_is_valid() {
     };
     assert_eq!(check(policy), (Some(0), String::new()));
     // The error about a key that does not exist lists those of its table, which the book has all.
-    for table in ["[limits]", "[[tools]]", "[servers.github]", "[pins]", "[egress]", "[http]", "[admin]", "[audit]", "[otel]"] {
+    for table in
+        ["[limits]", "[[tools]]", "[servers.github]", "[pins]", "[egress]", "[http]", "[admin]", "[audit]", "[otel]"]
+    {
         let (code, errors) = check(&policy.replacen(table, &format!("{table}\nbad = 1"), 1));
         assert_eq!(code, Some(2));
         for key in errors.split('`').skip(3).step_by(2) {
-            assert!(policy.lines().any(|line| line.trim_start_matches("# ").starts_with(&format!("{key} = "))), "{table} {key}");
+            assert!(
+                policy.lines().any(|line| line.trim_start_matches("# ").starts_with(&format!("{key} = "))),
+                "{table} {key}"
+            );
         }
     }
 }
 
 #[test]
 fn check_prints_the_tools_and_what_holds_for_them() {
-    let folder = Folder::new("deny = ['*_crash']\n[[tools]]\nmatch = ['*_write', 'nothing_*']\nconfirm = true\nmax_calls = 2");
+    let folder =
+        Folder::new("deny = ['*_crash']\n[[tools]]\nmatch = ['*_write', 'nothing_*']\nconfirm = true\nmax_calls = 2");
     let output = program(&folder).arg("--check").output().expect("ended");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");

@@ -42,11 +42,17 @@ async fn no_call_is_lost_while_servers_change() {
         folder.servers(&json!({"one": folder.child("one", &format!("v{round}"))}));
         let mut ids = Vec::new();
         for n in 0..20 {
-            ids.push((n, client.send("tools/call", json!({"name": "one_echo", "arguments": {"text": n.to_string()}})).await));
+            ids.push((
+                n,
+                client.send("tools/call", json!({"name": "one_echo", "arguments": {"text": n.to_string()}})).await,
+            ));
         }
         gateway.reload().await.expect("valid files");
         for n in 20..40 {
-            ids.push((n, client.send("tools/call", json!({"name": "one_echo", "arguments": {"text": n.to_string()}})).await));
+            ids.push((
+                n,
+                client.send("tools/call", json!({"name": "one_echo", "arguments": {"text": n.to_string()}})).await,
+            ));
         }
         for (n, id) in ids {
             let (answer, is_error) = text(&client.answer(id).await);

@@ -125,7 +125,8 @@ impl Client {
         match (message["id"].as_u64(), message.get("method")) {
             (Some(id), None) => _ = self.answers.insert(id, message),
             (_, Some(method)) if method == "elicitation/create" => {
-                let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": {"action": self.action, "content": {}}});
+                let answer =
+                    json!({"jsonrpc": "2.0", "id": message["id"], "result": {"action": self.action, "content": {}}});
                 self.messages.push(message);
                 self.write(&answer).await;
             }

@@ -261,7 +261,10 @@ async fn renewed_session_has_new_tools_and_the_same_budget() {
     assert_eq!(call(&new, "greet", json!({})).await.data_json(), Some(r#""welcome""#));
     assert_eq!(kind(&call(&new, "greet", json!({})).await), Some(ErrorKind::BudgetExceeded));
     assert_eq!(kind(&greet(&old).await), Some(ErrorKind::BudgetExceeded));
-    assert!(open(&runtime, "s", Mode::Text).await.tools().has_tool("part"), "the next handle joins the renewed session");
+    assert!(
+        open(&runtime, "s", Mode::Text).await.tools().has_tool("part"),
+        "the next handle joins the renewed session"
+    );
 }
 
 // R-I4

@@ -275,7 +275,10 @@ type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
 impl Credentials {
     /// Returns the builder of an HTTP client that makes allowed connections only.
-    #[cfg_attr(not(feature = "egress"), allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "no policy exists"))]
+    #[cfg_attr(
+        not(feature = "egress"),
+        allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "no policy exists")
+    )]
     fn client_builder(&self) -> Result<ClientBuilder, ImportError> {
         #[cfg(feature = "egress")]
         if let Some(policy) = &self.egress {

@@ -268,12 +268,7 @@ pub struct ImportedToolset {
 }
 
 impl ImportedToolset {
-    fn new(
-        remote: Arc<RemoteServer>,
-        declared: &[model::Tool],
-        prefix: Option<&str>,
-        map: Option<&MapTool>,
-    ) -> Self {
+    fn new(remote: Arc<RemoteServer>, declared: &[model::Tool], prefix: Option<&str>, map: Option<&MapTool>) -> Self {
         let mut tools = Vec::new();
         for declared in declared {
             match import_tool(&remote, declared, prefix) {

@@ -288,7 +288,10 @@ impl Server {
         let settings = &self.state.settings;
         let (shutdown, limits) = (settings.shutdown.clone(), settings.limits.clone());
         let finds_principal = Some(settings.find_principal.is_some());
-        settings.access.bind(address, self.router().merge(further), &settings.path, shutdown, limits, finds_principal).await
+        settings
+            .access
+            .bind(address, self.router().merge(further), &settings.path, shutdown, limits, finds_principal)
+            .await
     }
 
     /// Binds an address and serves until [`shutdown`](Self::shutdown).
