@@ -163,9 +163,9 @@ mod tests {
         let names = servers.iter().map(|server| &*server.name).collect::<Vec<_>>();
         assert_eq!(names, ["files", "web"]);
         let Target::Command { arguments, env, cwd, .. } = &servers[0].target else { panic!("a command") };
-        assert_eq!((arguments.len(), &*env[0].1.clone(), cwd.as_deref()), (2, "k-1", Some(Path::new("/etc/mcp/data"))));
+        assert_eq!((arguments.len(), env[0].1.as_str(), cwd.as_deref()), (2, "k-1", Some(Path::new("/etc/mcp/data"))));
         let Target::Url { headers, .. } = &servers[1].target else { panic!("a URL") };
-        assert_eq!(*headers[0].1, "Bearer k-1");
+        assert_eq!(headers[0].1.as_str(), "Bearer k-1");
     }
 
     #[test]
