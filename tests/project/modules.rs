@@ -33,6 +33,7 @@ const ADAPTERS: &[&str] = &[
     "mcp",
     "inspector",
     "cli",
+    "gateway",
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

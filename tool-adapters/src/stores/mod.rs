@@ -8,7 +8,7 @@
 #[cfg(feature = "journal")]
 mod journal;
 #[cfg(feature = "postgres")]
-mod postgres;
+pub(crate) mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

@@ -59,7 +59,7 @@ impl SqlStore<PostgresDatabase> {
     }
 }
 
-async fn connect(url: &str) -> Result<PgPool, Error> {
+pub(crate) async fn connect(url: &str) -> Result<PgPool, Error> {
     // The parser logs the values of parameters that it does not know, and they may be secret.
     let parse = || PgConnectOptions::from_str(url);
     let options = with_default(NoSubscriber::default(), parse)?.disable_statement_logging();

@@ -29,12 +29,28 @@ impl BearerToken {
         self.hash.is_none().then(expected)
     }
 
+    /// Returns true if two tokens are the same.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.hash.is_some() && self.hash == other.hash
+    }
+
     /// Returns true if a request has exactly this token.
     pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
+        Self::hash_in(headers).is_some_and(|sent| self.has_hash(&sent))
+    }
+
+    /// Returns the hash of the only token that a request has.
+    pub(crate) fn hash_in(headers: &HeaderMap) -> Option<[u8; 32]> {
         let mut sent = headers.get_all(header::AUTHORIZATION).iter();
-        let (Some(value), None, Some(hash)) = (sent.next(), sent.next(), self.hash) else { return false };
-        let Some((scheme, token)) = value.as_bytes().split_at_checked("Bearer ".len()) else { return false };
-        scheme.eq_ignore_ascii_case(b"Bearer ") && bool::from(Sha256::digest(token).as_slice().ct_eq(&hash))
+        let (Some(value), None) = (sent.next(), sent.next()) else { return None };
+        let (scheme, token) = value.as_bytes().split_at_checked("Bearer ".len())?;
+        scheme.eq_ignore_ascii_case(b"Bearer ").then(|| Sha256::digest(token).into())
+    }
+
+    /// Returns true if this is the token with a hash.
+    pub(crate) fn has_hash(&self, sent: &[u8; 32]) -> bool {
+        self.hash.is_some_and(|hash| bool::from(sent.as_slice().ct_eq(&hash)))
     }
 }
 

@@ -50,6 +50,8 @@ pub struct SessionBuilder {
     tools: Option<ToolContext>,
     /// True if the configuration nests too deep. It is left out.
     too_deep: bool,
+    /// True if an open session gets the current tools.
+    renewed: bool,
 }
 
 impl SessionBuilder {
@@ -63,6 +65,7 @@ impl SessionBuilder {
             prompt_tokens: None,
             tools: None,
             too_deep: false,
+            renewed: false,
         }
     }
 
@@ -131,6 +134,36 @@ impl SessionBuilder {
         self
     }
 
+    /// Gives a session that is already open in this process the current tools and policies
+    /// ([`Runtime::update_tools`](crate::Runtime::update_tools), [`update_policy`](crate::Runtime::update_policy)), and this
+    /// builder's user data and configuration.
+    ///
+    /// The new handle is of the same session: its turn, its budgets, its state and its approvals in the store go on. Handles
+    /// from before keep the earlier tools, and their running calls end under them. They end with the session. Cached results
+    /// and the list of running calls begin anew.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Runtime, ToolContext, tool};
+    /// # /// Say hello.
+    /// # #[tool]
+    /// # fn greet() -> &'static str {
+    /// #     "hello"
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// runtime.update_tools(ToolContext::builder().with(greet).build()?)?;
+    /// assert!(!session.tools().has_tool("greet"));
+    /// let session = runtime.session("s-1", Mode::Text).renewed().await?;
+    /// assert!(session.tools().has_tool("greet"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn renewed(self) -> Self {
+        Self { renewed: true, ..self }
+    }
+
     handler_setters! {
         ///
         /// It takes the place of the runtime's. If the session is already open in this process, its first handler stays.
@@ -167,7 +200,7 @@ impl SessionBuilder {
             Some(tools) => self.runtime.tools_of(tools).map_err(OpenError::Tools)?,
             None => self.runtime.tools(),
         };
-        let policy = self.runtime.policy(self.context.mode);
+        let policy = &tools.policies[self.context.mode as usize];
         let request = OpenRequest {
             id: self.id.clone(),
             principal: Arc::clone(&self.principal),
@@ -182,12 +215,18 @@ impl SessionBuilder {
         };
         let record = self.runtime.store.open(&request, policy.store_deadline).await?;
         let known = self.runtime.session(self.id.as_str());
-        if let Some(open) = known.filter(|session| session.is_open_as(record.incarnation())) {
-            return Ok(self.join(open));
-        }
+        let known = known.filter(|session| session.is_open_as(record.incarnation()));
+        let known = match known {
+            Some(open) if !self.renewed => return Ok(self.join(open)),
+            known => known,
+        };
         let (tools, open) = self.set_up(tools).await?;
-        let recovered = self.recover(&request).await?;
-        let session = self.create(tools, open, record, recovered);
+        let recovered = if known.is_some() { Vec::new() } else { self.recover(&request).await? };
+        let session = self.create(tools, open, record, (recovered, known.as_ref()));
+        if known.is_some() {
+            self.runtime.sessions.lock().insert(session.id.shared(), Arc::downgrade(&session));
+            return Ok(Session(session));
+        }
         // Several callers may open the session at once; the first one's becomes the session.
         if let Some(first) = list_or_find(&session) {
             return Ok(self.join(first));
@@ -230,7 +269,7 @@ impl SessionBuilder {
         }
         let Some(rest) = rest else { return Ok((tools, open)) };
         let stats_of = |tool: &str| self.runtime.metrics.stats_of(tool, self.tools.is_some());
-        let mut rest = SessionTools::new(rest, stats_of, &self.runtime.policies).map_err(OpenError::Tools)?;
+        let mut rest = SessionTools::new(rest, stats_of, &tools.policies).map_err(OpenError::Tools)?;
         // The store and approvals know the tools by the version that the session asked for.
         rest.version = Arc::clone(&tools.version);
         if self.tools.is_some() {
@@ -242,7 +281,7 @@ impl SessionBuilder {
     /// Reads the session's calls of earlier processes from the journal.
     async fn recover(&self, request: &OpenRequest) -> Result<Vec<RecoveredCall>, JournalError> {
         let Some(journal) = &self.runtime.journal else { return Ok(Vec::new()) };
-        let deadline = self.runtime.policy(self.context.mode).store_deadline;
+        let deadline = self.runtime.tools().policies[self.context.mode as usize].store_deadline;
         let key = journal_key(request.id.as_str(), &request.principal, &request.agent);
         within(deadline, journal.recover(&key), JournalError::timeout).await
     }
@@ -252,19 +291,20 @@ impl SessionBuilder {
         tools: Arc<SessionTools>,
         open: OpenToolsets,
         record: RecordHandle,
-        recovered: Vec<RecoveredCall>,
+        (recovered, earlier): (Vec<RecoveredCall>, Option<&Arc<SessionInner>>),
     ) -> Arc<SessionInner> {
-        let policy = self.runtime.policy(self.context.mode);
+        let permits = tools.policies[self.context.mode as usize].permits();
         let update_sink = self.update_sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
         let brought = self.tools.as_ref().and_then(ToolContext::shared_resource);
-        let needs_resources = brought.is_some() || !open.is_empty();
-        let resources = needs_resources.then(|| Box::new(SessionResources { toolsets: open, brought }));
+        let needs_resources = brought.is_some() || !open.is_empty() || earlier.is_some();
+        let renewed = earlier.map(Arc::downgrade).unwrap_or_default();
+        let resources = needs_resources.then(|| Box::new(SessionResources { toolsets: open, brought, renewed }));
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
             let handle: Weak<dyn SessionHandle> = Weak::clone(session) as _;
             let mut context = SessionContext { handle: Some(handle), ..self.context.clone() };
             context.handlers = context.handlers.or(&self.runtime.handlers);
             SessionInner {
-                calls: CallsInProgress::new(policy.permits()),
+                calls: CallsInProgress::new(permits),
                 record,
                 runtime: Arc::clone(&self.runtime),
                 tools,

@@ -42,8 +42,6 @@ use tracing::Instrument;
 /// The state that all sessions of a runtime share.
 pub(crate) struct RuntimeInner {
     pub(crate) tools: RwLock<Arc<SessionTools>>,
-    /// By mode.
-    pub(crate) policies: [Policy; 2],
     pub(crate) store: Arc<dyn DynStore>,
     pub(crate) journal: Option<Arc<dyn DynJournal>>,
     pub(crate) handlers: SharedHandlers,
@@ -80,22 +78,23 @@ impl RuntimeInner {
     /// Returns the snapshot of tools that a session brings itself.
     pub(crate) fn tools_of(self: &Arc<Self>, tools: &ToolContext) -> Result<Arc<SessionTools>, RegistryErrors> {
         let memo = tools.memo::<SnapshotsByRuntime>();
+        let policies = Arc::clone(&self.tools.read().policies);
         let mut snapshots = memo.lock();
+        // A snapshot with policies that were replaced is taken again.
+        snapshots.retain(|(of, known)| {
+            !std::ptr::eq(of.as_ptr(), Arc::as_ptr(self)) || Arc::ptr_eq(&known.policies, &policies)
+        });
         if let Some((_, known)) = snapshots.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(self))) {
             return Ok(Arc::clone(known));
         }
         let stats = |tool: &str| self.metrics.stats_of(tool, true);
-        let mut snapshot = SessionTools::new(tools.clone(), stats, &self.policies)?;
+        let mut snapshot = SessionTools::new(tools.clone(), stats, &policies)?;
         // The context keeps the snapshot, so the snapshot must not keep the context alive.
         snapshot.context = snapshot.context.downgraded();
         let snapshot = Arc::new(snapshot);
         snapshots.retain(|(of, _)| of.strong_count() > 0);
         snapshots.push((Arc::downgrade(self), Arc::clone(&snapshot)));
         Ok(snapshot)
-    }
-
-    pub(crate) fn policy(&self, mode: Mode) -> &Policy {
-        &self.policies[mode as usize]
     }
 
     /// Finds a session that has a handle in this process.
@@ -208,6 +207,8 @@ pub(crate) struct SessionResources {
     pub(crate) toolsets: OpenToolsets,
     /// The resource of the tools that the session brought.
     pub(crate) brought: Option<SharedResource>,
+    /// The session under earlier tools, whose calls go on. It ends with this one.
+    pub(crate) renewed: Weak<SessionInner>,
 }
 
 /// The time for which the end of a session waits for its cancelled calls.
@@ -216,7 +217,12 @@ const CLOSING: Duration = Duration::from_secs(5);
 impl SessionInner {
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
-        self.runtime.policy(self.mode())
+        self.policy_of(self.mode())
+    }
+
+    #[inline]
+    pub(crate) fn policy_of(&self, mode: Mode) -> &Policy {
+        &self.tools.policies[mode as usize]
     }
 
     #[inline]
@@ -325,6 +331,10 @@ impl SessionInner {
     }
 
     async fn finish(&self) {
+        let renewed = self.resources.lock().as_ref().and_then(|resources| resources.renewed.upgrade());
+        if let Some(renewed) = renewed {
+            renewed.close_all().await;
+        }
         self.close().await;
         if let Some(payers) = self.payers.get()
             && let Err(error) = payers.account.settle().await
@@ -347,6 +357,16 @@ impl SessionInner {
         if let Err(error) = within(self.policy().store_deadline, journal.forget(&key), JournalError::timeout).await {
             let session = self.id.as_str().escape_debug();
             tracing::error!(%session, %error, "failed to remove a session from the journal");
+        }
+    }
+
+    /// Closes a session that was renewed, and those that it had renewed.
+    async fn close_all(&self) {
+        let mut next = self.resources.lock().as_ref().and_then(|resources| resources.renewed.upgrade());
+        self.close().await;
+        while let Some(renewed) = next {
+            next = renewed.resources.lock().as_ref().and_then(|resources| resources.renewed.upgrade());
+            renewed.close().await;
         }
     }
 

@@ -23,7 +23,7 @@ use crate::session::policy::Policy;
 use crate::session::state::SessionId;
 use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
-use crate::session::tools::SessionTools;
+use crate::session::tools::{Policies, SessionTools};
 use crate::tool::instance::release;
 use futures_util::future::join_all;
 use parking_lot::{Mutex, RwLock};
@@ -245,20 +245,15 @@ impl RuntimeBuilder {
     /// are added if a tool is `cancellable`, with `get_tool_guide` ([`Policy::guides_on_demand`]) or with `search_tools`
     /// ([`Policy::search_tools`]), or if a policy has a [`principal_window`](Policy::principal_window) under a second.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
-        if self.policies.iter().filter_map(Policy::caps).any(|caps| caps.window < Duration::from_secs(1)) {
-            let message = "expected a `Policy::principal_window` of at least a second; set a longer one, such as a day";
-            return Err(RegistryError::new(message, []).into());
-        }
-        let metrics = RuntimeMetrics::new(self.size_limit);
-        let stats = |tool: &str| metrics.stats_of(tool, false);
-        let tools = Arc::new(SessionTools::new(self.tools, stats, &self.policies)?);
-        let threads = self.policies.iter().map(|policy| policy.blocking_threads).max().unwrap_or(1);
+        check_policies(&self.policies)?;
+        let (metrics, policies) = (RuntimeMetrics::new(self.size_limit), Arc::new(self.policies));
+        let tools = Arc::new(SessionTools::new(self.tools, |tool| metrics.stats_of(tool, false), &policies)?);
+        let threads = policies.iter().map(|policy| policy.blocking_threads).max().unwrap_or(1);
         let inner = Arc::new_cyclic(|runtime: &Weak<RuntimeInner>| {
             #[cfg(not(feature = "tower"))]
             let _ = runtime;
             RuntimeInner {
                 tools: RwLock::new(tools),
-                policies: self.policies,
                 store: self.store,
                 journal: self.journal,
                 handlers: self.handlers,
@@ -276,6 +271,14 @@ impl RuntimeBuilder {
         });
         Ok(Runtime(inner))
     }
+}
+
+fn check_policies(policies: &Policies) -> Result<(), RegistryErrors> {
+    if policies.iter().filter_map(Policy::caps).any(|caps| caps.window < Duration::from_secs(1)) {
+        let message = "expected a `Policy::principal_window` of at least a second; set a longer one, such as a day";
+        return Err(RegistryError::new(message, []).into());
+    }
+    Ok(())
 }
 
 /// Returns the service inside the layers.
@@ -354,11 +357,44 @@ impl Runtime {
         self.0.tools().context.clone()
     }
 
-    /// Replaces all tools. Open sessions keep the tools that they were opened with.
+    /// Replaces all tools. Open sessions keep the tools that they were opened with, until they are
+    /// [renewed](SessionBuilder::renewed).
     pub fn update_tools(&self, tools: ToolContext) -> Result<(), RegistryErrors> {
         let stats = |tool: &str| self.0.metrics.stats_of(tool, false);
-        let tools = Arc::new(SessionTools::new(tools, stats, &self.0.policies)?);
-        *self.0.tools.write() = tools;
+        let mut current = self.0.tools.write();
+        let tools = Arc::new(SessionTools::new(tools, stats, &current.policies)?);
+        // Dropped without the lock, as dropping tools may take locks.
+        let before = std::mem::replace(&mut *current, tools);
+        drop(current);
+        drop(before);
+        Ok(())
+    }
+
+    /// Replaces the policy of a mode. Open sessions keep the policies that they were opened with, until they are
+    /// [renewed](SessionBuilder::renewed). The size of the pool of [`Policy::blocking_threads`] does not change.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Policy, Runtime, ToolContext};
+    /// # let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+    /// runtime.update_policy(Mode::Text, Policy::text().max_calls(Some(20)))?;
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors for which [`RuntimeBuilder::build`] refuses a policy.
+    pub fn update_policy(&self, mode: Mode, policy: Policy) -> Result<(), RegistryErrors> {
+        let stats = |tool: &str| self.0.metrics.stats_of(tool, false);
+        let mut current = self.0.tools.write();
+        let mut policies = (*current.policies).clone();
+        policies[mode as usize] = policy;
+        check_policies(&policies)?;
+        let mut tools = SessionTools::new(current.context.clone(), stats, &Arc::new(policies))?;
+        *tools.open.get_mut() = current.open.lock().clone();
+        let tools = Arc::new(tools);
+        let before = std::mem::replace(&mut *current, tools);
+        drop(current);
+        drop(before);
         Ok(())
     }
 

@@ -15,12 +15,17 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-/// The tools of a session. They stay the same until it ends.
+/// Policies by mode.
+pub(crate) type Policies = [Policy; 2];
+
+/// The tools and the policies of a session. They stay the same until it ends, or is renewed.
 pub(crate) struct SessionTools {
     /// The host's tools, and the control tools that they need.
     pub(crate) context: ToolContext,
     /// The version that approvals are bound to.
     pub(crate) version: Arc<str>,
+    /// The policies, by mode.
+    pub(crate) policies: Arc<Policies>,
     /// The statistics of each function tool, in order.
     pub(crate) stats: Box<[Arc<ToolStats>]>,
     /// By mode.
@@ -38,7 +43,7 @@ impl SessionTools {
     pub(crate) fn new(
         tools: ToolContext,
         stats: impl Fn(&str) -> Arc<ToolStats>,
-        policies: &[Policy; 2],
+        policies: &Arc<Policies>,
     ) -> Result<Self, RegistryErrors> {
         let (tools, guide_modes) = (without_control_tools(tools), guide_modes(policies));
         let search = SearchableTools::new(&tools, policies);
@@ -60,6 +65,7 @@ impl SessionTools {
             if control_tools.is_empty() { tools } else { tools.to_builder().with_all(control_tools).build()? };
         Ok(Self {
             version: content_version(&context).into(),
+            policies: Arc::clone(policies),
             stats: context.function_tools().iter().map(|tool| stats(tool.name())).collect(),
             initial_contexts: Default::default(),
             context,
@@ -130,7 +136,7 @@ static SEARCH_TOOLS: LazyLock<[FunctionTool; 3]> =
     LazyLock::new(|| [Modes::VOICE, Modes::TEXT, Modes::BOTH].map(search_tools));
 
 /// Returns the modes in which the model may ask for guides.
-fn guide_modes(policies: &[Policy; 2]) -> Modes {
+fn guide_modes(policies: &Policies) -> Modes {
     let asks = |mode: Mode| {
         let policy = &policies[mode as usize];
         policy.guides_on_demand && !policy.full_guides[mode as usize]

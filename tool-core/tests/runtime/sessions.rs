@@ -252,6 +252,51 @@ async fn joining_transport_gets_the_tools_of_the_session() {
 
 // R-I4
 #[tokio::test]
+async fn renewed_session_has_new_tools_and_the_same_budget() {
+    let (runtime, _) = desk(Policy::text().max_calls(Some(2)));
+    let old = open(&runtime, "s", Mode::Text).await;
+    assert!(greet(&old).await.is_ok());
+    runtime.update_tools(tools![greet_anew, part]).expect("sound tools");
+    let new = runtime.session("s", Mode::Text).renewed().await.expect("a session");
+    assert_eq!(call(&new, "greet", json!({})).await.data_json(), Some(r#""welcome""#));
+    assert_eq!(kind(&call(&new, "greet", json!({})).await), Some(ErrorKind::BudgetExceeded));
+    assert_eq!(kind(&greet(&old).await), Some(ErrorKind::BudgetExceeded));
+    assert!(
+        open(&runtime, "s", Mode::Text).await.tools().has_tool("part"),
+        "the next handle joins the renewed session"
+    );
+}
+
+// R-I4
+#[tokio::test]
+async fn end_of_a_renewed_session_ends_its_earlier_calls() {
+    let (runtime, desk) = desk(Policy::text());
+    let old = open(&runtime, "s", Mode::Text).await;
+    let (response, ()) = tokio::join!(old.call(ToolCall::new("c", "wait", "{}")), async {
+        runtime.update_tools(tools![part]).expect("sound tools");
+        let new = runtime.session("s", Mode::Text).renewed().await.expect("a session");
+        assert_eq!((desk.runs.get(), desk.dropped.get()), (1, 0), "the call goes on");
+        new.end().await;
+    });
+    assert_eq!((response.is_ok(), desk.dropped.get()), (false, 1));
+}
+
+// R-I4
+#[tokio::test]
+async fn renewed_session_has_the_new_policy() {
+    let (runtime, _) = desk(Policy::text().max_calls(Some(3)));
+    let old = open(&runtime, "s", Mode::Text).await;
+    runtime.update_policy(Mode::Text, Policy::text().max_calls(Some(1))).expect("a sound policy");
+    assert!(greet(&old).await.is_ok() && greet(&old).await.is_ok());
+    let new = runtime.session("s", Mode::Text).renewed().await.expect("a session");
+    assert_eq!(new.policy().limits().max_calls, Some(1));
+    assert_eq!(kind(&greet(&new).await), Some(ErrorKind::BudgetExceeded));
+    let invalid = Policy::text().principal_window(Duration::from_millis(1));
+    assert!(runtime.update_policy(Mode::Text, invalid).is_err());
+}
+
+// R-I4
+#[tokio::test]
 async fn running_call_is_unaffected_by_new_tools() {
     let (runtime, desk) = desk(Policy::text());
     let session = open(&runtime, "s", Mode::Text).await;

@@ -50,8 +50,8 @@ pub(crate) struct Credentials {
     pub(crate) allow_unencrypted: bool,
     #[cfg(feature = "mcp-auth")]
     pub(crate) oauth: Option<Arc<crate::mcp::auth::ServerTokens>>,
-    /// The rules for connections to the server.
-    #[cfg(feature = "mcp-auth")]
+    /// The hosts and addresses to which connections are made.
+    #[cfg(feature = "egress")]
     pub(crate) egress: Option<crate::egress::EgressPolicy>,
     /// Asks for a token by the one that was refused. The error is a text.
     flight: SingleFlight<Option<Token>, Result<Token, String>>,
@@ -205,15 +205,15 @@ impl Credentials {
 
     /// Returns true if connections are checked, for which the client's proxy is the place.
     fn is_guarded(&self) -> bool {
-        #[cfg(feature = "mcp-auth")]
+        #[cfg(feature = "egress")]
         return self.egress.is_some();
-        #[cfg(not(feature = "mcp-auth"))]
+        #[cfg(not(feature = "egress"))]
         false
     }
 
     /// Returns a builder for the HTTP client, with the guard of its connections.
     fn http_builder(&self) -> Result<ClientBuilder, ImportError> {
-        #[cfg(feature = "mcp-auth")]
+        #[cfg(feature = "egress")]
         if let Some(policy) = &self.egress {
             let guarded = crate::egress::client_builder(policy.clone());
             // A stream of events has no end.

@@ -159,6 +159,24 @@ impl McpClient {
         self
     }
 
+    /// Allows connections over HTTP to the hosts and addresses of a policy only, for a URL that the program does not choose itself,
+    /// such as one that a user has entered. A name is checked when it is resolved, and the
+    /// connection goes to the checked address. No proxy is used. The policy's limits of size and time are not used. By default
+    /// every host is allowed.
+    ///
+    /// ```
+    /// use tool_adapters::egress::EgressPolicy;
+    /// use tool_adapters::mcp::McpClient;
+    ///
+    /// let policy = EgressPolicy::new().only_allowed().allow_host("mcp.example");
+    /// let client = McpClient::url("https://mcp.example/mcp").egress(policy);
+    /// ```
+    #[cfg(feature = "egress")]
+    pub fn egress(mut self, policy: crate::egress::EgressPolicy) -> Self {
+        self.credentials.egress = Some(policy);
+        self
+    }
+
     /// Sends a header with each request over HTTP. Its value appears in no error, log or name, and is wiped from memory. If
     /// the name is one of a key, such as `X-Api-Key`, the value is masked in results too.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -204,23 +222,6 @@ impl McpClient {
     #[cfg(feature = "mcp-auth")]
     pub fn oauth(self, login: crate::mcp::auth::OAuthLogin) -> Self {
         Self { login: Some(login), ..self }
-    }
-
-    /// Sets the rules for connections to the server, for a URL that the program does not choose itself, such as one that a user
-    /// has entered. By default every host is allowed. Proxies of the environment are not used then.
-    ///
-    /// ```
-    /// use tool_adapters::egress::EgressPolicy;
-    /// use tool_adapters::mcp::McpClient;
-    ///
-    /// fn client(entered: &str) -> McpClient {
-    ///     McpClient::url(entered).egress(EgressPolicy::new()) // public hosts only
-    /// }
-    /// ```
-    #[cfg(feature = "mcp-auth")]
-    pub fn egress(mut self, policy: crate::egress::EgressPolicy) -> Self {
-        self.credentials.egress = Some(policy);
-        self
     }
 
     /// Connects to a server over two streams, such as the halves of a socket.
@@ -634,6 +635,11 @@ impl ImportedToolset {
     /// first 1,000 are kept. Prompts and resources are among them, as `prompt:NAME` and `resource:URI`.
     pub fn quarantined(&self) -> Vec<QuarantinedTool> {
         self.remote.quarantine.all()
+    }
+
+    /// Returns false while the connection is lost. The next call or [`refresh`](Self::refresh) makes it again.
+    pub fn is_connected(&self) -> bool {
+        !self.remote.is_lost()
     }
 
     /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens

@@ -270,6 +270,12 @@ impl Pins {
         Ok(Self(Arc::new(PinStore::File(path.canonicalize().map_err(|source| io_error(path, source))?))))
     }
 
+    /// Copies the pins of a file, which does not change.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn copy(path: &Path) -> Result<Self, PinError> {
+        Ok(Self(Arc::new(PinStore::Memory(Mutex::new(read(path)?)))))
+    }
+
     /// Creates a file without pins, so that the next imports trust what they find. Its lock is a file beside it, with the
     /// ending `.lock`, and both belong to this user only. A user who may write the folder may replace the pins, so
     /// give that permission to the program's user alone.

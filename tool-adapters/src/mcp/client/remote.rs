@@ -207,6 +207,10 @@ impl RemoteServer {
         Arc::clone(&lock(&self.current))
     }
 
+    pub(crate) fn is_lost(&self) -> bool {
+        self.current().is_lost()
+    }
+
     /// Returns true if a tool is to run as a task: the server says that it runs as a task only, or that it may, and the host
     /// wants it.
     pub(crate) fn runs_as_task(&self, tool: &str) -> bool {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tool_core::session::SessionBuilder;
-use tool_core::{Category, Policy, RegistryErrors, Runtime, ToolContext, ToolDefinition};
+use tool_core::{Category, Mode, Policy, RegistryErrors, Runtime, ToolContext, ToolDefinition};
 
 /// Serves the tools of a runtime over the Model Context Protocol. Cheap to clone.
 ///
@@ -49,7 +49,8 @@ impl Server {
     /// Creates a server of a runtime's tools, under the runtime's policy for text.
     pub fn new(runtime: Runtime) -> Self {
         let (settings, open, bodies) = (Settings::default(), Arc::default(), Arc::default());
-        Self { state: ServerState { settings, runtime, changes: ChangeNotifier::default(), open, bodies } }
+        let (changes, refreshes) = (ChangeNotifier::default(), Arc::default());
+        Self { state: ServerState { settings, runtime, changes, open, bodies, refreshes } }
     }
 
     /// Creates a server of these tools, under [`Server::policy`].
@@ -94,6 +95,17 @@ impl Server {
     /// Returns the handle by which the host reports that prompts or resources have changed.
     pub fn changes(&self) -> ChangeNotifier {
         self.state.changes.clone()
+    }
+
+    /// Sets the mode of the sessions. Defaults to text.
+    pub fn mode(self, mode: Mode) -> Self {
+        self.with(|settings| settings.mode = mode)
+    }
+
+    /// Announces to clients that the list of tools may change, and notifies them at each [`refresh`](Self::refresh). Defaults
+    /// to false.
+    pub fn announce_tool_changes(self, yes: bool) -> Self {
+        self.with(|settings| settings.tools_change = yes)
     }
 
     /// Sets the pause after which a call begins a new turn with new budgets. Defaults to 30 s.
@@ -286,6 +298,29 @@ impl Server {
         self.with(|settings| settings.configure_session = Some(Arc::new(configure)))
     }
 
+    /// Gives the runtime's current tools and policies to the sessions of all clients, after
+    /// [`Runtime::update_tools`] and [`Runtime::update_policy`]. Running calls end under the earlier ones. Budgets and the state
+    /// of the sessions go on.
+    ///
+    /// ```
+    /// # use tool_adapters::mcp::Server;
+    /// # use tool_core::{RegistryErrors, Runtime, ToolContext};
+    /// async fn reload(server: &Server, runtime: &Runtime, tools: ToolContext) -> Result<(), RegistryErrors> {
+    ///     runtime.update_tools(tools)?;
+    ///     server.refresh().await;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub async fn refresh(&self) {
+        self.state.refreshes.refresh().await;
+    }
+
+    /// Stops serving. The sessions stay in their store.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn stop(&self) {
+        self.state.settings.shutdown.cancel();
+    }
+
     /// Ends the sessions of all connections, also in a store that processes share, and stops serving. See
     /// [`Runtime::shutdown`].
     pub async fn shutdown(&self) {
@@ -316,12 +351,20 @@ impl Server {
     /// [`allow_hosts`](Self::allow_hosts), or all of [`bearer_token`](Self::bearer_token), [`principal`](Self::principal)
     /// and [`allow_anonymous`](Self::allow_anonymous), are not set.
     pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
+        self.bind_with(address, Router::new()).await
+    }
+
+    /// Binds an address for the server and further routes.
+    pub(crate) async fn bind_with(&self, address: SocketAddr, further: Router) -> io::Result<BoundServer> {
         let settings = &self.state.settings;
         #[cfg(feature = "mcp-auth")]
         settings.check_oauth()?;
         let (shutdown, limits) = (settings.shutdown.clone(), settings.limits.clone());
         let finds_principal = Some(settings.find_principal.is_some());
-        settings.access.bind(address, self.router(), &settings.path, shutdown, limits, finds_principal).await
+        settings
+            .access
+            .bind(address, self.router().merge(further), &settings.path, shutdown, limits, finds_principal)
+            .await
     }
 
     /// Binds an address and serves until [`shutdown`](Self::shutdown).

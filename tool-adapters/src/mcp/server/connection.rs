@@ -194,22 +194,22 @@ impl Connection {
             return Ok(Some(text.clone()));
         }
         let client = self.client_session(context)?;
-        Ok(tools::guides(client.get(context).await?))
+        Ok(tools::guides(&client.get(context).await?))
     }
 
     /// Begins a call in the client's session. A shared session that has expired is replaced, as its client cannot do it.
     async fn begin_call(&self, context: &ServerContext) -> McpResult<(RunningCall, Session)> {
         let client_session = self.client_session(context)?;
         let session = client_session.get(context).await?;
-        let (running, has_ended) = client_session.begin_call(session).await;
+        let (running, has_ended) = client_session.begin_call(&session).await;
         match &self.shared {
             Some(shared) if has_ended && !self.session.is_open() => {
                 shared.remove(&client(context), &client_session);
                 let client_session = self.client_session(context)?;
                 let session = client_session.get(context).await?;
-                Ok((client_session.begin_call(session).await.0, session.clone()))
+                Ok((client_session.begin_call(&session).await.0, session))
             }
-            _ => Ok((running, session.clone())),
+            _ => Ok((running, session)),
         }
     }
 
@@ -223,7 +223,7 @@ impl Connection {
                 };
             }
             let session = client.get(context).await?;
-            return confirm::resume(session, request, &request_state).await;
+            return confirm::resume(&session, request, &request_state).await;
         }
         let (notifier, forwarder) = Forwarder::new(self.wanted(context), &context.peer).unzip();
         let mut call = match http_parts(context).and_then(OngoingCall::taken_over) {
@@ -352,12 +352,13 @@ impl ServerHandler for Connection {
         self.client.get_or_init(|| Capabilities::of(context.client_capabilities()));
         let session = self.session.get(&context).await?;
         result.capabilities = self.state.capabilities(session.tools());
-        if tools::are_searched(session) {
+        if tools::are_searched(&session) {
             result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
         }
         if self.state.features(session.tools()).has_changes() {
             self.subscriptions.get_or_init(|| self.forward_changes(&context));
         }
+        self.session.peer.get_or_init(|| context.peer.clone());
         result.instructions = self.instructions(&context).await?;
         Ok(result)
     }
@@ -374,7 +375,7 @@ impl ServerHandler for Connection {
         let client = self.client_session(&context)?;
         let session = client.get(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
-        tools::page(session, cursor.as_deref(), is_stateless(&context))
+        tools::page(&session, cursor.as_deref(), is_stateless(&context))
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: ServerContext) -> McpResult<CallToolResponse> {

@@ -128,6 +128,9 @@ impl ServerState {
     /// Returns the capabilities that the server declares for the tools of a context.
     pub(crate) fn capabilities(&self, tools: &ToolContext) -> ServerCapabilities {
         let mut capabilities = self.features(tools).capabilities();
+        if self.settings.tools_change {
+            capabilities.tools.get_or_insert_default().list_changed = Some(true);
+        }
         if self.settings.tasks.is_some() {
             let extensions = capabilities.extensions.get_or_insert_default();
             extensions.insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());

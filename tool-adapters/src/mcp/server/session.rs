@@ -10,13 +10,12 @@ use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use crate::transport::serve::HttpLimits;
 use axum::http::request::Parts;
 use rmcp::model::ProtocolVersion;
-use rmcp::service::RequestContext;
+use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
-use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tool_core::session::SessionBuilder;
 use tool_core::{CancellationToken, Mode, Runtime, Session, ToolContext, ToolDefinition};
@@ -67,6 +66,9 @@ pub(crate) struct Settings {
     #[cfg(feature = "mcp-auth")]
     pub(crate) oauth: Option<Arc<crate::mcp::auth::ResourceGate>>,
     pub(crate) shutdown: CancellationToken,
+    pub(crate) mode: Mode,
+    /// True if the capabilities announce that the list of tools may change.
+    pub(crate) tools_change: bool,
 }
 
 impl Default for Settings {
@@ -94,6 +96,8 @@ impl Default for Settings {
             #[cfg(feature = "mcp-auth")]
             oauth: None,
             shutdown: CancellationToken::new(),
+            mode: Mode::Text,
+            tools_change: false,
         }
     }
 }
@@ -106,6 +110,34 @@ pub(crate) struct ServerState {
     pub(crate) open: Arc<Quota<Identity>>,
     /// The bytes of bodies, by peer.
     pub(crate) bodies: Arc<Quota<Identity>>,
+    pub(crate) refreshes: Arc<Refreshes>,
+}
+
+/// The sessions that are open, and how often their tools were refreshed.
+#[derive(Default)]
+pub(crate) struct Refreshes {
+    count: AtomicU64,
+    /// By address. An entry is removed with its session.
+    open: Mutex<HashMap<usize, Weak<ClientSession>>>,
+}
+
+impl Refreshes {
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<usize, Weak<ClientSession>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Renews all open sessions, and notifies their clients.
+    pub(crate) async fn refresh(&self) {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        let open = self.open().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        for session in open {
+            session.refresh().await;
+        }
+    }
 }
 
 impl ServerState {
@@ -154,13 +186,25 @@ pub(crate) struct ClientSession {
     state: Arc<ServerState>,
     /// The id of a session that all processes which serve the client share.
     shared_id: Option<String>,
-    opened: OnceCell<Session>,
+    opened: RwLock<Option<OpenedSession>>,
+    /// Held while the session is opened or renewed.
+    opening: tokio::sync::Mutex<()>,
+    /// The client that has initialized the session, for notifications.
+    pub(crate) peer: OnceLock<Peer<RoleServer>>,
     calls: AtomicU64,
     activity: Mutex<Activity>,
     /// The number of streams of changes that are open.
     pub(crate) streams: Arc<AtomicUsize>,
     /// Created by the first task.
     tasks: OnceLock<Arc<Tasks>>,
+}
+
+/// An open session, with its client and the refresh whose tools it has.
+#[derive(Clone)]
+struct OpenedSession {
+    session: Session,
+    client: ClientInfo,
+    refresh: u64,
 }
 
 /// The calls under way and the last change of their number, from which the end of a turn is inferred.
@@ -193,8 +237,20 @@ impl ClientSession {
     pub(crate) fn new(state: Arc<ServerState>, shared_id: Option<String>) -> Self {
         let now = Instant::now();
         let activity = Mutex::new(Activity { running: 0, since: now, forwarded: now });
-        let (calls, streams) = (AtomicU64::new(0), Arc::default());
-        Self { state, shared_id, opened: OnceCell::new(), calls, activity, streams, tasks: OnceLock::new() }
+        let (opened, opening, peer) = (RwLock::default(), tokio::sync::Mutex::default(), OnceLock::new());
+        let (calls, streams, tasks) = (AtomicU64::new(0), Arc::default(), OnceLock::new());
+        Self { state, shared_id, opened, opening, peer, calls, activity, streams, tasks }
+    }
+
+    fn opened(&self) -> Option<OpenedSession> {
+        self.opened.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the session if it is open and has the current tools.
+    fn current(&self) -> Option<Session> {
+        let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
+        let current = opened.as_ref().filter(|opened| opened.refresh == self.state.refreshes.count());
+        current.map(|opened| opened.session.clone())
     }
 
     fn activity(&self) -> MutexGuard<'_, Activity> {
@@ -205,19 +261,61 @@ impl ClientSession {
         self.tasks.get_or_init(Arc::default)
     }
 
-    /// Returns the session, and opens it for a client if it is not open.
-    pub(crate) async fn get(&self, context: &ServerContext) -> McpResult<&Session> {
-        let client = || ServerState::client_info(context);
-        self.opened.get_or_try_init(|| open(&self.state, self.shared_id.as_deref(), client())).await
+    /// Returns the session with the current tools, and opens it for a client if it is not open.
+    pub(crate) async fn get(self: &Arc<Self>, context: &ServerContext) -> McpResult<Session> {
+        match self.current() {
+            Some(session) => Ok(session),
+            None => self.open_or_renew(|| ServerState::client_info(context)).await,
+        }
+    }
+
+    /// Opens the session, or gives it the tools of the last refresh. A session that has ended stays as it is.
+    async fn open_or_renew(self: &Arc<Self>, client: impl FnOnce() -> ClientInfo) -> McpResult<Session> {
+        let _opening = self.opening.lock().await;
+        if let Some(session) = self.current() {
+            return Ok(session);
+        }
+        let refresh = self.state.refreshes.count();
+        let (id, client, renews) = match self.opened() {
+            Some(opened) if opened.session.state().ended => return Ok(opened.session),
+            Some(opened) => (opened.session.id().as_str().to_owned(), opened.client, true),
+            None => (self.new_id()?, client(), false),
+        };
+        let session = open(&self.state, id, &client, renews).await?;
+        if !renews {
+            self.state.refreshes.open().insert(Arc::as_ptr(self).addr(), Arc::downgrade(self));
+        }
+        let opened = OpenedSession { session: session.clone(), client, refresh };
+        // The earlier session is dropped without the lock.
+        let earlier = self.opened.write().unwrap_or_else(PoisonError::into_inner).replace(opened);
+        drop(earlier);
+        Ok(session)
+    }
+
+    fn new_id(&self) -> McpResult<String> {
+        self.shared_id.clone().map_or_else(|| Ok(format!("mcp-{}", random_id()?)), Ok)
+    }
+
+    /// Gives the session the current tools, and notifies its client.
+    async fn refresh(self: &Arc<Self>) {
+        if self.open_or_renew(ClientInfo::default).await.is_err() {
+            // The next request tries again, and reports it.
+            return;
+        }
+        if let Some(peer) = self.peer.get().filter(|_| self.state.settings.tools_change)
+            && let Err(error) = peer.notify_tool_list_changed().await
+        {
+            tracing::debug!(%error, "failed to notify a client of a changed list of tools");
+        }
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.opened.initialized()
+        self.opened.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Returns true if the session was open and has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        self.opened.get().is_some_and(|session| session.state().ended)
+        self.opened().is_some_and(|opened| opened.session.state().ended)
     }
 
     /// Counts a call as running, and begins a new turn if the session was idle for long enough. Returns true with it if the
@@ -236,10 +334,10 @@ impl ClientSession {
     /// Counts a call as running that rmcp's session does not see. Returns `None` if the call would wait for its session or for a
     /// new turn, and once in a while, as rmcp ends a session of which it sees no call.
     pub(crate) fn begin_at_once(self: &Arc<Self>) -> Option<(RunningCall, Session)> {
-        let session = self.opened.get()?;
+        let session = self.current()?;
         let mut activity = self.activity();
         let is_unseen = activity.forwarded.elapsed() >= self.state.settings.idle_timeout / 100;
-        (!is_unseen && !self.begins_turn(&activity)).then(|| (self.count(&mut activity), session.clone()))
+        (!is_unseen && !self.begins_turn(&activity)).then(|| (self.count(&mut activity), session))
     }
 
     fn begins_turn(&self, activity: &Activity) -> bool {
@@ -252,20 +350,22 @@ impl ClientSession {
     }
 
     pub(crate) async fn end(&self) {
-        if let Some(session) = self.opened.get() {
-            session.end().await;
+        if let Some(opened) = self.opened() {
+            opened.session.end().await;
         }
     }
 }
 
-async fn open(state: &ServerState, shared_id: Option<&str>, client: ClientInfo) -> McpResult<Session> {
-    let id = shared_id.map_or_else(|| Ok(format!("mcp-{}", random_id()?)), |id| Ok(id.to_owned()))?;
-    let mut builder = client_requests::unavailable(state.runtime.session(id, Mode::Text));
+async fn open(state: &ServerState, id: String, client: &ClientInfo, renews: bool) -> McpResult<Session> {
+    let mut builder = client_requests::unavailable(state.runtime.session(id, state.settings.mode));
+    if renews {
+        builder = builder.renewed();
+    }
     if let Some(principal) = &client.principal {
         builder = builder.principal(principal);
     }
     if let Some(configure) = &state.settings.configure_session {
-        builder = configure(builder, &client);
+        builder = configure(builder, client);
     }
     builder.await.map_err(|error| {
         tracing::error!(%error, "failed to open an MCP session");
@@ -283,12 +383,16 @@ impl Drop for RunningCall {
 
 impl Drop for ClientSession {
     fn drop(&mut self) {
+        let opened = self.opened.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if opened.is_some() {
+            self.state.refreshes.open().remove(&std::ptr::from_ref(self).addr());
+        }
         if self.shared_id.is_some() {
             // Another process may be in the middle of a turn of the session, which expires in the store.
             return;
         }
-        if let (Some(session), Ok(runtime)) = (self.opened.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(async move { session.end().await });
+        if let (Some(opened), Ok(runtime)) = (opened, tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move { opened.session.end().await });
         }
     }
 }

@@ -118,7 +118,7 @@ impl<'a> AdmissionGate<'a> {
         let asked = tokio::spawn(
             async move {
                 let arguments = Fingerprint::of(tool.definition().compiled.equality(), tool.name(), &text);
-                let admission = admission(session.runtime.policy(mode), &tool, arguments, charge, began);
+                let admission = admission(session.policy_of(mode), &tool, arguments, charge, began);
                 // The amounts of earlier calls have to be charged first, or the caps would not count them.
                 let settled = OptionFuture::from(admission.caps.map(|_| session.payers().account.settle())).await;
                 let verdict = match settled.transpose() {

@@ -137,7 +137,7 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
         (&session.base, &owned_call)
     };
     let mode = session.mode();
-    let policy = session.runtime.policy(mode);
+    let policy = session.policy_of(mode);
     let meter = policy.caps().map(|caps| metered(session, tool, caps, ctx));
     let cx = CallCx { session, mode, policy, tool, index, ctx, request: call, began, epoch, meter };
     cx.run(&mut place).await

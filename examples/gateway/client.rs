@@ -1,0 +1,69 @@
+//! A client that prints its calls. It answers the gateway's questions as a person would.
+
+use crate::Outcome;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split};
+use tool_adapters::gateway::Gateway;
+
+pub(crate) struct Client {
+    from: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    to: WriteHalf<DuplexStream>,
+    requests: u64,
+    /// The person's answer to the next questions.
+    pub(crate) accepts: bool,
+}
+
+impl Client {
+    pub(crate) async fn connect(gateway: &Gateway) -> Outcome<Self> {
+        let (ours, theirs) = duplex(64 * 1024);
+        let gateway = gateway.clone();
+        tokio::spawn(async move {
+            let (input, output) = split(theirs);
+            gateway.serve_streams(input, output).await
+        });
+        let (from, to) = split(ours);
+        let mut client = Self { from: BufReader::new(from).lines(), to, requests: 0, accepts: true };
+        let info = json!({"name": "example", "version": "1.0.0"});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": info});
+        client.request("initialize", params).await?;
+        client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?;
+        Ok(client)
+    }
+
+    async fn write(&mut self, message: &Value) -> Outcome<()> {
+        Ok(self.to.write_all(format!("{message}\n").as_bytes()).await?)
+    }
+
+    async fn request(&mut self, method: &str, params: Value) -> Outcome<Value> {
+        self.requests += 1;
+        let id = self.requests;
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await?;
+        loop {
+            let line = self.from.next_line().await?.ok_or("the gateway has ended")?;
+            let message = serde_json::from_str::<Value>(&line)?;
+            if message["method"] == "elicitation/create" {
+                let question = message["params"]["message"].as_str().unwrap_or_default();
+                let action = if self.accepts { "accept" } else { "decline" };
+                println!("  asked: {} -> {action}", question.replace("\n\n", " "));
+                let result = json!({"action": action, "content": {}});
+                self.write(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result})).await?;
+            } else if message["id"] == id {
+                return Ok(message);
+            }
+        }
+    }
+
+    pub(crate) async fn tools(&mut self) -> Outcome<Vec<String>> {
+        let answer = self.request("tools/list", json!({})).await?;
+        let tools = answer["result"]["tools"].as_array().ok_or("no list")?;
+        Ok(tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect())
+    }
+
+    /// Calls a tool and prints the answer.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Outcome<()> {
+        let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments})).await?;
+        let text = answer["result"]["content"][0]["text"].as_str().or(answer["error"]["message"].as_str());
+        println!("  {tool} {arguments}: {}", text.unwrap_or_default());
+        Ok(())
+    }
+}

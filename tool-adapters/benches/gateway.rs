@@ -1,0 +1,402 @@
+//! The cost of the gateway beside a direct connection, its correctness while servers are killed, and its memory.
+//!
+//! `cargo bench -p tool-adapters --features gateway --bench gateway` prints a line for each figure, and fails if a bar is
+//! missed. All figures of a comparison are of one run, in which direct calls and calls through the gateway take turns.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt::Display;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tool_adapters::mcp::{McpClient, Server};
+use tool_core::{ErrorKind, RunContext, ToolContext, tool};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Repeat a number.
+#[tool(category = "retrieval")]
+fn echo(n: u64) -> u64 {
+    n
+}
+
+/// Repeat a number after the time that a small request of a real service takes.
+#[tool(category = "retrieval")]
+async fn work(n: u64) -> u64 {
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    n
+}
+
+/// The argument with which this program is a server.
+const SERVE: &str = "--serve-tools";
+
+/// The calls in flight for the figures of throughput.
+const IN_FLIGHT: u64 = 64;
+
+const LATENCY_BAR: Duration = Duration::from_micros(150);
+const THROUGHPUT_BAR: f64 = 0.10;
+const MEMORY_BAR: u64 = 64 << 10;
+
+fn main() -> ExitCode {
+    let arguments = env::args().collect::<Vec<_>>();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let outcome = match arguments.iter().position(|argument| argument == SERVE) {
+        Some(at) => runtime.block_on(serve(arguments.get(at + 1).map_or("stdio", String::as_str))).map(|()| true),
+        None => runtime.block_on(measure(arguments.iter().map(String::as_str))),
+    };
+    runtime.shutdown_background();
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(transport: &str) -> Outcome<()> {
+    let server = Server::from_tools(ToolContext::builder().with(echo).with(work).build()?)?;
+    if transport == "http" {
+        let bound = server.bind(([127, 0, 0, 1], 0).into()).await?;
+        eprintln!("listening on {}", bound.url()?);
+        bound.serve().await?;
+    } else {
+        if let Some(folder) = env::var_os("PIDS") {
+            std::fs::write(Path::new(&folder).join(std::process::id().to_string()), "")?;
+        }
+        server.serve_stdio().await?;
+    }
+    Ok(())
+}
+
+/// Runs the parts that are named, or all.
+async fn measure<'a>(arguments: impl Iterator<Item = &'a str>) -> Outcome<bool> {
+    let named =
+        arguments.filter(|argument| ["stdio", "http", "chaos", "memory"].contains(argument)).collect::<Vec<_>>();
+    let is_wanted = |part: &str| named.is_empty() || named.contains(&part);
+    let mut report = Report { reached: true };
+    for transport in ["stdio", "http"] {
+        if is_wanted(transport) {
+            compare(transport, &mut report).await?;
+        }
+    }
+    if is_wanted("chaos") {
+        chaos(&mut report).await?;
+    }
+    if is_wanted("memory") {
+        memory(&mut report).await?;
+    }
+    Ok(report.reached)
+}
+
+struct Report {
+    reached: bool,
+}
+
+impl Report {
+    fn line(&self, name: &str, value: impl Display) {
+        println!("{name:<44} {value}");
+    }
+
+    fn bar(&mut self, name: &str, value: impl Display, reached: bool) {
+        self.reached &= reached;
+        println!("{name:<44} {value}{}", if reached { "" } else { "   MISSED" });
+    }
+}
+
+/// A process that is killed when it is dropped.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// Starts a process that prints `listening on URL`.
+fn listening(command: &mut Command) -> Outcome<(Process, String)> {
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let errors = child.stderr.take().ok_or("no pipe")?;
+    let process = Process(child);
+    let mut lines = BufReader::new(errors).lines();
+    loop {
+        let line = lines.next().ok_or("the process ended")??;
+        if let Some(url) = line.strip_prefix("listening on ") {
+            let url = url.to_owned();
+            std::thread::spawn(move || for _ in lines {});
+            return Ok((process, url));
+        }
+    }
+}
+
+fn own_program() -> Outcome<PathBuf> {
+    Ok(env::current_exe()?)
+}
+
+fn gateway_command(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tool-gateway"));
+    command.arg("--config").arg(folder.join("mcp.json")).arg("--policy").arg(folder.join("policy.toml"));
+    command.arg("--log").arg("error");
+    command
+}
+
+/// The policies of the figures: each call is counted against budgets, loops are detected, and each call leaves a record.
+const POLICY: &str = "
+    [limits]
+    max_calls = 1000000000
+    retrieval = 1000000000
+    repeated_calls = 1000000000
+    [audit]
+    file = 'audit.jsonl'
+";
+
+fn write_files(folder: &Path, servers: &BTreeMap<String, Value>, policy: &str) -> Outcome<()> {
+    std::fs::write(folder.join("mcp.json"), json!({"mcpServers": servers}).to_string())?;
+    std::fs::write(folder.join("policy.toml"), policy)?;
+    Ok(())
+}
+
+fn stdio_entry(pids: Option<&Path>) -> Outcome<Value> {
+    let env = pids.map(|folder| json!({"PIDS": folder})).unwrap_or_else(|| json!({}));
+    Ok(json!({"command": own_program()?, "args": [SERVE, "stdio"], "env": env}))
+}
+
+async fn tools_of(client: McpClient) -> Outcome<ToolContext> {
+    Ok(ToolContext::builder().with(client.timeout(Duration::from_secs(60)).connect().await?).build()?)
+}
+
+/// Compares direct calls with calls through the gateway.
+async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
+    let folder = tempfile::tempdir()?;
+    let mut processes = Vec::new();
+    let (direct, entry) = if transport == "http" {
+        let (server, url) = listening(Command::new(own_program()?).args([SERVE, "http"]))?;
+        processes.push(server);
+        (McpClient::url(&url), json!({"url": url}))
+    } else {
+        let mut command = Command::new(own_program()?);
+        command.args([SERVE, "stdio"]);
+        (McpClient::command(command), stdio_entry(None)?)
+    };
+    write_files(folder.path(), &BTreeMap::from([("s".to_owned(), entry)]), POLICY)?;
+    let through = if transport == "http" {
+        let (gateway, url) = listening(gateway_command(folder.path()).args(["--http", "127.0.0.1:0"]))?;
+        processes.push(gateway);
+        McpClient::url(url)
+    } else {
+        McpClient::command(gateway_command(folder.path()))
+    };
+    let (direct, through) = (tools_of(direct.prefix("s")).await?, tools_of(through).await?);
+
+    let mut times = [Vec::new(), Vec::new()];
+    for round in 0..40 {
+        for (tools, times) in [&direct, &through].into_iter().zip(&mut times) {
+            for n in 0..100 {
+                let start = Instant::now();
+                call(tools, "s_echo", n).await?;
+                if round > 0 {
+                    times.push(start.elapsed());
+                }
+            }
+        }
+    }
+    let [direct_time, through_time] = times.map(median);
+    let added = through_time.saturating_sub(direct_time);
+    report.line(&format!("{transport}: a direct call, median"), format_args!("{} us", direct_time.as_micros()));
+    report.line(&format!("{transport}: a call through, median"), format_args!("{} us", through_time.as_micros()));
+    report.bar(&format!("{transport}: added"), format_args!("{} us", added.as_micros()), added <= LATENCY_BAR);
+
+    for (tool, calls, rounds) in [("s_work", 4_000, 5), ("s_echo", 5_000, 6)] {
+        let mut rates = [Vec::new(), Vec::new()];
+        for _ in 0..rounds {
+            for (tools, rates) in [&direct, &through].into_iter().zip(&mut rates) {
+                rates.push(rate(tools, tool, calls).await?);
+            }
+        }
+        let [direct_rate, through_rate] = rates.map(|rates| median_rate(rates));
+        let lost = 1.0 - through_rate / direct_rate;
+        let figures = format!("{direct_rate:.0} to {through_rate:.0} calls/s ({:+.1} %)", -100.0 * lost);
+        if tool == "s_work" {
+            report.bar(&format!("{transport}: 64 in flight, 20 ms a call"), figures, lost <= THROUGHPUT_BAR);
+        } else {
+            report.line(&format!("{transport}: 64 in flight, no work"), figures);
+        }
+    }
+    direct.close().await;
+    through.close().await;
+    drop(processes);
+    Ok(())
+}
+
+async fn call(tools: &ToolContext, tool: &str, n: u64) -> Outcome<()> {
+    let response = tools.call(tool, &format!(r#"{{"n":{n}}}"#), &RunContext::detached()).await;
+    match response.data_json() {
+        Some(data) if data == format!(r#"{{"result":{n}}}"#) => Ok(()),
+        _ => Err(format!("{tool}({n}): {response:?}").into()),
+    }
+}
+
+/// Returns the calls a second with 64 in flight.
+async fn rate(tools: &ToolContext, tool: &'static str, calls: u64) -> Outcome<f64> {
+    let next = Arc::new(AtomicU64::new(0));
+    let start = Instant::now();
+    let mut workers = JoinSet::new();
+    for _ in 0..IN_FLIGHT {
+        let (tools, next) = (tools.clone(), Arc::clone(&next));
+        workers.spawn(async move {
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= calls {
+                    return Ok::<_, Box<dyn std::error::Error + Send + Sync>>(());
+                }
+                call(&tools, tool, n).await?;
+            }
+        });
+    }
+    while let Some(worker) = workers.join_next().await {
+        worker??;
+    }
+    Ok(calls as f64 / start.elapsed().as_secs_f64())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn median_rate(mut rates: Vec<f64>) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+/// The clients, the calls of each, and the servers of the run in which servers are killed.
+const CLIENTS: u64 = 1_000;
+const CALLS: u64 = 100;
+const SERVERS: u64 = 4;
+
+/// Lets clients call while servers are killed at random, and counts the answers.
+async fn chaos(report: &mut Report) -> Outcome<()> {
+    let folder = tempfile::tempdir()?;
+    let pids = folder.path().join("pids");
+    std::fs::create_dir(&pids)?;
+    let servers = (0..SERVERS).map(|n| Ok((format!("s{n}"), stdio_entry(Some(&pids))?)));
+    write_files(folder.path(), &servers.collect::<Outcome<BTreeMap<_, _>>>()?, POLICY)?;
+    let (gateway, url) = listening(gateway_command(folder.path()).args(["--http", "127.0.0.1:0"]))?;
+    let clients = connect_all(&url, CLIENTS).await?;
+
+    let done = Arc::new(AtomicBool::new(false));
+    let killer = tokio::spawn(kill_at_random(pids, Arc::clone(&done)));
+    let counts = Arc::new(Counts::default());
+    let start = Instant::now();
+    let mut running = JoinSet::new();
+    for (client, tools) in (0..).zip(clients) {
+        let counts = Arc::clone(&counts);
+        running.spawn(async move {
+            for n in 0..CALLS {
+                counts.call(&tools, client, n).await;
+            }
+        });
+    }
+    while running.join_next().await.is_some() {}
+    let time = start.elapsed();
+    done.store(true, Ordering::Relaxed);
+    let killed = killer.await??;
+    let [right, failed, misrouted, lost] =
+        [&counts.right, &counts.failed, &counts.misrouted, &counts.lost].map(|count| count.load(Ordering::Relaxed));
+    report.line("chaos: clients, calls, killed servers", format_args!("{CLIENTS}, {}, {killed}", CLIENTS * CALLS));
+    report.line("chaos: calls a second", format_args!("{:.0}", (CLIENTS * CALLS) as f64 / time.as_secs_f64()));
+    report.line("chaos: answered by the tool", right);
+    report.line("chaos: answered TRANSIENT or UNKNOWN", failed);
+    report.bar("chaos: answers of another call", misrouted, misrouted == 0);
+    report.bar("chaos: calls without an answer", lost, lost == 0 && right + failed + misrouted == CLIENTS * CALLS);
+    let records = std::fs::read_to_string(folder.path().join("audit.jsonl"))?.lines().count() as u64;
+    report.bar("chaos: records of the audit log", records, records == CLIENTS * CALLS);
+    report.line("chaos: memory of the gateway", format_args!("{} MiB", resident(&gateway.0)? >> 10));
+    Ok(())
+}
+
+#[derive(Default)]
+struct Counts {
+    right: AtomicU64,
+    failed: AtomicU64,
+    misrouted: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl Counts {
+    async fn call(&self, tools: &ToolContext, client: u64, n: u64) {
+        let sent = client * CALLS + n;
+        let (tool, arguments) = (format!("s{}_echo", (client + n) % SERVERS), format!(r#"{{"n":{sent}}}"#));
+        let ctx = RunContext::detached();
+        let answer = tokio::time::timeout(Duration::from_secs(90), tools.call(&tool, &arguments, &ctx)).await;
+        let count = match &answer {
+            Err(_) => &self.lost,
+            Ok(response) => match (response.data_json(), response.error()) {
+                (Some(data), _) if data == format!(r#"{{"result":{sent}}}"#) => &self.right,
+                (Some(_), _) => &self.misrouted,
+                // The client cannot tell the kind of an error of the gateway's server from its text alone.
+                (None, Some(error)) if error.kind != ErrorKind::Timeout => &self.failed,
+                _ => &self.lost,
+            },
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+async fn connect_all(url: &str, clients: u64) -> Outcome<Vec<ToolContext>> {
+    let mut connected = Vec::new();
+    while (connected.len() as u64) < clients {
+        let some = (0..50).map(|_| tools_of(McpClient::url(url)));
+        connected.extend(futures_util::future::try_join_all(some).await?);
+    }
+    Ok(connected)
+}
+
+/// Kills one of the servers every 300 ms or so. Returns the number that it killed.
+async fn kill_at_random(pids: PathBuf, done: Arc<AtomicBool>) -> Outcome<u64> {
+    let (mut killed, mut seed) = (0, 0x9e37_79b9_7f4a_7c15_u64);
+    while !done.load(Ordering::Relaxed) {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        tokio::time::sleep(Duration::from_millis(100 + (seed >> 33) % 400)).await;
+        let running = std::fs::read_dir(&pids)?.collect::<Result<Vec<_>, _>>()?;
+        if running.is_empty() {
+            continue;
+        }
+        let chosen = &running[usize::try_from(seed >> 40)? % running.len()];
+        std::fs::remove_file(chosen.path())?;
+        let process = chosen.file_name();
+        killed += u64::from(Command::new("kill").arg("-9").arg(&process).status()?.success());
+    }
+    Ok(killed)
+}
+
+/// Measures the memory of a gateway with 20 servers and 1,000 sessions.
+async fn memory(report: &mut Report) -> Outcome<()> {
+    let folder = tempfile::tempdir()?;
+    let servers = (0..20).map(|n| Ok((format!("s{n}"), stdio_entry(None)?)));
+    write_files(folder.path(), &servers.collect::<Outcome<BTreeMap<_, _>>>()?, POLICY)?;
+    let (gateway, url) = listening(gateway_command(folder.path()).args(["--http", "127.0.0.1:0"]))?;
+    let before = resident(&gateway.0)?;
+    let clients = connect_all(&url, 1_000).await?;
+    for (n, tools) in (0..).zip(&clients) {
+        call(tools, &format!("s{}_echo", n % 20), n).await?;
+    }
+    let after = resident(&gateway.0)?;
+    report.line("memory: 20 servers", format_args!("{:.1} MiB", before as f64 / 1024.0));
+    let name = "memory: 20 servers and 1,000 sessions";
+    report.bar(name, format_args!("{:.1} MiB", after as f64 / 1024.0), after <= MEMORY_BAR);
+    Ok(())
+}
+
+/// Returns the resident memory of a process in KiB.
+fn resident(process: &Child) -> Outcome<u64> {
+    let output = Command::new("ps").args(["-o", "rss=", "-p", &process.id().to_string()]).output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+}

@@ -1,0 +1,162 @@
+//! The records of the audit log, and the places that keep them: a file of JSON lines, and a table in PostgreSQL.
+
+use serde::Serialize;
+use std::io;
+use std::path::{Path, PathBuf};
+use tokio::io::AsyncWriteExt;
+
+/// A record of a call that was answered.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct AuditRecord {
+    pub(crate) time: String,
+    pub(crate) session: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) principal: String,
+    pub(crate) turn: u64,
+    pub(crate) call: String,
+    pub(crate) server: String,
+    pub(crate) tool: String,
+    /// Redacted JSON text, cut.
+    pub(crate) arguments: String,
+    /// `OK`, or the kind of the error.
+    pub(crate) outcome: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    pub(crate) duration_ms: u64,
+    /// The size of the result.
+    pub(crate) characters: usize,
+}
+
+/// The places to which records are written.
+pub(crate) struct AuditSinks {
+    file: Option<(PathBuf, tokio::fs::File)>,
+    #[cfg(feature = "postgres")]
+    postgres: Option<AuditTable>,
+}
+
+impl AuditSinks {
+    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "a policy that names it is refused"))]
+    pub(crate) async fn open(file: Option<&Path>, postgres: Option<&str>) -> Result<Self, String> {
+        let file = match file {
+            Some(path) => {
+                let opened = open_file(path).await;
+                Some((path.to_owned(), opened.map_err(|error| format!("audit.file: {}: {error}", path.display()))?))
+            }
+            None => None,
+        };
+        Ok(Self {
+            file,
+            #[cfg(feature = "postgres")]
+            postgres: match postgres {
+                Some(url) => Some(AuditTable::open(url).await.map_err(|error| format!("audit.postgres: {error}"))?),
+                None => None,
+            },
+        })
+    }
+
+    pub(crate) async fn reopen(&mut self) {
+        if let Some((path, file)) = &mut self.file {
+            match open_file(path).await {
+                Ok(opened) => *file = opened,
+                Err(error) => tracing::error!(%error, "failed to open the audit log again; the earlier file is used"),
+            }
+        }
+    }
+
+    /// Writes records. `done` counts the places that have them, for a repetition after an error.
+    pub(crate) async fn write(&mut self, records: &[AuditRecord], done: &mut usize) -> io::Result<()> {
+        if *done == 0
+            && let Some((_, file)) = &mut self.file
+        {
+            let mut lines = Vec::new();
+            for record in records {
+                serde_json::to_writer(&mut lines, record)?;
+                lines.push(b'\n');
+            }
+            file.write_all(&lines).await?;
+            file.flush().await?;
+        }
+        *done = 1;
+        #[cfg(feature = "postgres")]
+        if let Some(table) = &self.postgres {
+            table.insert(records).await.map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+}
+
+async fn open_file(path: &Path) -> io::Result<tokio::fs::File> {
+    let mut options = tokio::fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    options.mode(0o600);
+    options.open(path).await
+}
+
+/// The table, with its connections.
+#[cfg(feature = "postgres")]
+struct AuditTable(sqlx::PgPool);
+
+#[cfg(feature = "postgres")]
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS tool_gateway_audit (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    time timestamptz NOT NULL,
+    session text NOT NULL,
+    principal text NOT NULL,
+    turn bigint NOT NULL,
+    call text NOT NULL,
+    server text NOT NULL,
+    tool text NOT NULL,
+    arguments text NOT NULL,
+    outcome text NOT NULL,
+    error text,
+    duration_ms bigint NOT NULL,
+    characters bigint NOT NULL
+)";
+
+#[cfg(feature = "postgres")]
+const INSERT: &str = "INSERT INTO tool_gateway_audit
+    (time, session, principal, turn, call, server, tool, arguments, outcome, error, duration_ms, characters)
+    SELECT time::timestamptz, session, principal, turn, call, server, tool, arguments, outcome, error, duration_ms, characters
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
+        $9::text[], $10::text[], $11::bigint[], $12::bigint[])
+    AS r(time, session, principal, turn, call, server, tool, arguments, outcome, error, duration_ms, characters)";
+
+#[cfg(feature = "postgres")]
+impl AuditTable {
+    async fn open(url: &str) -> Result<Self, sqlx::Error> {
+        let pool = crate::stores::postgres::connect(url).await?;
+        if sqlx::query(CREATE).execute(&pool).await.is_err() {
+            // Another gateway may have created it at the same time.
+            sqlx::query(CREATE).execute(&pool).await?;
+        }
+        Ok(Self(pool))
+    }
+
+    /// Adds records in one statement.
+    async fn insert(&self, records: &[AuditRecord]) -> Result<(), sqlx::Error> {
+        let texts = |read: fn(&AuditRecord) -> &str| {
+            // The type `text` has no zero byte.
+            records.iter().map(|record| read(record).replace('\0', "\u{fffd}")).collect::<Vec<_>>()
+        };
+        let numbers = |read: fn(&AuditRecord) -> u64| {
+            records.iter().map(|record| i64::try_from(read(record)).unwrap_or(i64::MAX)).collect::<Vec<_>>()
+        };
+        let errors = records.iter().map(|record| record.error.as_ref().map(|error| error.replace('\0', "\u{fffd}")));
+        let statement = sqlx::query(INSERT)
+            .bind(texts(|record| &record.time))
+            .bind(texts(|record| &record.session))
+            .bind(texts(|record| &record.principal))
+            .bind(numbers(|record| record.turn))
+            .bind(texts(|record| &record.call))
+            .bind(texts(|record| &record.server))
+            .bind(texts(|record| &record.tool))
+            .bind(texts(|record| &record.arguments))
+            .bind(texts(|record| &record.outcome))
+            .bind(errors.collect::<Vec<_>>())
+            .bind(numbers(|record| record.duration_ms))
+            .bind(numbers(|record| record.characters as u64));
+        statement.execute(&self.0).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,306 @@
+//! The command line of `tool-gateway`.
+
+use crate::gateway::files::{GatewayError, GatewayFiles, Settings, describe_pins};
+use crate::gateway::governed::offer;
+use crate::gateway::log::StderrLog;
+use crate::gateway::policy::GatewayPolicy;
+use crate::gateway::running::Gateway;
+use crate::gateway::upstream::{Health, PinSource, Route, Upstream};
+use crate::mcp::Pins;
+use crate::transport::serve::BoundServer;
+use clap::{Parser, ValueEnum};
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::sync::Notify;
+use tool_core::text::escape_invisible;
+use tool_core::tool::Confirm;
+use tracing::level_filters::LevelFilter;
+
+/// Put budgets, approvals, loop detection, pins, audit and traces in front of MCP servers.
+#[derive(Parser)]
+#[command(
+    name = "tool-gateway",
+    version,
+    after_help = "Without --http, the gateway serves one client over standard input and output.\n\
+                  Exit status: 0 (success), 1 (failure), 2 (usage, or a problem of a file)."
+)]
+struct Arguments {
+    /// The servers, as MCP clients keep them: {"mcpServers": {..}}.
+    #[arg(long, value_name = "FILE", default_value = "mcp.json")]
+    config: PathBuf,
+
+    /// The policies, in TOML.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+
+    /// Serve over HTTP. The address defaults to `http.listen` of the policy, or 127.0.0.1:8080.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
+    http: Option<Option<SocketAddr>>,
+
+    /// Check the files, connect to each server once, print the tools and what holds for them, and exit.
+    #[arg(long, conflicts_with = "http")]
+    check: bool,
+
+    /// Create the file of `pins.file`, and exit. The next start pins all tools.
+    #[arg(long, conflicts_with_all = ["http", "check"])]
+    create_pins: bool,
+
+    /// Forget the pin of a tool, after a review of its change, and exit. The next connection pins it again.
+    #[arg(long, value_name = "SERVER/TOOL", conflicts_with_all = ["http", "check", "create_pins"])]
+    forget_pin: Option<String>,
+
+    /// The level of the log on standard error.
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log: LogLevel,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+impl From<LogLevel> for LevelFilter {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Self::ERROR,
+            LogLevel::Warn => Self::WARN,
+            LogLevel::Info => Self::INFO,
+            LogLevel::Debug => Self::DEBUG,
+        }
+    }
+}
+
+/// Runs the command line of `tool-gateway`. Meant as the `main` of a binary.
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
+///     tool_adapters::gateway::main()
+/// }
+/// ```
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if tracing::subscriber::set_global_default(StderrLog::new(arguments.log.into())).is_err() {
+        eprintln!("warning: another log is set already");
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: failed to start the async runtime: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let outcome = runtime.block_on(run(&arguments));
+    // A read of standard input does not delay the exit.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(code) => code,
+        Err(Failure::Files(problems)) => {
+            eprintln!("{problems}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Other(error)) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+enum Failure {
+    Files(String),
+    Other(String),
+}
+
+impl From<GatewayError> for Failure {
+    fn from(error: GatewayError) -> Self {
+        match error {
+            GatewayError::Invalid(problems) => {
+                Self::Files(problems.iter().map(|problem| format!("error: {problem}")).collect::<Vec<_>>().join("\n"))
+            }
+            GatewayError::Start(error) => Self::Other(error),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let files = GatewayFiles { config: arguments.config.clone(), policy: arguments.policy.clone() };
+    if arguments.check || arguments.create_pins || arguments.forget_pin.is_some() {
+        let settings = files.parse(&files.read().await?)?;
+        return match &arguments.forget_pin {
+            Some(pin) => forget_pin(&settings.policy, pin),
+            None if arguments.create_pins => create_pins(&settings.policy),
+            None => check(settings).await,
+        };
+    }
+    let gateway = Gateway::open(files).await?;
+    let served = serve(&gateway, arguments.http).await;
+    gateway.close().await;
+    served?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(gateway: &Gateway, http: Option<Option<SocketAddr>>) -> Result<(), Failure> {
+    if let Some(admin) = gateway.bind_admin().await.map_err(|error| Failure::Other(format!("admin.listen: {error}")))? {
+        tokio::spawn(admin.serve());
+    }
+    tokio::spawn(reload_on_hangup(gateway.clone()));
+    let stopped = stop_signal();
+    let Some(address) = http else {
+        return tokio::select! {
+            served = gateway.serve_stdio() => Ok(served?),
+            () = stopped => Ok(()),
+        };
+    };
+    let address = address.unwrap_or(gateway.0.fixed.http.listen);
+    let bound = gateway.bind(address).await.map_err(|error| {
+        let keys = if error.kind() == io::ErrorKind::InvalidInput {
+            " (`http.hosts`, `http.principals` and `http.allow_anonymous` of the policy)"
+        } else {
+            ""
+        };
+        Failure::Other(format!("{address}: {error}{keys}"))
+    })?;
+    // A program that starts the gateway may wait for this line.
+    eprintln!("listening on {}", bound.url()?);
+    serve_until(bound, stopped, gateway).await
+}
+
+/// Serves until a signal. Requests that run get some seconds to end then.
+async fn serve_until(bound: BoundServer, stopped: impl Future<Output = ()>, gateway: &Gateway) -> Result<(), Failure> {
+    let mut serving = std::pin::pin!(bound.serve());
+    tokio::select! {
+        served = &mut serving => return Ok(served?),
+        () = stopped => {}
+    }
+    tracing::info!("stopping");
+    let (served, ()) = tokio::join!(serving, gateway.close());
+    Ok(served?)
+}
+
+#[cfg(unix)]
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}
+
+#[cfg(not(unix))]
+async fn stop_signal() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Reloads the files, and opens the audit log again, at each `SIGHUP`.
+#[cfg(unix)]
+async fn reload_on_hangup(gateway: Gateway) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut hangups) = signal(SignalKind::hangup()) else { return };
+    while hangups.recv().await.is_some() {
+        gateway.reopen_audit().await;
+        // A problem is logged.
+        _ = gateway.reload().await;
+    }
+}
+
+#[cfg(not(unix))]
+async fn reload_on_hangup(_: Gateway) {}
+
+fn pins_file(policy: &GatewayPolicy) -> Result<&PathBuf, Failure> {
+    policy.pins.as_ref().ok_or_else(|| Failure::Other("expected a policy with `pins.file`".to_owned()))
+}
+
+fn create_pins(policy: &GatewayPolicy) -> Result<ExitCode, Failure> {
+    let file = pins_file(policy)?;
+    Pins::create(file).map_err(|error| Failure::Other(error.to_string()))?;
+    println!("created {}", file.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn forget_pin(policy: &GatewayPolicy, pin: &str) -> Result<ExitCode, Failure> {
+    let Some((server, tool)) = pin.split_once('/') else {
+        return Err(Failure::Other(format!("expected SERVER/TOOL, got `{}`", escape_invisible(pin))));
+    };
+    let pins = Pins::file(pins_file(policy)?).map_err(|error| Failure::Other(describe_pins(&error)))?;
+    let is_forgotten = pins.forget(server, tool).map_err(|error| Failure::Other(error.to_string()))?;
+    if !is_forgotten {
+        return Err(Failure::Other(format!("no tool is pinned as `{}`", escape_invisible(pin))));
+    }
+    println!("forgot the pin of {}", escape_invisible(pin));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Connects to each server once, and prints the tools.
+async fn check(settings: Settings) -> Result<ExitCode, Failure> {
+    let policy = Arc::new(settings.policy);
+    let pins = match &policy.pins {
+        // Nothing is pinned.
+        Some(file) => PinSource::Memory(Pins::copy(file).map_err(|error| Failure::Other(describe_pins(&error)))?),
+        None => PinSource::Memory(Pins::memory()),
+    };
+    let changed = Arc::new(Notify::new());
+    let start = |entry| {
+        let route = Route::new(entry, &policy);
+        Upstream::start(route, Arc::clone(&policy), pins.clone(), None, Arc::clone(&changed))
+    };
+    let upstreams = settings.servers.into_iter().map(start).collect::<Vec<_>>();
+    futures_util::future::join_all(upstreams.iter().map(Upstream::settled)).await;
+    let offered = offer(upstreams.iter(), &policy).map_err(|error| Failure::Other(error.to_string()))?;
+    let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
+    for upstream in &upstreams {
+        let name = escape_invisible(&upstream.route.entry.name);
+        match upstream.health() {
+            Health::Down(error, _) => {
+                code = ExitCode::FAILURE;
+                _ = writeln!(text, "{name}: {error}");
+            }
+            _ => _ = writeln!(text, "{name}: connected"),
+        }
+        for tool in offered
+            .tools
+            .definitions()
+            .filter(|tool| offered.servers.get(tool.name()).is_some_and(|server| **server == upstream.route.entry.name))
+        {
+            _ = write!(text, "  {} ({}", tool.name(), tool.category().as_str());
+            if matches!(tool.confirm(), Confirm::Always) {
+                text.push_str(", confirm");
+            }
+            if let Some(calls) = tool.max_calls() {
+                _ = write!(text, ", max_calls {calls}");
+            }
+            if let Some(time) = tool.timeout() {
+                _ = write!(text, ", timeout {time:?}");
+            }
+            text.push_str(")\n");
+        }
+        for tool in upstream.toolset().iter().flat_map(|toolset| toolset.quarantined()) {
+            _ = writeln!(text, "  not offered: {}", escape_invisible(&tool.to_string()));
+        }
+    }
+    for clash in &offered.clashes {
+        _ = writeln!(text, "warning: {clash}");
+    }
+    let names = offered.tools.definitions().map(tool_core::ToolDefinition::name).collect::<Vec<_>>();
+    for pattern in policy.unused_patterns(&names) {
+        _ = writeln!(text, "warning: `match` = \"{pattern}\" matches no tool that is offered");
+    }
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(code)
+}

@@ -1,0 +1,31 @@
+//! A gateway before MCP servers: the program `tool-gateway`, for people who write no Rust.
+//!
+//! It reads the servers that a person has configured for an MCP client, and offers their tools under policies: budgets, modes,
+//! approvals, loop detection, deadlines, limits of size, pins, egress rules and an audit log. See the chapter on the gateway
+//! in the book.
+//!
+//! - `command`: the command line; `log`: its log; `files`: its files, and `document` and `value`: what is common to them
+//! - `config`: the servers; `policy`: the policies
+//! - `upstream`: the connection to a server; `governed`: the tools of all servers under the policies
+//! - `running`: a running gateway and its reloads; `health`: its addresses over HTTP, and the routes for machines
+//! - `audit`: the hook that records calls; `audit_sinks`: the file and the table of the records
+
+mod audit;
+mod audit_sinks;
+mod command;
+mod config;
+mod document;
+mod files;
+mod governed;
+mod health;
+mod log;
+mod policy;
+mod running;
+mod upstream;
+mod value;
+
+pub use crate::gateway::command::main;
+pub use crate::gateway::files::{GatewayError, GatewayFiles};
+pub use crate::gateway::running::Gateway;
+pub use crate::gateway::upstream::ServerStatus;
+pub use crate::transport::serve::BoundServer;

@@ -1,0 +1,319 @@
+//! One server: its connection, which is made again when it is lost, and its state.
+
+use crate::gateway::config::{ServerEntry, Target};
+use crate::gateway::policy::GatewayPolicy;
+use crate::mcp::{ImportError, ImportedToolset, McpClient, Pins, QuarantineReason};
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep};
+use tool_core::CancellationToken;
+use tool_core::text::{escape_invisible, truncate};
+
+/// The way to a server. Two that are equal need no new connection.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Route {
+    pub(crate) entry: ServerEntry,
+    prefix: Option<String>,
+    timeout: Duration,
+    pinned_only: bool,
+    pins: Option<std::path::PathBuf>,
+    env_from_parent: Vec<String>,
+    allow_unencrypted: bool,
+    egress: Option<crate::gateway::policy::EgressRules>,
+}
+
+impl Route {
+    pub(crate) fn new(entry: ServerEntry, policy: &GatewayPolicy) -> Self {
+        let rule = policy.servers.get(&entry.name).cloned().unwrap_or_default();
+        Self {
+            prefix: policy.prefix_of(&entry.name),
+            timeout: policy.timeout_of(&entry.name),
+            pinned_only: rule.pinned_only.unwrap_or(policy.pinned_only),
+            pins: policy.pins.clone(),
+            env_from_parent: rule.env_from_parent,
+            allow_unencrypted: rule.allow_unencrypted,
+            egress: policy.egress.clone(),
+            entry,
+        }
+    }
+
+    /// Returns the name under which a tool of the server is offered.
+    pub(crate) fn offered_name(&self, tool: &str) -> String {
+        self.prefix.as_ref().map_or_else(|| tool.to_owned(), |prefix| format!("{prefix}_{tool}"))
+    }
+
+    /// Connects to the server.
+    pub(crate) async fn connect(&self, policy: &GatewayPolicy, pins: Pins) -> Result<ImportedToolset, ImportError> {
+        let mut client = match &self.entry.target {
+            Target::Command { program, arguments, env, cwd } => {
+                let mut command = Command::new(program);
+                command.args(arguments);
+                if let Some(folder) = cwd {
+                    command.current_dir(folder);
+                }
+                let mut client = McpClient::command(command).env_from_parent(&self.env_from_parent);
+                for (name, value) in env {
+                    client = client.env(name, &**value);
+                }
+                client
+            }
+            Target::Url { url, headers } => {
+                let egress = policy.egress_of(url).map_err(|problem| ImportError::Protocol(problem.into()))?;
+                let mut client = McpClient::url(url.as_str()).egress(egress);
+                for (name, value) in headers {
+                    client = client.header(name, &**value);
+                }
+                if self.allow_unencrypted { client.allow_unencrypted() } else { client }
+            }
+        };
+        client = client.name(&self.entry.name).timeout(self.timeout).pins(pins);
+        if let Some(prefix) = &self.prefix {
+            client = client.prefix(prefix);
+        }
+        if self.pinned_only {
+            client = client.pinned_only();
+        }
+        client.connect().await
+    }
+}
+
+/// The state of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Health {
+    #[default]
+    Connecting,
+    Up,
+    /// The error, and the attempts that failed in a row.
+    Down(String, u32),
+}
+
+/// The state of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerStatus {
+    /// The name of its entry.
+    pub name: String,
+    /// True if it is connected.
+    pub is_up: bool,
+    /// The error of the last attempt to connect, if it failed. It has no secrets.
+    pub error: Option<String>,
+    /// The tools that are not offered, each with the reason.
+    pub quarantined: Vec<String>,
+}
+
+/// A server, and the task that keeps its connection.
+pub(crate) struct Upstream {
+    pub(crate) route: Route,
+    state: Arc<UpstreamState>,
+    stop: CancellationToken,
+}
+
+struct UpstreamState {
+    inner: Mutex<Inner>,
+    health: watch::Sender<Health>,
+}
+
+#[derive(Default)]
+struct Inner {
+    toolset: Option<Arc<ImportedToolset>>,
+    /// The tools of the entry that this one replaces, until this one has connected or failed.
+    earlier: Option<Arc<ImportedToolset>>,
+}
+
+impl UpstreamState {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The characters of an error that are shown.
+const MAX_ERROR: usize = 500;
+
+/// The time between two looks at a connection.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl Upstream {
+    /// Starts to connect. `changed` is notified when the tools of the server may have changed.
+    pub(crate) fn start(
+        route: Route,
+        policy: Arc<GatewayPolicy>,
+        pins: PinSource,
+        earlier: Option<Arc<ImportedToolset>>,
+        changed: Arc<Notify>,
+    ) -> Self {
+        let inner = Mutex::new(Inner { toolset: None, earlier });
+        let state = Arc::new(UpstreamState { inner, health: watch::Sender::new(Health::Connecting) });
+        let stop = CancellationToken::new();
+        let task = keep_connected(route.clone(), policy, pins, Arc::clone(&state), changed);
+        let stopped = stop.clone();
+        tokio::spawn(async move { stopped.run_until_cancelled(task).await });
+        Self { route, state, stop }
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        self.state.health.borrow().clone()
+    }
+
+    /// Waits until the server is connected, or the first attempt has failed.
+    pub(crate) fn settled(&self) -> impl Future<Output = ()> + use<> {
+        let mut health = self.state.health.subscribe();
+        async move { _ = health.wait_for(|health| *health != Health::Connecting).await }
+    }
+
+    /// Returns the tools that are offered now.
+    pub(crate) fn toolset(&self) -> Option<Arc<ImportedToolset>> {
+        let inner = self.state.inner();
+        inner.toolset.clone().or_else(|| inner.earlier.clone())
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// The pins that a server is checked against.
+#[derive(Clone)]
+pub(crate) enum PinSource {
+    File(std::path::PathBuf),
+    Memory(Pins),
+}
+
+impl PinSource {
+    /// Opens the pins. A file that is damaged is an error each time, until a person has restored it.
+    async fn open(&self) -> Result<Pins, ImportError> {
+        match self {
+            Self::Memory(pins) => Ok(pins.clone()),
+            Self::File(path) => {
+                let path = path.clone();
+                let opened = tokio::task::spawn_blocking(move || Pins::file(path)).await;
+                opened.map_err(|error| ImportError::Protocol(error.into()))?.map_err(ImportError::Pins)
+            }
+        }
+    }
+}
+
+/// The pause before an attempt. It doubles up to a minute.
+struct Backoff(u32);
+
+impl Backoff {
+    async fn pause(&mut self) {
+        let seconds = 2_u64.pow(self.0.min(6)).min(60);
+        self.0 += 1;
+        // Servers that were lost at the same time are not all started again at the same time.
+        let mut byte = [0];
+        _ = getrandom::fill(&mut byte);
+        sleep(Duration::from_millis(seconds * 1_000 * (200 + u64::from(byte[0] % 100)) / 256)).await;
+    }
+}
+
+async fn keep_connected(
+    route: Route,
+    policy: Arc<GatewayPolicy>,
+    pins: PinSource,
+    state: Arc<UpstreamState>,
+    changed: Arc<Notify>,
+) {
+    let (server, mut backoff) = (route.entry.name.as_str(), Backoff(0));
+    let toolset = loop {
+        let connected = match pins.open().await {
+            Ok(pins) => route.connect(&policy, pins).await,
+            Err(error) => Err(error),
+        };
+        match connected {
+            Ok(toolset) => break Arc::new(toolset),
+            Err(error) => {
+                let error = truncate(&escape_invisible(&error.to_string()), MAX_ERROR);
+                tracing::warn!(server, %error, "failed to connect to a server; it is tried again");
+                state.health.send_replace(Health::Down(error, backoff.0 + 1));
+                if state.inner().earlier.take().is_some() {
+                    changed.notify_one();
+                }
+            }
+        }
+        backoff.pause().await;
+    };
+    tracing::info!(server, "connected to a server");
+    let mut watched =
+        Watched { route: &route, quarantined: quarantined(&toolset), since: Instant::now(), backoff: Backoff(0) };
+    {
+        let mut inner = state.inner();
+        (inner.toolset, inner.earlier) = (Some(toolset), None);
+    }
+    state.health.send_replace(Health::Up);
+    changed.notify_one();
+    loop {
+        sleep(LOOK).await;
+        watched.look(&state, &changed).await;
+    }
+}
+
+/// The last look at a connected server.
+struct Watched<'a> {
+    route: &'a Route,
+    quarantined: BTreeSet<String>,
+    /// The time of the last change that was taken over.
+    since: Instant,
+    backoff: Backoff,
+}
+
+impl Watched<'_> {
+    /// The shortest time between two changes that are taken over. A server may change its list all the time.
+    const PAUSE: Duration = Duration::from_secs(5);
+
+    async fn look(&mut self, state: &UpstreamState, changed: &Notify) {
+        let Some(toolset) = state.inner().toolset.clone() else { return };
+        if !toolset.is_connected() {
+            return self.connect_again(&toolset, state, changed).await;
+        }
+        if self.since.elapsed() < Self::PAUSE {
+            return;
+        }
+        if toolset.quarantined().iter().any(|tool| tool.reason == QuarantineReason::Added) {
+            self.since = Instant::now();
+            match toolset.import_again().await {
+                Ok(toolset) => {
+                    self.quarantined = quarantined(&toolset);
+                    state.inner().toolset = Some(Arc::new(toolset));
+                    changed.notify_one();
+                }
+                Err(error) => {
+                    tracing::warn!(server = self.route.entry.name, %error, "failed to import added tools");
+                }
+            }
+            return;
+        }
+        let quarantined = quarantined(&toolset);
+        if quarantined != self.quarantined {
+            (self.quarantined, self.since) = (quarantined, Instant::now());
+            changed.notify_one();
+        }
+    }
+
+    async fn connect_again(&mut self, toolset: &ImportedToolset, state: &UpstreamState, changed: &Notify) {
+        let server = self.route.entry.name.as_str();
+        match toolset.refresh().await {
+            Ok(()) => {
+                tracing::info!(server, "connected again to a server");
+                self.backoff = Backoff(0);
+                state.health.send_replace(Health::Up);
+                changed.notify_one();
+            }
+            Err(error) => {
+                let error = truncate(&escape_invisible(&error.to_string()), MAX_ERROR);
+                state.health.send_replace(Health::Down(error, self.backoff.0 + 1));
+                self.backoff.pause().await;
+            }
+        }
+    }
+}
+
+/// Returns the names of the tools that the server has and that are not offered, other than added ones.
+pub(crate) fn quarantined(toolset: &ImportedToolset) -> BTreeSet<String> {
+    let tools = toolset.quarantined().into_iter();
+    tools.filter(|tool| tool.reason != QuarantineReason::Added).map(|tool| tool.name).collect()
+}

@@ -1,0 +1,87 @@
+//! What the policies allow.
+
+use crate::support::{Client, Folder};
+use serde_json::json;
+
+#[tokio::test]
+async fn denied_tools_are_not_offered() {
+    let folder = Folder::new("allow = ['one_*']\ndeny = ['*_crash', 'one_g*']");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    assert_eq!(client.tools().await, ["one_echo", "one_write", "one_hold"]);
+    let (text, is_error) = client.call("one_crash", json!({})).await;
+    assert!(is_error && text.contains("one_crash"), "{text}");
+    assert_eq!(client.call("one_echo", json!({"text": "a"})).await, ("v1 a".to_owned(), false));
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn budgets_end_the_calls_of_a_turn() {
+    let folder = Folder::new("[limits]\naction = 2\n[[tools]]\nmatch = '*_echo'\nmax_calls = 1");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    for (tool, text, expected) in [
+        ("one_write", "a", false),
+        ("one_write", "b", false),
+        ("one_write", "c", true),
+        ("one_echo", "a", false),
+        ("one_echo", "b", true),
+    ] {
+        let (answer, is_error) = client.call(tool, json!({"text": text})).await;
+        assert_eq!(is_error, expected, "{tool} {text}: {answer}");
+    }
+    assert_eq!(folder.notes("one").iter().filter(|note| note.starts_with("write")).count(), 2);
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn loops_are_refused() {
+    let folder = Folder::new("[limits]\nrepeated_calls = 3");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    let mut refused = Vec::new();
+    for _ in 0..4 {
+        refused.push(client.call("one_echo", json!({"text": "again"})).await.1);
+    }
+    assert_eq!(refused, [false, false, true, true]);
+    assert!(!client.call("one_echo", json!({"text": "other"})).await.1);
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_person_approves_and_denies_calls() {
+    let folder = Folder::new("[[tools]]\nmatch = '*'\nconfirm = true\n[[tools]]\nmatch = '*_echo'\nconfirm = false");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
+    assert!(client.messages.is_empty(), "the user is not asked about `echo`");
+    assert_eq!(client.call("one_write", json!({"text": "a"})).await, ("wrote a".to_owned(), false));
+    client.action = "decline";
+    assert!(client.call("one_write", json!({"text": "b"})).await.1);
+    assert_eq!(client.messages.iter().filter(|message| message["method"] == "elicitation/create").count(), 2);
+    let writes = folder.notes("one").into_iter().filter(|note| note.starts_with("write")).collect::<Vec<_>>();
+    assert_eq!(writes, ["write a"]);
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn results_are_cut_and_arguments_bounded() {
+    let folder = Folder::new("[limits]\nmax_output = 10\nmax_arguments = '1KiB'");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    let (text, _) = client.call("one_echo", json!({"text": "0123456789".repeat(50)})).await;
+    assert!(text.contains("cut at 10 of"), "{text}");
+    assert!(client.call("one_write", json!({"text": "x".repeat(2_000)})).await.1);
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_tool_of_another_mode_is_refused() {
+    let folder = Folder::new("mode = 'voice'\n[[tools]]\nmatch = '*_write'\nmodes = 'text'");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    assert!(!client.tools().await.contains(&"one_write".to_owned()));
+    assert!(client.call("one_write", json!({"text": "a"})).await.1);
+    assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
+    gateway.close().await;
+}

@@ -1,0 +1,97 @@
+//! Servers that are broken, that grow, and that change.
+
+use crate::support::{Client, Folder, until};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_broken_server_leaves_the_others_alone() {
+    let folder = Folder::new("");
+    let script = folder.path("late.sh");
+    let late = folder.child("late", "v1");
+    let mut through_script = late.clone();
+    through_script["command"] = json!(script);
+    folder.servers(&json!({
+        "one": folder.child("one", "v1"),
+        "late": through_script,
+        "gone": {"command": "/nonexistent/program"},
+        "ends": {"command": "false"}
+    }));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    assert!(client.tools().await.iter().all(|tool| tool.starts_with("one_")));
+    assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
+    let states = gateway.servers().into_iter().map(|server| (server.name, server.is_up)).collect::<Vec<_>>();
+    let expected = [("one", true), ("late", false), ("gone", false), ("ends", false)];
+    assert_eq!(states, expected.map(|(name, is_up)| (name.to_owned(), is_up)));
+    assert!(gateway.servers().iter().filter(|server| !server.is_up).all(|server| server.error.is_some()));
+
+    // It is tried again, and its tools appear.
+    folder.write("late.sh", "#!/bin/sh\nexec sh \"$@\"\n");
+    let mut permissions = std::fs::metadata(&script).expect("a file").permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+    std::fs::set_permissions(&script, permissions).expect("set");
+    client.offered("late_echo").await;
+    client.notified("notifications/tools/list_changed").await;
+    assert_eq!(client.call("late_echo", json!({"text": "a"})).await, ("v1 a".to_owned(), false));
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_crashes_is_started_again() {
+    let folder = Folder::new("");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    assert!(client.call("one_crash", json!({})).await.1);
+    until(async || gateway.servers()[0].is_up && folder.notes("one").len() == 2).await;
+    assert_eq!(client.call("one_echo", json!({"text": "a"})).await, ("v1 a".to_owned(), false));
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn added_tools_are_offered_over_the_same_connection() {
+    let folder = Folder::new("");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    assert!(!client.call("one_grow", json!({})).await.1);
+    client.offered("one_later").await;
+    client.notified("notifications/tools/list_changed").await;
+    assert_eq!(client.call("one_later", json!({})).await, ("later".to_owned(), false));
+    assert_eq!(folder.notes("one").len(), 1, "one process");
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn only_pinned_tools_are_offered_if_the_policy_says_so() {
+    let folder = Folder::new("[pins]\nfile = 'pins.json'");
+    tool_adapters::mcp::Pins::create(folder.path("pins.json")).expect("created");
+    let gateway = folder.open().await;
+    assert_eq!(Client::connect(&gateway).await.tools().await.len(), 5);
+    gateway.close().await;
+
+    folder.policy("[pins]\nfile = 'pins.json'\npinned_only = true");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    assert_eq!(client.tools().await.len(), 5);
+    client.call("one_grow", json!({})).await;
+    until(async || !gateway.servers()[0].quarantined.is_empty()).await;
+    assert!(!client.tools().await.contains(&"one_later".to_owned()));
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_missing_file_of_pins_is_an_error() {
+    let folder = Folder::new("[pins]\nfile = 'pins.json'");
+    let error = tool_adapters::gateway::Gateway::open(folder.files()).await.expect_err("no pins").to_string();
+    assert!(error.contains("--create-pins"), "{error}");
+}
+
+#[tokio::test]
+async fn of_two_tools_of_one_name_the_first_is_offered() {
+    let folder = Folder::new("[servers.one]\nprefix = 'same'\n[servers.two]\nprefix = 'same'");
+    folder.servers(&json!({"one": folder.child("one", "first"), "two": folder.child("two", "second")}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    assert_eq!(client.call("same_echo", json!({"text": "a"})).await.0, "first a");
+    assert_eq!(client.tools().await.len(), 5);
+    gateway.close().await;
+}
