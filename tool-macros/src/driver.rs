@@ -5,13 +5,13 @@ use syn::Item;
 
 use crate::attr::agent::AgentOptions;
 use crate::attr::grammar::from_call;
+use crate::attr::tool::ItemKind;
 use crate::attr::tool::ToolOptions;
 use crate::attr::toolset::ToolsetOptions;
 use crate::errors::Errors;
 use crate::expand::{body, items};
 use crate::input::{FunctionItem, ImplBlock};
 use crate::model::lower;
-use crate::model::toolset::ItemKind;
 use crate::tokens::head_of;
 use crate::{check, fallback};
 

@@ -242,15 +242,15 @@ fn derive<T: Toolset>(
 ) -> MappedToolset {
     let (toolset, mut originals) = (Arc::new(toolset), Vec::new());
     let flattened = flatten(Arc::clone(&toolset) as Arc<dyn Toolset>, &mut originals);
-    let changed = flattened.into_iter().filter_map(|tool| match tool {
+    let tools = flattened.into_iter().filter_map(|tool| match tool {
         Tool::Function(tool) => (changes.tool)(tool).map(Tool::Function),
         other => Some(other),
     });
-    let changed = changed.collect();
+    let tools = tools.collect();
     let prompts = originals.iter().flat_map(|original| Arc::clone(original).prompts()).map(changes.prompt).collect();
     let resources = originals.iter().flat_map(|original| Arc::clone(original).resources());
     let resources = resources.map(changes.resource).collect();
-    MappedToolset::like(&*toolset, changed, &originals).publishing(prompts, resources)
+    MappedToolset::like(&*toolset, tools, &originals).publishing(prompts, resources)
 }
 
 fn same<T>(value: T) -> T {

@@ -281,7 +281,7 @@ struct Library {
 }
 
 impl Toolset for Library {
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "library"
     }
 

@@ -9,8 +9,37 @@ use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Path, Result, Token, tok
 use super::bounds::Number;
 use super::grammar::{PROMPT, RESOURCE, TOOL, choice, crate_path, flag, has_value, invalid_value, ungrouped, value};
 use crate::errors::Errors;
-use crate::model::toolset::ItemKind;
 use crate::tokens::{compact, mentions};
+
+/// What a function becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ItemKind {
+    Tool,
+    Prompt,
+    Resource,
+}
+
+impl ItemKind {
+    pub(crate) const ALL: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
+
+    /// Returns the name of the attribute, which is also the noun.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Resource => "resource",
+        }
+    }
+
+    /// Returns the attribute as users write it.
+    pub(crate) const fn shown(self) -> &'static str {
+        match self {
+            Self::Tool => "#[tool]",
+            Self::Prompt => "#[prompt]",
+            Self::Resource => "#[resource]",
+        }
+    }
+}
 
 #[derive(Default)]
 pub(crate) struct ToolOptions {

@@ -3,10 +3,11 @@
 use syn::{Error, LitStr};
 
 use crate::attr::grammar::is;
+use crate::attr::tool::ItemKind;
 use crate::errors::Errors;
 use crate::model::parameter::{Argument, DefaultValue};
 use crate::model::passing::{PassingForm, argument_of, ungrouped_type};
-use crate::model::toolset::{ItemKind, Tool, Toolset};
+use crate::model::toolset::{Tool, Toolset};
 use crate::tokens::compact;
 use crate::uri;
 

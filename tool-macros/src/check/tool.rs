@@ -5,9 +5,10 @@ use std::path::Path;
 
 use super::{arguments, limits, signature, texts};
 use crate::attr::tool::Confirm;
+use crate::attr::tool::ItemKind;
 use crate::errors::Errors;
 use crate::model::parameter::ModelText;
-use crate::model::toolset::{ItemKind, SpannedName, Tool};
+use crate::model::toolset::{SpannedName, Tool};
 use crate::names::is_tool_name;
 
 /// The note under an invalid name.

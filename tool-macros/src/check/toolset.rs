@@ -6,11 +6,12 @@ use syn::{Error, GenericParam, Type};
 use super::tool::{NAME_NOTE, check_tool, crate_is_of_the_block};
 use super::{signature, texts};
 use crate::attr::grammar::is;
+use crate::attr::tool::ItemKind;
 use crate::attr::toolset::{PartOption, PrefixOption};
 use crate::errors::Errors;
 use crate::input::{FunctionItem, ImplMember};
 use crate::model::passing::ungrouped_type;
-use crate::model::toolset::{ItemKind, SpannedName, Toolset};
+use crate::model::toolset::{SpannedName, Toolset};
 use crate::names::{is_tool_name, normalised};
 use crate::tokens::compact;
 

@@ -9,9 +9,10 @@ use syn::Attribute;
 use super::expansion::{ArgsType, ToolExpansion, text, tool_mentions};
 use super::scope::ItemScope;
 use super::{arguments, body, decode, spec, wrapper};
+use crate::attr::tool::ItemKind;
 use crate::attr::toolset::{PartOption, PrefixOption};
 use crate::input::FunctionItem;
-use crate::model::toolset::{ItemKind, Tool, Toolset};
+use crate::model::toolset::{Tool, Toolset};
 use crate::tokens::{compact, generated, line, located, mentions};
 
 /// Expands to: the block, the public argument structs, `const _: () = { .. };`

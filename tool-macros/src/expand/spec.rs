@@ -6,10 +6,11 @@ use syn::{ReturnType, Type};
 
 use super::expansion::{ToolExpansion, text, unsuffixed};
 use super::{decode, value, wrapper};
+use crate::attr::tool::ItemKind;
 use crate::attr::tool::{Confirm, Modes, ToolOptions};
 use crate::model::parameter::DefaultValue;
 use crate::model::passing::ungrouped_type;
-use crate::model::toolset::{ItemKind, Parameter};
+use crate::model::toolset::Parameter;
 use crate::names::camel_case;
 use crate::tokens::{compact, generated, line, located, mentions, site, with_static_lifetimes, without_self_value};
 

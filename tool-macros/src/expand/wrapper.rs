@@ -7,9 +7,10 @@ use syn::{ReturnType, Type};
 use super::expansion::ToolExpansion;
 use super::slots;
 use crate::attr::tool::Confirm;
+use crate::attr::tool::ItemKind;
 use crate::model::parameter::Argument;
 use crate::model::passing::{PassingForm, ungrouped_type};
-use crate::model::toolset::{ItemKind, Parameter};
+use crate::model::toolset::Parameter;
 use crate::tokens::{generated, located, respanned, site};
 
 /// Names the wrapper: `__tool_create_event`.

@@ -6,9 +6,10 @@ use syn::{Attribute, FnArg, Meta, Pat, PatType, Path, Type};
 
 use super::parameter::{Argument, ModelText, is_context, model_text};
 use super::passing::ungrouped_type;
-use super::toolset::{AgentAttribute, ItemKind, Parameter, SpannedName, Tool, Toolset};
+use super::toolset::{AgentAttribute, Parameter, SpannedName, Tool, Toolset};
 use crate::attr::agent::{AgentOptions, is_agent};
 use crate::attr::grammar::is;
+use crate::attr::tool::ItemKind;
 use crate::attr::tool::ToolOptions;
 use crate::attr::toolset::ToolsetOptions;
 use crate::docs::{self, DocArgument, DocComment};

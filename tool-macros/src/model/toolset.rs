@@ -5,7 +5,7 @@ use syn::{Attribute, Type};
 
 use super::parameter::{Argument, ModelText};
 use crate::attr::agent::AgentOptions;
-use crate::attr::tool::ToolOptions;
+use crate::attr::tool::{ItemKind, ToolOptions};
 use crate::attr::toolset::ToolsetOptions;
 use crate::docs::DocArgument;
 use crate::input::{FunctionItem, ImplBlock};
@@ -40,36 +40,6 @@ pub(crate) struct Tool<'a> {
     pub(crate) parameters: Vec<Parameter<'a>>,
     /// The `#[agent]` on the same function.
     pub(crate) agent: Option<AgentAttribute<'a>>,
-}
-
-/// What a function becomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ItemKind {
-    Tool,
-    Prompt,
-    Resource,
-}
-
-impl ItemKind {
-    pub(crate) const ALL: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
-
-    /// Returns the name of the attribute, which is also the noun.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Prompt => "prompt",
-            Self::Resource => "resource",
-        }
-    }
-
-    /// Returns the attribute as users write it.
-    pub(crate) const fn shown(self) -> &'static str {
-        match self {
-            Self::Tool => "#[tool]",
-            Self::Prompt => "#[prompt]",
-            Self::Resource => "#[resource]",
-        }
-    }
 }
 
 /// `#[agent]` beside `#[tool]`.

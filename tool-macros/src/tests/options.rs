@@ -5,11 +5,11 @@ use syn::parse_quote;
 use super::{errors_in, tokens};
 use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
 use crate::attr::bounds::Number::{Float, Int};
+use crate::attr::tool::ItemKind;
 use crate::attr::tool::{Confirm, Modes, ToolOptions, milliseconds};
 use crate::attr::toolset::{PartOption, PrefixOption, ToolsetOptions};
 use crate::errors::Errors;
 use crate::expand::value::literal_json;
-use crate::model::toolset::ItemKind;
 
 fn tool(attr: &syn::Attribute) -> ToolOptions {
     let mut errors = Errors::default();
