@@ -28,6 +28,9 @@ use tokio::time::timeout;
 /// The answer that is being waited for, or the reason for which the host was not asked.
 type Started<T> = Result<BoxFuture<'static, Result<T, AskError>>, AskError>;
 
+/// Finds the handler for a context and the name of the request, and asks it.
+type Start<'a, T> = dyn FnOnce(&RunContext, Option<String>) -> Started<T> + Send + 'a;
+
 /// A request that is about to be made. Await it for the answer. Created by [`RunContext::ask`], [`RunContext::sample`] and
 /// [`RunContext::roots`].
 #[must_use = "the host is asked when the request is awaited"]
@@ -35,7 +38,7 @@ pub struct Ask<'a, T> {
     ctx: &'a RunContext,
     timeout: Option<Duration>,
     key: Option<String>,
-    start: Box<dyn FnOnce(&RunContext, Option<String>) -> Started<T> + Send + 'a>,
+    start: Box<Start<'a, T>>,
 }
 
 impl RunContext {

@@ -146,9 +146,11 @@ fn field(property: &Value, root: &Value) -> Result<Value, Cow<'static, str>> {
     let mut lost = Vec::new();
     for (keyword, value) in map.iter() {
         let is_kept = match (kind.as_str(), keyword.as_str()) {
-            (_, "description") | ("string", "enum") | ("number", "minimum" | "maximum") => true,
+            (_, "description")
+            | ("string", "enum")
+            | ("number", "minimum" | "maximum")
+            | ("array", "items" | "minItems" | "maxItems") => true,
             (_, "default") => !value.is_null(),
-            ("array", "items" | "minItems" | "maxItems") => true,
             ("string", "minLength" | "maxLength") => !is_choice,
             ("string", "format") => matches!(value.as_str(), Some("email" | "uri" | "date" | "date-time")),
             ("integer", "minimum" | "maximum") => {

@@ -181,9 +181,12 @@ impl SamplingAnswer {
         if bytes > MAX_ANSWER {
             return Err(AskError::too_large(MAX_ANSWER, bytes));
         }
-        let name = |text: &String| escape_invisible(&truncate(text, MAX_NAME));
-        self.model = name(&self.model);
-        self.stop_reason = self.stop_reason.as_ref().map(name);
+        self.model = short(&self.model);
+        self.stop_reason = self.stop_reason.as_deref().map(short);
         Ok(self)
     }
+}
+
+fn short(name: &str) -> String {
+    escape_invisible(&truncate(name, MAX_NAME))
 }

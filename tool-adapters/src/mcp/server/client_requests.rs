@@ -372,11 +372,11 @@ fn sampling_params(request: SamplingRequest) -> CreateMessageRequestParams {
 
 fn block(part: Content) -> SamplingMessageContentBlock {
     match part {
-        Content::Text { text } => SamplingMessageContentBlock::text(text),
+        // A message has no resources.
+        Content::Text { text } | Content::Resource { text: Some(text), .. } => SamplingMessageContentBlock::text(text),
         Content::Image { data, mime_type } => SamplingMessageContentBlock::Image(ImageContent::new(data, mime_type)),
         Content::Audio { data, mime_type } => SamplingMessageContentBlock::Audio(AudioContent::new(data, mime_type)),
-        // A message has no resources, and `Content` is non-exhaustive.
-        Content::Resource { text: Some(text), .. } => SamplingMessageContentBlock::text(text),
+        // `Content` is non-exhaustive.
         other => SamplingMessageContentBlock::text(serde_json::to_string(&other).unwrap_or_default()),
     }
 }

@@ -548,7 +548,7 @@ impl OngoingCall {
         self.set_route(context);
         let mut cancelled = false;
         let step = loop {
-            let forwarded = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
+            let notified = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
             tokio::select! {
                 biased;
                 step = self.step() => break step,
@@ -556,7 +556,7 @@ impl OngoingCall {
                     cancelled = true;
                     self.cancel();
                 }
-                Some(()) = forwarded => {}
+                Some(()) = notified => {}
             }
         };
         OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_rest)).await;

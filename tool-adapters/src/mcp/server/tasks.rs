@@ -166,9 +166,8 @@ impl Entry {
         if response.meta().confirmation().is_none() {
             return end_of(call, &response, is_cancelled);
         }
-        let asked = |question| self.ask(question);
-        let asker = (call.session(), call.client_has(Capability::Forms));
-        match confirm::request_in_task(asker, &response, asked, &self.cancel).await {
+        let session = (call.session(), call.client_has(Capability::Forms));
+        match confirm::request_in_task(session, &response, |question| self.ask(question), &self.cancel).await {
             Some(response) => end_of(call, &response, self.cancel.is_cancelled()),
             None => TaskPayload::Cancelled,
         }
