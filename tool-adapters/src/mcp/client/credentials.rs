@@ -172,7 +172,9 @@ impl Credentials {
             }
             // `DATABASE_URL` is the name of no key.
             if let Some(url) = Url::parse(&value).ok().filter(|url| url.password().is_some()) {
-                names::secrets_of_url(&url).iter().for_each(|secret| self.add_secret(secret, SecretKind::Key));
+                for secret in names::secrets_of_url(&url) {
+                    self.add_secret(&secret, SecretKind::Key);
+                }
             }
         }
     }

@@ -85,7 +85,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
     let settings = &gate.state.settings;
     let (mut parts, body) = request.into_parts();
     #[cfg(feature = "mcp-auth")]
-    if let Err(refused) = authorization::admit(settings, &mut parts).await {
+    if let Some(refused) = authorization::admit(settings, &mut parts).await {
         return refused;
     }
     let Some(client) = Client::of(&parts, settings.find_principal.as_deref(), &settings.access) else {
@@ -118,7 +118,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
     let served = if has_sessions { strict::SERVED } else { strict::SERVED_WITHOUT_SESSIONS };
     let parsed = strict::parse(&bytes, served, checked.connection.allows_batches());
     #[cfg(feature = "mcp-auth")]
-    if let Err(refused) = authorization::permit(&gate.state, &checked.parts, &parsed) {
+    if let Some(refused) = authorization::permit(&gate.state, &checked.parts, &parsed) {
         return refused;
     }
     match parsed {
