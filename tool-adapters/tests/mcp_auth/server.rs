@@ -214,8 +214,8 @@ async fn a_batch_needs_the_scopes_of_all_its_calls() {
     let begin =
         json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin});
-    let begun = send(post(&url, &begin).bearer_auth(&token)).await;
-    let session = begun.headers().get("mcp-session-id").expect("a session").clone();
+    let opened = send(post(&url, &begin).bearer_auth(&token)).await;
+    let session = opened.headers().get("mcp-session-id").expect("a session").clone();
     let call = |id: i64, name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
     let add = call(1, "add", json!({"a": 1, "b": 2}));
     for (batch, expected) in [(json!([add, call(2, "delete", json!({}))]), 403), (json!([add]), 200)] {
@@ -288,8 +288,8 @@ async fn a_session_belongs_to_the_subject_of_its_token() {
     let begin =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin});
-    let begun = send(post(&url, &begin).bearer_auth(issuer.token(&url))).await;
-    let session = begun.headers().get("mcp-session-id").expect("a session").clone();
+    let opened = send(post(&url, &begin).bearer_auth(issuer.token(&url))).await;
+    let session = opened.headers().get("mcp-session-id").expect("a session").clone();
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let bob = issuer.key.sign(&with(issuer.claims(&url), "sub", json!("bob")));
     let again = issuer.key.sign(&with(issuer.claims(&url), "jti", json!("another token")));
