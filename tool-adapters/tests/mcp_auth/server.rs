@@ -55,7 +55,7 @@ async fn tokens_of_each_algorithm_are_accepted() {
     }
     let mut header = Header::new(Algorithm::EdDSA);
     header.typ = Some("at+jwt".to_owned());
-    let without_id = encode(&header, &issuer.claims(&url), &issuer.key.key).expect("a token");
+    let without_id = encode(&header, &issuer.claims(&url), &issuer.key.private).expect("a token");
     assert_eq!(status(&url, &without_id).await, 200, "a token without a key id");
     let listed = with(issuer.claims(&url), "aud", json!(["https://other.example", url]));
     assert_eq!(status(&url, &issuer.key.sign(&listed)).await, 200, "a list of audiences");
@@ -90,7 +90,7 @@ async fn forged_tokens_are_refused() {
     let mut header = Header::new(Algorithm::EdDSA);
     header.jwk = serde_json::from_value(own.public()).ok();
     header.jku = Some("http://127.0.0.1:9/jwks".to_owned());
-    forged.push(encode(&header, &issuer.claims(&url), &own.key).expect("a token"));
+    forged.push(encode(&header, &issuer.claims(&url), &own.private).expect("a token"));
     // With each character of the signature changed, and of the claims.
     for at in 0..signature.len() - 1 {
         let letter = if signature.as_bytes()[at] == b'A' { "B" } else { "A" };
@@ -104,7 +104,7 @@ async fn forged_tokens_are_refused() {
     forged.extend([format!("{good}.x"), format!("{head}.{body}"), format!("{good} x"), "a".repeat(20_000)]);
     let mut header = Header::new(Algorithm::EdDSA);
     (header.kid, header.crit) = (Some("ed".to_owned()), Some(vec!["exp".to_owned()]));
-    forged.push(encode(&header, &issuer.claims(&url), &issuer.key.key).expect("a token"));
+    forged.push(encode(&header, &issuer.claims(&url), &issuer.key.private).expect("a token"));
     for token in &forged {
         let Ok(value) = reqwest::header::HeaderValue::from_bytes(format!("Bearer {token}").as_bytes()) else {
             continue;
