@@ -13,10 +13,13 @@ use tokio::net::TcpListener;
 use tool_adapters::egress::EgressPolicy;
 use tool_adapters::mcp::{ImportError, LoginError, LoginRequest, McpClient, OAuthLogin};
 
+/// The target of a request, and its token.
+type Kept = (String, Option<String>);
+
 /// A server that needs a token, and names what it likes. Keeps the requests that it gets, with their tokens.
 struct Hostile {
     url: String,
-    requests: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    requests: Arc<Mutex<Vec<Kept>>>,
 }
 
 impl Hostile {
@@ -50,7 +53,7 @@ impl Hostile {
         Self::start(metadata, |_| "Bearer".to_owned()).await
     }
 
-    fn requests(&self) -> Vec<(String, Option<String>)> {
+    fn requests(&self) -> Vec<Kept> {
         self.requests.lock().expect("no panic").clone()
     }
 }

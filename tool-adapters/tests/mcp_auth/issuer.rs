@@ -23,7 +23,7 @@ const EC: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgsJzQyX/drWEV7K
 pub(crate) struct Key {
     pub(crate) id: String,
     pub(crate) algorithm: Algorithm,
-    pub(crate) key: EncodingKey,
+    pub(crate) private: EncodingKey,
 }
 
 impl Key {
@@ -31,22 +31,22 @@ impl Key {
     pub(crate) fn ed(id: &str, seed: u8) -> Self {
         let mut der = b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20".to_vec();
         der.extend([seed; 32]);
-        Self { id: id.to_owned(), algorithm: Algorithm::EdDSA, key: EncodingKey::from_ed_der(&der) }
+        Self { id: id.to_owned(), algorithm: Algorithm::EdDSA, private: EncodingKey::from_ed_der(&der) }
     }
 
     pub(crate) fn ec() -> Self {
         let der = STANDARD.decode(EC).expect("a key");
-        Self { id: "ec".to_owned(), algorithm: Algorithm::ES256, key: EncodingKey::from_ec_der(&der) }
+        Self { id: "ec".to_owned(), algorithm: Algorithm::ES256, private: EncodingKey::from_ec_der(&der) }
     }
 
     pub(crate) fn rsa(algorithm: Algorithm) -> Self {
         let der = STANDARD.decode(include_str!("rsa.txt").replace('\n', "")).expect("a key");
-        Self { id: "rsa".to_owned(), algorithm, key: EncodingKey::from_rsa_der(&der) }
+        Self { id: "rsa".to_owned(), algorithm, private: EncodingKey::from_rsa_der(&der) }
     }
 
     pub(crate) fn public(&self) -> Value {
         let mut jwk =
-            serde_json::to_value(Jwk::from_encoding_key(&self.key, self.algorithm).expect("a key")).expect("JSON");
+            serde_json::to_value(Jwk::from_encoding_key(&self.private, self.algorithm).expect("a key")).expect("JSON");
         let members = jwk.as_object_mut().expect("an object");
         members.insert("kid".to_owned(), json!(self.id));
         members.insert("use".to_owned(), json!("sig"));
@@ -57,7 +57,7 @@ impl Key {
     pub(crate) fn sign(&self, claims: &Value) -> String {
         let mut header = Header::new(self.algorithm);
         header.kid = Some(self.id.clone());
-        encode(&header, claims, &self.key).expect("a token")
+        encode(&header, claims, &self.private).expect("a token")
     }
 }
 

@@ -51,16 +51,16 @@ async fn secrets_of_logins_are_in_no_log() {
     let (issuer, store) = (Issuer::start().await, MemoryLoginStore::default());
     issuer.behaviour().lifetime = Some(1);
     let url = protected(&issuer).await;
-    let shown = Arc::new(Mutex::new(String::new()));
+    let shown = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&shown);
     let login = OAuthLogin::browser(move |request: LoginRequest| {
-        note.lock().expect("no panic").push_str(&format!("{request:?} {request:#?}"));
+        note.lock().expect("no panic").push(format!("{request:?} {request:#?}"));
         // The browser is another program.
         async move { reqwest::get(request.url).await.map(drop) }.with_subscriber(tracing::Dispatch::none())
     });
     let login = login.client(&issuer.url, "planner").client_secret("secret-canary-1").store(store.clone());
     let client = McpClient::url(&url).oauth(login.clone());
-    shown.lock().expect("no panic").push_str(&format!("{login:?} {client:?} {store:?}"));
+    shown.lock().expect("no panic").push(format!("{login:?} {client:?} {store:?}"));
     drop(client);
     let tools = connect(&url, login).await.expect("a connection");
     issuer.behaviour().grants = Some("read".to_owned());
@@ -73,7 +73,7 @@ async fn secrets_of_logins_are_in_no_log() {
     answers.push(sum(&tools).await);
     issuer.behaviour().is_down = false;
     let resource = OAuthResource::new(&url).introspected_issuer(&issuer.url, "resource", "secret-canary-2");
-    shown.lock().expect("no panic").push_str(&format!("{resource:?}"));
+    shown.lock().expect("no panic").push(format!("{resource:?}"));
     let forged = format!("{}x", issuer.token(&url));
     let (_, challenge) = refusal(call(&url, "add").bearer_auth(&forged)).await;
     answers.push(challenge);
@@ -97,7 +97,7 @@ async fn secrets_of_logins_are_in_no_log() {
     assert!(canaries.len() >= 8 && sent >= 3, "{sent} {}", canaries.len());
     let logged = String::from_utf8_lossy(&logs.0.lock().expect("no panic")).into_owned();
     assert!(logged.contains("refused a request") && logged.len() > 1_000, "{logged}");
-    let shown = shown.lock().expect("no panic").clone();
+    let shown = shown.lock().expect("no panic").join(" ");
     for canary in canaries {
         for (place, text) in [("the log", &logged), ("Debug", &shown), ("an answer", &answers.join(" "))] {
             let at = text.find(&canary).map(|at| text[at.saturating_sub(200)..].chars().take(400).collect::<String>());

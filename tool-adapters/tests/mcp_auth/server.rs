@@ -55,7 +55,7 @@ async fn tokens_of_each_algorithm_are_accepted() {
     }
     let mut header = Header::new(Algorithm::EdDSA);
     header.typ = Some("at+jwt".to_owned());
-    let without_id = encode(&header, &issuer.claims(&url), &issuer.key.key).expect("a token");
+    let without_id = encode(&header, &issuer.claims(&url), &issuer.key.private).expect("a token");
     assert_eq!(status(&url, &without_id).await, 200, "a token without a key id");
     let listed = with(issuer.claims(&url), "aud", json!(["https://other.example", url]));
     assert_eq!(status(&url, &issuer.key.sign(&listed)).await, 200, "a list of audiences");
@@ -90,7 +90,7 @@ async fn forged_tokens_are_refused() {
     let mut header = Header::new(Algorithm::EdDSA);
     header.jwk = serde_json::from_value(own.public()).ok();
     header.jku = Some("http://127.0.0.1:9/jwks".to_owned());
-    forged.push(encode(&header, &issuer.claims(&url), &own.key).expect("a token"));
+    forged.push(encode(&header, &issuer.claims(&url), &own.private).expect("a token"));
     // With each character of the signature changed, and of the claims.
     for at in 0..signature.len() - 1 {
         let letter = if signature.as_bytes()[at] == b'A' { "B" } else { "A" };
@@ -104,7 +104,7 @@ async fn forged_tokens_are_refused() {
     forged.extend([format!("{good}.x"), format!("{head}.{body}"), format!("{good} x"), "a".repeat(20_000)]);
     let mut header = Header::new(Algorithm::EdDSA);
     (header.kid, header.crit) = (Some("ed".to_owned()), Some(vec!["exp".to_owned()]));
-    forged.push(encode(&header, &issuer.claims(&url), &issuer.key.key).expect("a token"));
+    forged.push(encode(&header, &issuer.claims(&url), &issuer.key.private).expect("a token"));
     for token in &forged {
         let Ok(value) = reqwest::header::HeaderValue::from_bytes(format!("Bearer {token}").as_bytes()) else {
             continue;
@@ -214,8 +214,8 @@ async fn a_batch_needs_the_scopes_of_all_its_calls() {
     let begin =
         json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin});
-    let begun = send(post(&url, &begin).bearer_auth(&token)).await;
-    let session = begun.headers().get("mcp-session-id").expect("a session").clone();
+    let opened = send(post(&url, &begin).bearer_auth(&token)).await;
+    let session = opened.headers().get("mcp-session-id").expect("a session").clone();
     let call = |id: i64, name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
     let add = call(1, "add", json!({"a": 1, "b": 2}));
     for (batch, expected) in [(json!([add, call(2, "delete", json!({}))]), 403), (json!([add]), 200)] {
@@ -288,8 +288,8 @@ async fn a_session_belongs_to_the_subject_of_its_token() {
     let begin =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin});
-    let begun = send(post(&url, &begin).bearer_auth(issuer.token(&url))).await;
-    let session = begun.headers().get("mcp-session-id").expect("a session").clone();
+    let opened = send(post(&url, &begin).bearer_auth(issuer.token(&url))).await;
+    let session = opened.headers().get("mcp-session-id").expect("a session").clone();
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let bob = issuer.key.sign(&with(issuer.claims(&url), "sub", json!("bob")));
     let again = issuer.key.sign(&with(issuer.claims(&url), "jti", json!("another token")));

@@ -83,9 +83,8 @@ impl Fetcher {
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
             return Err(refuse("expected no user, no password and no fragment"));
         }
-        match &self.policy {
-            Some(policy) => policy.check_url(&url).map_err(|error| refuse(&error.to_string()))?,
-            None => {}
+        if let Some(policy) = &self.policy {
+            policy.check_url(&url).map_err(|error| refuse(&error.to_string()))?;
         }
         Ok(url)
     }

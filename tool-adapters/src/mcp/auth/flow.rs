@@ -137,19 +137,15 @@ impl Flow<'_> {
     }
 
     fn client(&self, registration: &Registration) -> OAuth2Client {
-        let client = OAuth2Client::new(&registration.client_id, self.redirect_url(registration));
+        // The library needs a redirect URL, which is not sent without a code.
+        let redirect_url = Some(&*registration.redirect_url).filter(|url| !url.is_empty());
+        let client = OAuth2Client::new(&registration.client_id, redirect_url.unwrap_or("http://127.0.0.1/callback"));
         let client = match &registration.secret {
             Some(secret) => client.secret(secret.clone()),
             None => client,
         };
         let client = if registration.secret_in_body { client.secret_in_body() } else { client };
         client.resource(&self.found.resource)
-    }
-
-    fn redirect_url(&self, registration: &Registration) -> String {
-        // The library needs one, which is not sent without a code.
-        let unused = || "http://127.0.0.1/callback".to_owned();
-        if registration.redirect_url.is_empty() { unused() } else { registration.redirect_url.clone() }
     }
 
     /// Refreshes tokens at the issuer that has issued them.

@@ -155,15 +155,12 @@ pub(crate) async fn check(
     if token.is_empty() || token.len() > MAX_TOKEN {
         return Err(TokenProblem::Malformed);
     }
-    let claims = match unchecked_issuer(token) {
-        Some(named) => {
-            let issuer = issuers.iter().find(|known| known.cache.issuer == named).ok_or(TokenProblem::Issuer)?;
-            check_jwt(token, &issuer.cache, audiences, leeway).await?
-        }
-        None => {
-            let issuer = issuers.iter().find(|known| known.introspection.is_some()).ok_or(TokenProblem::Malformed)?;
-            introspect(token, issuer, audiences, leeway).await?
-        }
+    let claims = if let Some(named) = unchecked_issuer(token) {
+        let issuer = issuers.iter().find(|known| known.cache.issuer == named).ok_or(TokenProblem::Issuer)?;
+        check_jwt(token, &issuer.cache, audiences, leeway).await?
+    } else {
+        let issuer = issuers.iter().find(|known| known.introspection.is_some()).ok_or(TokenProblem::Malformed)?;
+        introspect(token, issuer, audiences, leeway).await?
     };
     // The proof of possession (RFC 8705, RFC 9449) is not checked here, so a stolen token would be accepted.
     if claims.claim("cnf").is_some() {

@@ -174,7 +174,9 @@ impl Credentials {
             }
             // `DATABASE_URL` is the name of no key.
             if let Some(url) = Url::parse(&value).ok().filter(|url| url.password().is_some()) {
-                names::secrets_of_url(&url).iter().for_each(|secret| self.add_secret(secret, SecretKind::Key));
+                for secret in names::secrets_of_url(&url) {
+                    self.add_secret(&secret, SecretKind::Key);
+                }
             }
         }
     }
@@ -204,6 +206,7 @@ impl Credentials {
     }
 
     /// Returns true if connections are checked, for which the client's proxy is the place.
+    #[cfg_attr(not(feature = "mcp-auth"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
     fn is_guarded(&self) -> bool {
         #[cfg(feature = "egress")]
         return self.egress.is_some();
@@ -212,6 +215,7 @@ impl Credentials {
     }
 
     /// Returns a builder for the HTTP client, with the guard of its connections.
+    #[cfg_attr(not(feature = "mcp-auth"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
     fn http_builder(&self) -> Result<ClientBuilder, ImportError> {
         #[cfg(feature = "egress")]
         if let Some(policy) = &self.egress {
@@ -231,6 +235,7 @@ impl Credentials {
     }
 
     /// Returns the error of the login, if that is why a connection failed.
+    #[cfg_attr(not(feature = "mcp-auth"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
     pub(crate) fn login_error(&self, error: ImportError) -> ImportError {
         #[cfg(feature = "mcp-auth")]
         if let Some(login) = self.oauth.as_ref().and_then(|oauth| oauth.failure())

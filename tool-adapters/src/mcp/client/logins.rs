@@ -4,8 +4,10 @@ use crate::mcp::auth::{Challenge, LoginError, Refused, ServerTokens};
 use crate::mcp::client::error::is_unauthorized;
 use rmcp::model::ErrorData;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
+use tool_core::Secret;
 
 /// Maximum number of times that a request is sent again, with another token each.
 const MAX_RENEWALS: usize = 3;
@@ -33,7 +35,7 @@ where
         };
         let Some(challenge) = challenge_of(&error) else { return Err(error) };
         let renewed = tokens.renew(Refused { token: token.clone(), challenge }).await.map_err(failed)?;
-        if renewed.as_ref().map(|token| token.expose()) == token.as_ref().map(|token| token.expose()) {
+        if renewed.as_ref().map(Secret::expose) == token.as_ref().map(Secret::expose) {
             return Err(error);
         }
         token = renewed;
@@ -58,7 +60,7 @@ fn failed(error: LoginError) -> StreamableHttpError<reqwest::Error> {
 /// Returns true if a request was refused for its token, or if there is none to send.
 pub(crate) fn is_refusal(error: &StreamableHttpError<reqwest::Error>) -> bool {
     match error {
-        StreamableHttpError::Io(error) => error.get_ref().is_some_and(|error| error.is::<LoginError>()),
+        StreamableHttpError::Io(error) => error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<LoginError>),
         StreamableHttpError::InsufficientScope(_) => true,
         error => is_unauthorized(error),
     }

@@ -42,20 +42,21 @@ pub(crate) fn with_metadata(router: Router, settings: &Settings) -> Router {
 }
 
 /// Checks the token of a request, and puts its claims in its place. Returns the answer to a refused request.
-pub(crate) async fn admit(settings: &Settings, parts: &mut Parts) -> Result<(), Response> {
-    let Some(oauth) = &settings.oauth else { return Ok(()) };
+pub(crate) async fn admit(settings: &Settings, parts: &mut Parts) -> Option<Response> {
+    let oauth = settings.oauth.as_ref()?;
     match oauth.admit(&parts.headers).await {
         Ok(claims) => _ = parts.extensions.insert(Arc::new(claims)),
         Err(Refusal::Missing) if settings.access.allow_anonymous => {}
-        Err(refusal) => return Err(oauth.refuse(&refusal)),
+        Err(refusal) => return Some(oauth.refuse(&refusal)),
     }
     parts.headers.remove(header::AUTHORIZATION);
-    Ok(())
+    None
 }
 
-/// Checks that the token of a request has the scopes of the tools that its messages call.
-pub(crate) fn permit(state: &ServerState, parts: &Parts, parsed: &Parsed) -> Result<(), Response> {
-    let Some(oauth) = state.settings.oauth.as_ref().filter(|oauth| oauth.has_tool_scopes()) else { return Ok(()) };
+/// Checks that the token of a request has the scopes of the tools that its messages call. Returns the answer to a refused
+/// request.
+pub(crate) fn permit(state: &ServerState, parts: &Parts, parsed: &Parsed) -> Option<Response> {
+    let oauth = state.settings.oauth.as_ref().filter(|oauth| oauth.has_tool_scopes())?;
     let called = match parsed {
         Parsed::One(message) => called_tool(message).into_iter().collect::<Vec<_>>(),
         Parsed::Batch(messages) => messages.iter().filter_map(called_tool).collect(),
@@ -65,7 +66,7 @@ pub(crate) fn permit(state: &ServerState, parts: &Parts, parsed: &Parsed) -> Res
     // A name that is not listed reaches the session as it is.
     let names = called.iter().flat_map(|name| [Some(*name), declared.tool_name(name)]).flatten();
     let claims = parts.extensions.get::<Arc<AccessClaims>>().map(|claims| &**claims);
-    oauth.permit(claims, names).map_err(|refusal| oauth.refuse(&refusal))
+    oauth.permit(claims, names).err().map(|refusal| oauth.refuse(&refusal))
 }
 
 fn called_tool(message: &CheckedMessage) -> Option<&str> {

@@ -86,7 +86,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
     let settings = &gate.state.settings;
     let (mut parts, body) = request.into_parts();
     #[cfg(feature = "mcp-auth")]
-    if let Err(refused) = authorization::admit(settings, &mut parts).await {
+    if let Some(refused) = authorization::admit(settings, &mut parts).await {
         return refused;
     }
     let Some(client) = Client::of(&parts, settings.find_principal.as_deref(), &settings.access) else {
@@ -119,7 +119,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
     let revisions = if has_sessions { Revisions::WithSessions } else { Revisions::WithoutSessions };
     let parsed = strict::parse(&bytes, gate.state.served(revisions), checked.connection.allows_batches());
     #[cfg(feature = "mcp-auth")]
-    if let Err(refused) = authorization::permit(&gate.state, &checked.parts, &parsed) {
+    if let Some(refused) = authorization::permit(&gate.state, &checked.parts, &parsed) {
         return refused;
     }
     match parsed {
