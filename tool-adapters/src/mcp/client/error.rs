@@ -1,6 +1,7 @@
 //! Errors of importing.
 
 use crate::mcp::client::pins::PinError;
+use rmcp::service::ServiceError;
 use std::io;
 
 /// An error of importing a server's tools.
@@ -68,4 +69,15 @@ pub(crate) fn text_with_causes(error: &(dyn std::error::Error + 'static)) -> Str
         }
     }
     text
+}
+
+/// Returns the text of an error, without rmcp's names of types.
+pub(crate) fn describe(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => {
+            format!("the server answered with the error {}: {}", error.code.0, error.message)
+        }
+        ServiceError::TransportSend(error) => text_with_causes(&*error.error),
+        error => error.to_string(),
+    }
 }

@@ -9,6 +9,7 @@
 //! - `catalog`: prompts and resources; `resource_tools`: tools that read resources
 //! - `changes`: changes of lists and resources; `subscriptions`: the resources whose changes are wanted
 //! - `remote`: a connected server and the check of its list; `notices`: its notifications; `quarantine`: refused tools
+//! - `options`: the client's options; `rights`: the requests that the host allows
 //! - `pins`: the fingerprints of declarations at their first use
 
 mod address;
@@ -23,12 +24,14 @@ mod import;
 mod line_transport;
 mod names;
 mod notices;
+mod options;
 mod pins;
 mod process;
 mod quarantine;
 mod remote;
 mod requests;
 mod resource_tools;
+mod rights;
 mod routes;
 mod sampling;
 mod subscriptions;
