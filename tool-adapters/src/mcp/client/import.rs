@@ -299,7 +299,7 @@ impl McpClient {
     ///
     /// The request goes to the session of the call, and the host's
     /// [`on_sampling`](tool_core::session::RuntimeBuilder::on_sampling) answers it. It names the server in
-    /// [`asked_by`](tool_core::call::SamplingRequest::asked_by). Messages have at most 1 MiB. Tools of the server are refused,
+    /// `asked_by`. Messages have at most 1 MiB. Tools of the server are refused,
     /// and so is context of other servers.
     ///
     /// ```no_run
