@@ -43,7 +43,7 @@ impl SamplingBudget {
     }
 }
 
-/// What was spent.
+/// The amounts that were spent.
 #[derive(Debug, Default)]
 pub(crate) struct Spending(Mutex<Spent>);
 
@@ -152,7 +152,7 @@ impl ServerSpending {
     }
 }
 
-/// What was charged for a request.
+/// The charge for a request.
 pub(crate) struct Charge<'a> {
     call: &'a Spending,
     session: Arc<Spending>,

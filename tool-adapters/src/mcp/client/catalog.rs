@@ -1,10 +1,11 @@
 //! The prompts and resources of a server: their import, and their use.
 
 use crate::mcp::client::answer;
+use crate::mcp::client::error::{ImportError, describe};
 use crate::mcp::client::exchange::{Exchange, RunState};
 use crate::mcp::client::pins::{Declaration, Fingerprint};
 use crate::mcp::client::quarantine::QuarantineReason;
-use crate::mcp::client::remote::{Connection, RemoteServer, describe};
+use crate::mcp::client::remote::{Connection, RemoteServer};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
@@ -339,10 +340,7 @@ impl ResourceHandler for RemoteResource {
 
 impl Catalog {
     /// Imports the prompts and resources of a server that agree with their pins.
-    pub(crate) async fn import(
-        remote: &Arc<RemoteServer>,
-        prefix: Option<&str>,
-    ) -> Result<Self, crate::mcp::client::error::ImportError> {
+    pub(crate) async fn import(remote: &Arc<RemoteServer>, prefix: Option<&str>) -> Result<Self, ImportError> {
         let connection = remote.current();
         let prompts = remote.list_prompts(&connection).await;
         let (resources, templates) =

@@ -2,6 +2,7 @@
 
 use crate::mcp::client::pins::PinError;
 use reqwest::StatusCode;
+use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use std::io;
 
@@ -83,5 +84,16 @@ pub(crate) fn is_unauthorized(error: &StreamableHttpError<reqwest::Error>) -> bo
         StreamableHttpError::Client(error) => error.status() == Some(StatusCode::UNAUTHORIZED),
         StreamableHttpError::UnexpectedServerResponse(text) => text.starts_with("HTTP 401"),
         _ => false,
+    }
+}
+
+/// Returns the text of an error, without rmcp's names of types.
+pub(crate) fn describe(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => {
+            format!("the server answered with the error {}: {}", error.code.0, error.message)
+        }
+        ServiceError::TransportSend(error) => text_with_causes(&*error.error),
+        error => error.to_string(),
     }
 }

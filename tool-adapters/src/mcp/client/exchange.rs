@@ -2,7 +2,8 @@
 //! requests, which the run answers.
 
 use crate::mcp::client::budget::Spending;
-use crate::mcp::client::remote::{Connection, RemoteServer, is_stateless};
+use crate::mcp::client::options::{AskedRun, is_stateless};
+use crate::mcp::client::remote::{Connection, RemoteServer};
 use crate::mcp::client::requests;
 use crate::mcp::client::routes::{CallMessage, CallRoute, RelayedRequest};
 use crate::mcp::client::tasks;
@@ -33,7 +34,7 @@ pub(crate) struct Exchange<'a> {
 /// The state of a run that asks a server.
 #[derive(Debug, Default)]
 pub(crate) struct RunState {
-    /// What the server has used of the model for this run.
+    /// The use of the model by the server for this run.
     pub(crate) spending: Spending,
     /// The last message of a task, which comes by notifications and by answers.
     said: Mutex<String>,
@@ -50,6 +51,11 @@ const STATE_PAUSE: Duration = Duration::from_millis(100);
 const MAX_RESUMED: u32 = 5;
 
 impl Exchange<'_> {
+    fn asked(&self) -> AskedRun<'_> {
+        let Self { remote, ctx, state } = self;
+        AskedRun { options: &remote.options, spending: &remote.spending, ctx, charged: &state.spending }
+    }
+
     /// Runs an exchange, until the run's deadline or its cancellation. Without a deadline it has the client's time limit.
     pub(crate) async fn within_limits<T>(
         &self,
@@ -121,7 +127,7 @@ impl Exchange<'_> {
         for (name, request) in requests {
             let mut request = serde_json::to_value(request).unwrap_or_default();
             let method = request["method"].as_str().unwrap_or_default().to_owned();
-            let answer = requests::answer(*self, &method, request["params"].take()).await;
+            let answer = requests::answer(self.asked(), &method, request["params"].take()).await;
             let answer = answer.map_err(|error| {
                 ToolError::permanent(format!("the tool's server needs an answer that it cannot get: {}", error.message))
             })?;
@@ -212,7 +218,7 @@ impl Exchange<'_> {
         let RelayedRequest { method, params, answer: mut sender } = request;
         let answered = tokio::select! {
             biased;
-            answered = requests::answer(self, &method, params) => answered,
+            answered = requests::answer(self.asked(), &method, params) => answered,
             () = sender.closed() => return,
         };
         // A receiver that is gone has withdrawn the request.

@@ -6,14 +6,15 @@ use crate::mcp::client::budget::SamplingBudget;
 use crate::mcp::client::catalog::Catalog;
 use crate::mcp::client::changes::ServerChanges;
 use crate::mcp::client::credentials::{Credentials, parse_url};
-use crate::mcp::client::error::ImportError;
+use crate::mcp::client::error::{ImportError, describe};
 use crate::mcp::client::exchange::{Exchange, RunState};
 use crate::mcp::client::names::{self, KEY};
+use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Pins;
 use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
-use crate::mcp::client::remote::{self, Connection, RemoteOptions, RemoteServer};
-use crate::mcp::client::requests::ServerRights;
+use crate::mcp::client::remote::{Connection, RemoteServer};
 use crate::mcp::client::resource_tools::resource_tools;
+use crate::mcp::client::rights::ServerRights;
 use rmcp::model::{
     self, CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, JsonObject, RequestParamsMeta, ServerResult,
 };
@@ -327,7 +328,7 @@ impl McpClient {
     ///
     /// The request goes to the session of the call, and the host's
     /// [`on_sampling`](tool_core::session::RuntimeBuilder::on_sampling) answers it. It names the server in
-    /// [`asked_by`](tool_core::call::SamplingRequest::asked_by). Messages have at most 1 MiB. Tools of the server are refused,
+    /// `asked_by`. Messages have at most 1 MiB. Tools of the server are refused,
     /// and so is context of other servers.
     ///
     /// ```no_run
@@ -843,13 +844,13 @@ impl RemoteTool {
             }
             error @ (ServiceError::TransportSend(_) | ServiceError::TransportClosed) => {
                 let status = connection.status().await.map(|status| format!(" ({status})")).unwrap_or_default();
-                let error = credentials.display(&remote::describe(&error));
+                let error = credentials.display(&describe(&error));
                 tracing::warn!(tool = %self.name.escape_debug(), %error, status, "lost the connection to a server");
                 let effects = if self.read_only { "" } else { "; the call may have had effects" };
                 ToolError::transient(format!("the connection to the tool's server is lost{status}{effects}"))
             }
             error => {
-                let error = credentials.display(&remote::describe(&error));
+                let error = credentials.display(&describe(&error));
                 tracing::warn!(tool = %self.name.escape_debug(), %error, "failed to read the answer of a server");
                 ToolError::permanent("the answer of the tool's server cannot be read")
             }

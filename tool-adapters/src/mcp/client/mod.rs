@@ -9,6 +9,7 @@
 //! - `catalog`: prompts and resources; `resource_tools`: tools that read resources
 //! - `changes`: changes of lists and resources; `subscriptions`: the resources whose changes are wanted
 //! - `remote`: a connected server and the check of its list; `notices`: its notifications; `quarantine`: refused tools
+//! - `options`: the client's options; `rights`: the requests that the host allows
 //! - `pins`: the fingerprints of declarations at their first use
 
 mod address;
@@ -25,12 +26,14 @@ mod line_transport;
 mod logins;
 mod names;
 mod notices;
+mod options;
 mod pins;
 mod process;
 mod quarantine;
 mod remote;
 mod requests;
 mod resource_tools;
+mod rights;
 mod routes;
 mod sampling;
 mod subscriptions;

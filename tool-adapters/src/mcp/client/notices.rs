@@ -2,9 +2,9 @@
 //! cause, and the lines that they log are bounded.
 
 use crate::mcp::client::changes::{ChangeSender, ChangedLists, ServerChange};
+use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Declaration;
-use crate::mcp::client::remote::RemoteOptions;
-use crate::mcp::client::requests::{self, ROOTS};
+use crate::mcp::client::rights::{self, ROOTS};
 use crate::mcp::client::routes::{CallMessage, CallRoutes, RelayedRequest, ServerLog};
 use crate::mcp::client::tasks::TaskTools;
 use rmcp::model::{
@@ -211,7 +211,7 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
                     Ok(()) => return,
                     Err(error) => Err(error),
                 },
-                None => Err(requests::refused(&method)),
+                None => Err(rights::refused(&method)),
             };
             answered
                 .map_or_else(|error| JsonRpcMessage::error(error, Some(id.clone())), |value| result(value, id.clone()))
@@ -292,7 +292,7 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
     }
 }
 
-/// What is left to do about a notification.
+/// The rest of the work on a notification.
 enum Notice {
     Handled,
     Change(Change),

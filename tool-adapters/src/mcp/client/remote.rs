@@ -3,19 +3,18 @@
 use crate::mcp::client::address::{RunningClient, ServerAddress};
 use crate::mcp::client::budget::ServerSpending;
 use crate::mcp::client::changes::{ChangeSender, ChangedLists};
-use crate::mcp::client::credentials::Credentials;
-use crate::mcp::client::error::{ImportError, text_with_causes};
+use crate::mcp::client::error::{ImportError, describe};
 use crate::mcp::client::notices::{ListChanges, Pause};
-use crate::mcp::client::pins::{Declaration, Fingerprint, Pins, ToolPins};
+use crate::mcp::client::options::{RemoteOptions, is_stateless};
+use crate::mcp::client::pins::{Declaration, Fingerprint, ToolPins};
 use crate::mcp::client::process::ServerProcess;
 use crate::mcp::client::quarantine::{Quarantine, QuarantineReason};
-use crate::mcp::client::requests::ServerRights;
 use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::subscriptions::Subscriptions;
 use crate::mcp::client::tasks::{TaskSupport, TaskTools};
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, CustomRequest, PaginatedRequestParams, ProtocolVersion, Tool};
-use rmcp::service::{Peer, ServiceError};
+use rmcp::model::{ClientRequest, CustomRequest, PaginatedRequestParams, Tool};
+use rmcp::service::Peer;
 use serde_json::json;
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -25,24 +24,6 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 use tool_core::call::LogLevel;
 use tool_core::{CancellationToken, ToolError, time};
-
-pub(crate) struct RemoteOptions {
-    pub(crate) name: String,
-    pub(crate) pins: Pins,
-    pub(crate) pinned_only: bool,
-    pub(crate) probe: bool,
-    pub(crate) timeout: Duration,
-    /// Sends the baggage of the trace, which names the run and the customer.
-    pub(crate) baggage: bool,
-    pub(crate) credentials: Arc<Credentials>,
-    /// Prompts and resources are not imported.
-    pub(crate) tools_only: bool,
-    pub(crate) rights: ServerRights,
-    /// The level from which on the server is to log.
-    pub(crate) log_level: Option<LogLevel>,
-    /// The tools that run as tasks where the server allows it.
-    pub(crate) tasks: HashSet<String>,
-}
 
 /// The parts of a connected server that its connections share.
 pub(crate) struct RemoteParts {
@@ -476,22 +457,6 @@ async fn set_log_level(peer: &Peer<RoleClient>, level: LogLevel, options: &Remot
     if let Ok(Err(error)) = sent.await {
         let (server, error) = (options.name.escape_debug(), options.credentials.display(&describe(&error)));
         tracing::warn!(%server, error, "failed to set the level of a server's log");
-    }
-}
-
-/// Returns true for revisions without sessions, in which a server sends no requests.
-pub(crate) fn is_stateless(version: &ProtocolVersion) -> bool {
-    *version >= ProtocolVersion::V_2026_07_28
-}
-
-/// Returns the text of an error, without rmcp's names of types.
-pub(crate) fn describe(error: &ServiceError) -> String {
-    match error {
-        ServiceError::McpError(error) => {
-            format!("the server answered with the error {}: {}", error.code.0, error.message)
-        }
-        ServiceError::TransportSend(error) => text_with_causes(&*error.error),
-        error => error.to_string(),
     }
 }
 

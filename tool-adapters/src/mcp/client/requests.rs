@@ -1,96 +1,26 @@
-//! The requests of a server to its client, and their answers by the call to which they belong.
+//! The requests of a server to its client, and their answers by the run to which they belong.
 //!
 //! A server that is called may ask the user. Its text and its form are not trusted, and without the host's leave it is refused.
 
-use crate::mcp::client::budget::SamplingBudget;
-use crate::mcp::client::exchange::Exchange;
+use crate::mcp::client::options::AskedRun;
+use crate::mcp::client::rights::{ELICIT, MAX_QUESTIONS, ROOTS, SAMPLE, invalid, refused, written_roots};
 use crate::mcp::client::sampling;
 use crate::transport::base_url::is_local;
 use reqwest::Url;
-use rmcp::model::{
-    ClientCapabilities, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, RootsCapabilities,
-    SamplingCapability, UrlElicitationCapability,
-};
+use rmcp::model::ErrorData;
 use serde_json::{Value, json};
-use tool_core::call::{Answer, AskError, RawQuestion, Root};
-
-/// The requests that the host allows a server.
-#[derive(Default)]
-pub(crate) struct ServerRights {
-    /// Questions with forms.
-    pub(crate) forms: bool,
-    /// Questions that the user answers on a page of the server.
-    pub(crate) urls: bool,
-    /// The questions of a session.
-    pub(crate) questions: Option<u32>,
-    pub(crate) sampling: Option<SamplingBudget>,
-    /// The folders that the server learns.
-    pub(crate) roots: Option<Vec<Root>>,
-    /// The folders are those of the session.
-    pub(crate) session_roots: bool,
-}
-
-/// The questions of a session, unless the host sets another number.
-const MAX_QUESTIONS: u32 = 100;
-
-pub(crate) const ELICIT: &str = "elicitation/create";
-pub(crate) const SAMPLE: &str = "sampling/createMessage";
-pub(crate) const ROOTS: &str = "roots/list";
-
-impl ServerRights {
-    /// Returns the capabilities that the client declares.
-    pub(crate) fn capabilities(&self) -> ClientCapabilities {
-        let mut capabilities = ClientCapabilities::default();
-        if self.forms || self.urls {
-            let mut elicitation = ElicitationCapability::new();
-            elicitation.form = self.forms.then(FormElicitationCapability::default);
-            elicitation.url = self.urls.then(UrlElicitationCapability::default);
-            capabilities.elicitation = Some(elicitation);
-        }
-        capabilities.sampling = self.sampling.map(|_| SamplingCapability::default());
-        capabilities.roots = (self.session_roots || self.roots.is_some()).then(RootsCapabilities::default);
-        capabilities
-    }
-
-    /// Returns true if a call answers requests of this method.
-    pub(crate) fn relays(&self, method: &str) -> bool {
-        match method {
-            ELICIT => self.forms || self.urls,
-            SAMPLE => self.sampling.is_some(),
-            ROOTS => self.session_roots,
-            _ => false,
-        }
-    }
-
-    /// Returns true if a call may be answered with a request.
-    pub(crate) fn any(&self) -> bool {
-        [ELICIT, SAMPLE, ROOTS].iter().any(|method| self.relays(method)) || self.roots.is_some()
-    }
-
-    /// Returns the answer to `roots/list` that needs no call.
-    pub(crate) fn list_roots(&self) -> Option<Value> {
-        self.roots.as_deref().map(written_roots)
-    }
-}
-
-fn written_roots(roots: &[Root]) -> Value {
-    let written = |root: &Root| match &root.name {
-        Some(name) => json!({"uri": root.uri, "name": name}),
-        None => json!({"uri": root.uri}),
-    };
-    json!({"roots": roots.iter().map(written).collect::<Vec<_>>()})
-}
+use tool_core::call::{Answer, AskError, RawQuestion};
 
 /// Answers a request for a call, within the limits of the call's session.
-pub(crate) async fn answer(exchange: Exchange<'_>, method: &str, params: Value) -> Result<Value, ErrorData> {
-    let rights = &exchange.remote.options.rights;
+pub(crate) async fn answer(run: AskedRun<'_>, method: &str, params: Value) -> Result<Value, ErrorData> {
+    let rights = &run.options.rights;
     match method {
-        ELICIT if rights.relays(ELICIT) => elicit(exchange, masked(exchange, params)?).await,
+        ELICIT if rights.relays(ELICIT) => elicit(run, masked(run, params)?).await,
         SAMPLE => match &rights.sampling {
-            Some(budget) => sampling::sample(exchange, budget, masked(exchange, params)?).await,
+            Some(budget) => sampling::sample(run, budget, masked(run, params)?).await,
             None => Err(refused(SAMPLE)),
         },
-        ROOTS if rights.roots.is_none() && rights.session_roots => match exchange.ctx.roots().await {
+        ROOTS if rights.roots.is_none() && rights.session_roots => match run.ctx.roots().await {
             Ok(roots) => Ok(written_roots(&roots)),
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
         },
@@ -99,25 +29,10 @@ pub(crate) async fn answer(exchange: Exchange<'_>, method: &str, params: Value) 
     }
 }
 
-/// Returns the error of a request that the host does not allow.
-pub(crate) fn refused(method: &str) -> ErrorData {
-    let text = match method {
-        ELICIT => "the client does not allow this server to ask its user",
-        SAMPLE => "the client does not allow this server to ask its model",
-        ROOTS => "the client has no roots for this server",
-        _ => "the client answers pings only",
-    };
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
-}
-
-pub(crate) fn invalid(text: impl Into<String>) -> ErrorData {
-    ErrorData::invalid_params(text.into(), None)
-}
-
 /// Asks the user of the call.
-async fn elicit(exchange: Exchange<'_>, mut params: Value) -> Result<Value, ErrorData> {
-    let Exchange { remote, ctx, .. } = exchange;
-    let (options, rights) = (&remote.options, &remote.options.rights);
+async fn elicit(run: AskedRun<'_>, mut params: Value) -> Result<Value, ErrorData> {
+    let AskedRun { options, ctx, .. } = run;
+    let rights = &options.rights;
     let Some(message) = params["message"].as_str().map(str::to_owned) else {
         return Err(invalid("expected a `message`, a text"));
     };
@@ -129,7 +44,7 @@ async fn elicit(exchange: Exchange<'_>, mut params: Value) -> Result<Value, Erro
         _ => return Err(invalid("expected the `mode` to be `form` or `url`")),
     };
     let limit = rights.questions.unwrap_or(MAX_QUESTIONS);
-    if !remote.spending.ask(ctx, limit) {
+    if !run.spending.ask(ctx, limit) {
         let text = format!("this server has asked {limit} questions in the session, and may ask no more");
         return Err(ErrorData::internal_error(text, None));
     }
@@ -148,13 +63,8 @@ async fn elicit(exchange: Exchange<'_>, mut params: Value) -> Result<Value, Erro
 }
 
 /// Masks this client's keys in a request that repeats them.
-fn masked(exchange: Exchange<'_>, params: Value) -> Result<Value, ErrorData> {
-    exchange
-        .remote
-        .options
-        .credentials
-        .redact_answer(params)
-        .map_err(|_| invalid("the request has a key of this client in a name"))
+fn masked(run: AskedRun<'_>, params: Value) -> Result<Value, ErrorData> {
+    run.options.credentials.redact_answer(params).map_err(|_| invalid("the request has a key of this client in a name"))
 }
 
 /// Returns the address of a page to which a user may be sent: over HTTPS, or on this machine, and without a user's name, behind

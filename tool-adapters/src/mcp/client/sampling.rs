@@ -2,8 +2,8 @@
 
 use crate::mcp::client::answer;
 use crate::mcp::client::budget::SamplingBudget;
-use crate::mcp::client::exchange::Exchange;
-use crate::mcp::client::requests::invalid;
+use crate::mcp::client::options::AskedRun;
+use crate::mcp::client::rights::invalid;
 use rmcp::model::{ContentBlock, ErrorData};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -56,16 +56,16 @@ struct Hint {
 }
 
 /// Asks the host's model for a server, within the budget of the call and of its session.
-pub(crate) async fn sample(exchange: Exchange<'_>, budget: &SamplingBudget, params: Value) -> Result<Value, ErrorData> {
+pub(crate) async fn sample(run: AskedRun<'_>, budget: &SamplingBudget, params: Value) -> Result<Value, ErrorData> {
     let (request, bytes) = read(params)?;
     // What the model reads counts too. A request of one token has to be left.
     let input = (bytes / BYTES_OF_A_TOKEN) as u64;
     let wanted = (input + 1, input + u64::from(request.max_tokens));
-    let charge = exchange.remote.spending.charge(exchange.ctx, &exchange.state.spending, budget, wanted);
+    let charge = run.spending.charge(run.ctx, run.charged, budget, wanted);
     let charge = charge.map_err(|why| ErrorData::internal_error(why, None))?;
     let max_tokens = u32::try_from(charge.tokens - input).unwrap_or(u32::MAX);
-    let request = request.max_tokens(max_tokens).asked_by(&exchange.remote.options.name);
-    match exchange.ctx.sample(request).await {
+    let request = request.max_tokens(max_tokens).asked_by(&run.options.name);
+    match run.ctx.sample(request).await {
         Ok(answer) => {
             if let Some(usage) = answer.usage {
                 charge.correct(usage.input.saturating_add(usage.output));

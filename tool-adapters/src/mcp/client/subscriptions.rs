@@ -1,9 +1,10 @@
 //! Subscriptions: to resources, and from revision 2026-07-28 on to changes of the lists, for which a client listens.
 
 use crate::mcp::client::changes::{ChangeSender, ChangedLists, ServerChange};
+use crate::mcp::client::error::describe;
 use crate::mcp::client::notices::MAX_URI;
+use crate::mcp::client::options::is_stateless;
 use crate::mcp::client::pins::Declaration;
-use crate::mcp::client::remote::{describe, is_stateless};
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientRequest, Request, ServerNotification, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
