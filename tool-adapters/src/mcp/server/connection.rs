@@ -221,9 +221,10 @@ impl Connection {
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools();
-        let mut info = ServerConfig::new(match self.state.settings.tools_change {
-            true => capabilities.enable_tool_list_changed().build(),
-            false => capabilities.build(),
+        let mut info = ServerConfig::new(if self.state.settings.tools_change {
+            capabilities.enable_tool_list_changed().build()
+        } else {
+            capabilities.build()
         });
         info.server_info = Implementation::new(&self.state.settings.name, &self.state.settings.version);
         info
