@@ -3,6 +3,8 @@
 //! `cargo bench -p tool-adapters --features gateway --bench gateway` prints a line for each figure, and fails if a bar is
 //! missed. All figures of a comparison are of one run, in which direct calls and calls through the gateway take turns.
 
+#![allow(clippy::cast_precision_loss, reason = "the figures are rounded")]
+
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::env;
@@ -164,7 +166,7 @@ fn write_files(folder: &Path, servers: &BTreeMap<String, Value>, policy: &str) -
 }
 
 fn stdio_entry(pids: Option<&Path>) -> Outcome<Value> {
-    let env = pids.map(|folder| json!({"PIDS": folder})).unwrap_or_else(|| json!({}));
+    let env = pids.map_or_else(|| json!({}), |folder| json!({"PIDS": folder}));
     Ok(json!({"command": own_program()?, "args": [SERVE, "stdio"], "env": env}))
 }
 

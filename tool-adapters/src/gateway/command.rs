@@ -38,6 +38,7 @@ struct Arguments {
     policy: Option<PathBuf>,
 
     /// Serve over HTTP. The address defaults to `http.listen` of the policy, or 127.0.0.1:8080.
+    #[allow(clippy::option_option, reason = "an option whose value may be left out")]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
     http: Option<Option<SocketAddr>>,
 
@@ -153,6 +154,7 @@ async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+#[allow(clippy::option_option, reason = "an option whose value may be left out")]
 async fn serve(gateway: &Gateway, http: Option<Option<SocketAddr>>) -> Result<(), Failure> {
     if let Some(admin) = gateway.bind_admin().await.map_err(|error| Failure::Other(format!("admin.listen: {error}")))? {
         tokio::spawn(admin.serve());

@@ -62,12 +62,10 @@ impl GatewayFiles {
     pub(crate) async fn read(&self) -> Result<Texts, GatewayError> {
         let (mut problems, mut texts) = (Vec::new(), [String::new(), String::new()]);
         for (text, path) in texts.iter_mut().zip([Some(&self.config), self.policy.as_ref()]) {
-            match path {
-                Some(path) => match read(path).await {
-                    Ok(read) => *text = read,
-                    Err(error) => problems.push(format!("{}: {error}", path.display())),
-                },
-                None => {}
+            let Some(path) = path else { continue };
+            match read(path).await {
+                Ok(read) => *text = read,
+                Err(error) => problems.push(format!("{}: {error}", path.display())),
             }
         }
         let [config, policy] = texts;

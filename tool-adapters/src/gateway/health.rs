@@ -70,10 +70,7 @@ async fn ready(State(gateway): State<Watched>) -> Response {
     let servers = gateway.servers();
     let store = gateway.runtime.sessions().await;
     let mut up = servers.iter().map(|server| server.is_up);
-    let are_up = match gateway.fixed.admin.needs_all {
-        true => up.all(|up| up),
-        false => servers.is_empty() || up.any(|up| up),
-    };
+    let are_up = if gateway.fixed.admin.needs_all { up.all(|up| up) } else { servers.is_empty() || up.any(|up| up) };
     let writes_audit = !gateway.audit.is_required() || !gateway.audit.is_failing();
     let is_ready = are_up && store.is_ok() && writes_audit;
     let state = |is_up| if is_up { "up" } else { "down" };

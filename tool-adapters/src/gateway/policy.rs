@@ -187,7 +187,7 @@ impl GatewayPolicy {
             policy.read_limits(table);
         }
         policy.session = policy.session.clone().redaction(policy.redaction.clone());
-        policy.tools = fields.tables("tools").into_iter().filter_map(read_tool).collect();
+        policy.tools = fields.tables("tools").into_iter().map(read_tool).collect();
         policy.servers =
             fields.named_tables("servers").into_iter().map(|(name, table)| (name, read_server(table))).collect();
         if let Some(mut table) = fields.table("pins") {
@@ -204,7 +204,7 @@ impl GatewayPolicy {
         }
         let fixed = &mut policy.fixed;
         fixed.admin = fields.table("admin").map(read_admin).unwrap_or_default();
-        fixed.inspector = fields.table("inspector").and_then(read_inspector);
+        fixed.inspector = fields.table("inspector").map(read_inspector);
         fixed.audit = fields.table("audit").map(|table| read_audit(table, folder)).unwrap_or_default();
         fixed.otel = fields.table("otel").and_then(read_otel);
         fixed.sessions = fields.table("sessions").map(read_sessions).unwrap_or_default();
@@ -543,7 +543,7 @@ fn read_redaction(mut fields: Fields<'_>) -> Redaction {
     redaction
 }
 
-fn read_tool(mut fields: Fields<'_>) -> Option<ToolRule> {
+fn read_tool(mut fields: Fields<'_>) -> ToolRule {
     let matched = patterns(&mut fields, "match");
     if matched.as_ref().is_none_or(Vec::is_empty) {
         fields.problem("match", "expected patterns of the tools' names, such as \"github_delete_*\"");
@@ -561,7 +561,7 @@ fn read_tool(mut fields: Fields<'_>) -> Option<ToolRule> {
         sequential: fields.flag("sequential"),
     };
     fields.finish();
-    Some(rule)
+    rule
 }
 
 fn read_server(mut fields: Fields<'_>) -> ServerRule {
@@ -623,7 +623,7 @@ fn read_admin(mut fields: Fields<'_>) -> AdminSettings {
     settings
 }
 
-fn read_inspector(mut fields: Fields<'_>) -> Option<InspectorSettings> {
+fn read_inspector(mut fields: Fields<'_>) -> InspectorSettings {
     let (listen, token) = (address(&mut fields), token(&mut fields));
     if listen.is_some_and(|listen| !listen.ip().is_loopback()) {
         fields.problem(
@@ -632,7 +632,7 @@ fn read_inspector(mut fields: Fields<'_>) -> Option<InspectorSettings> {
         );
     }
     fields.finish();
-    Some(InspectorSettings { listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7411))), token })
+    InspectorSettings { listen: listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7411))), token }
 }
 
 fn read_audit(mut fields: Fields<'_>, folder: &Path) -> AuditSettings {

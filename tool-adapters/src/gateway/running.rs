@@ -353,7 +353,7 @@ impl GatewayInner {
             let updated = self.runtime.update_policy(mode, policy.session.clone());
             updated.map_err(|error| GatewayError::Start(error.to_string()))?;
         }
-        *self.principals.write().unwrap_or_else(PoisonError::into_inner) = policy.principals.clone();
+        self.principals.write().unwrap_or_else(PoisonError::into_inner).clone_from(&policy.principals);
         self.connect(settings.servers, policy);
         self.offer_tools();
         self.server.refresh().await;

@@ -40,13 +40,13 @@ pub(crate) fn entry(folder: &Path, version: &str) -> serde_json::Value {
 
 /// Repeat a text.
 #[tool(category = "retrieval")]
-fn echo(text: String) -> String {
+fn echo(text: &str) -> String {
     format!("{} {text}", version())
 }
 
 /// Write a text.
 #[tool(category = "action")]
-fn write(text: String, password: Option<String>) -> String {
+fn write(text: &str, password: Option<&str>) -> String {
     let _ = password;
     note(&format!("write {text}"));
     format!("wrote {text}")
@@ -66,7 +66,7 @@ async fn hold() -> String {
 
 /// End the process.
 #[tool(category = "action")]
-async fn crash() -> String {
+fn crash() -> String {
     std::process::exit(3);
 }
 
@@ -78,7 +78,7 @@ fn later() -> &'static str {
 
 /// Add a tool.
 #[tool(category = "action")]
-async fn grow(ctx: &RunContext) -> &'static str {
+fn grow(ctx: &RunContext) -> &'static str {
     let (server, runtime) =
         ctx.user_data::<(Server, Runtime)>().map(|data| (data.0.clone(), data.1.clone())).expect("set");
     runtime.update_tools(tools().with(later).build().expect("tools")).expect("updated");
