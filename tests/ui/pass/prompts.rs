@@ -1,5 +1,6 @@
 //! Prompts and resources in generic types, in parts, and of functions.
 #![deny(warnings, unused_qualifications, clippy::all, clippy::pedantic)]
+#![allow(clippy::unused_async, clippy::unnecessary_wraps, reason = "the forms of functions are what is tested")]
 
 use std::fmt::Display;
 use tool_core::tool::{Completion, CompletionRequest, PromptMessage, ResourceContents};

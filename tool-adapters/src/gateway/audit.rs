@@ -136,7 +136,7 @@ impl Audit {
             principal: call.principal.to_owned(),
             turn: call.turn,
             call: call.call_id.to_owned(),
-            server: view.servers.get(call.tool.name()).map(|server| server.to_string()).unwrap_or_default(),
+            server: view.servers.get(call.tool.name()).map(ToString::to_string).unwrap_or_default(),
             tool: call.tool.name().to_owned(),
             arguments: view.redaction.json_up_to(call.arguments, MAX_ARGUMENTS),
             outcome: error.map_or("OK", |error| error.kind.as_str()).to_owned(),

@@ -119,12 +119,11 @@ impl<'a> Fields<'a> {
         };
         let mut texts = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            match item.as_str() {
-                Some(text) => texts.extend(self.expanded(name, text)),
-                None => {
-                    let place = format!("{name}[{at}]");
-                    self.problem(&place, format_args!("expected a text, got {}", kind(item)));
-                }
+            if let Some(text) = item.as_str() {
+                texts.extend(self.expanded(name, text));
+            } else {
+                let place = format!("{name}[{at}]");
+                self.problem(&place, format_args!("expected a text, got {}", kind(item)));
             }
         }
         Some(texts)

@@ -393,15 +393,11 @@ impl GatewayPolicy {
         self.servers.get(server).and_then(|rule| rule.timeout).unwrap_or(self.deadline).max(longest)
     }
 
-    /// Returns the prefix of a server's tools. `None` stands for none.
+    /// Returns the prefix of a server's tools. Returns `None` for a server without a prefix.
     pub(crate) fn prefix_of(&self, server: &str) -> Option<String> {
-        let prefix = match self.servers.get(server).and_then(|rule| rule.prefix.as_deref()) {
-            Some(prefix) => prefix.to_owned(),
-            None => {
-                let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-                server.chars().map(allowed).collect()
-            }
-        };
+        let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let own = self.servers.get(server).and_then(|rule| rule.prefix.clone());
+        let prefix = own.unwrap_or_else(|| server.chars().map(allowed).collect());
         (!prefix.is_empty()).then_some(prefix)
     }
 }

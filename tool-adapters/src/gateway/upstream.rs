@@ -149,7 +149,7 @@ impl Upstream {
         let stop = CancellationToken::new();
         let task = keep_connected(route.clone(), policy, pins, Arc::clone(&state), changed);
         let stopped = stop.clone();
-        tokio::spawn(async move { stopped.run_until_cancelled(task).await });
+        tokio::spawn(async move { stopped.run_until_cancelled(Box::pin(task)).await });
         Self { route, state, stop }
     }
 

@@ -81,21 +81,18 @@ pub(crate) fn duration(value: &Value) -> Option<Duration> {
 
 /// Reads a size such as `64KiB` or `4MiB`, or a number of bytes.
 pub(crate) fn size(value: &Value) -> Option<usize> {
-    let bytes = match value.as_u64() {
-        Some(bytes) => bytes,
-        None => {
-            let (number, unit) = number_and_unit(value.as_str()?)?;
-            let bytes = match unit {
-                "B" => 1,
-                "KiB" => 1 << 10,
-                "MiB" => 1 << 20,
-                "GiB" => 1 << 30,
-                _ => return None,
-            };
-            number.checked_mul(bytes)?
-        }
+    let (number, unit) = match value.as_u64() {
+        Some(bytes) => (bytes, "B"),
+        None => number_and_unit(value.as_str()?)?,
     };
-    usize::try_from(bytes).ok().filter(|bytes| *bytes > 0)
+    let bytes: u64 = match unit {
+        "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    usize::try_from(number.checked_mul(bytes)?).ok().filter(|bytes| *bytes > 0)
 }
 
 fn number_and_unit(text: &str) -> Option<(u64, &str)> {

@@ -61,6 +61,7 @@ impl RawQuestion {
     }
 
     /// Sets the program that asks. Its name begins the message, so that the user does not take it for the host.
+    #[must_use]
     pub fn asked_by(self, name: impl Into<String>) -> Self {
         Self { asked_by: Some(escape_invisible(&truncate(&name.into(), MAX_ASKED_BY))), ..self }
     }
@@ -174,7 +175,7 @@ fn read_field(field: &Value) -> FieldResult<(Value, Value)> {
     let mut form = Map::new();
     let choices = choices(field, "oneOf")?;
     let (kind, kept): (&str, &[&str]) = match field.get("type").and_then(Value::as_str) {
-        Some("string") if choices.is_some() => ("string", &[]),
+        Some("string") | None if choices.is_some() => ("string", &[]),
         Some("string") => ("string", &["minLength", "maxLength"]),
         Some("number") => ("number", &["minimum", "maximum"]),
         Some("integer") => ("integer", &["minimum", "maximum"]),
@@ -182,7 +183,6 @@ fn read_field(field: &Value) -> FieldResult<(Value, Value)> {
         Some("array") => ("array", &["minItems", "maxItems"]),
         Some("object") => return other("an object"),
         Some(_) => return other("another type"),
-        None if choices.is_some() => ("string", &[]),
         None => return other("values of several types"),
     };
     for keyword in kept.iter().copied() {
@@ -253,10 +253,10 @@ impl Choices {
 }
 
 /// Returns the choices of a field: an `enum`, whose titles may be in `enumNames`, or constants with titles.
-fn choices(field: &Map<String, Value>, titled: &str) -> FieldResult<Option<Choices>> {
+fn choices(field: &Map<String, Value>, constants: &str) -> FieldResult<Option<Choices>> {
     const EXPECTED: &str = "1 to 500 choices, each a text of 1 to 200 visible characters";
     let refused = |got: &str| Err((EXPECTED, got.to_owned()));
-    let (values, titles) = match (field.get("enum"), field.get(titled)) {
+    let (values, titles) = match (field.get("enum"), field.get(constants)) {
         (Some(Value::Array(values)), _) => {
             let names = field.get("enumNames").and_then(Value::as_array).filter(|names| names.len() == values.len());
             let title = |name: &Value| name.as_str().unwrap_or_default().to_owned();
@@ -289,8 +289,8 @@ fn choices(field: &Map<String, Value>, titled: &str) -> FieldResult<Option<Choic
 mod tests {
     use super::*;
 
-    fn form(field: Value) -> Result<Form, AskError> {
-        let schema = json!({"type": "object", "properties": {"x": field}, "required": ["x"]});
+    fn form(field: impl Into<Value>) -> Result<Form, AskError> {
+        let schema = json!({"type": "object", "properties": {"x": field.into()}, "required": ["x"]});
         RawQuestion::form("?", schema).checked_form()
     }
 

@@ -390,7 +390,7 @@ impl Runtime {
         policies[mode as usize] = policy;
         check_policies(&policies)?;
         let mut tools = SessionTools::new(current.context.clone(), stats, &Arc::new(policies))?;
-        *tools.open.get_mut() = current.open.lock().clone();
+        tools.open.get_mut().clone_from(&current.open.lock());
         let tools = Arc::new(tools);
         let before = std::mem::replace(&mut *current, tools);
         drop(current);

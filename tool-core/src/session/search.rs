@@ -318,7 +318,9 @@ mod tests {
 
     fn found(steps: &[(&[usize], u64, bool)], keep: usize) -> Vec<usize> {
         let mut found = FoundTools::default();
-        steps.iter().for_each(|(indices, turn, is_call)| found.add(indices, *turn, *is_call, keep));
+        for (indices, turn, is_call) in steps {
+            found.add(indices, *turn, *is_call, keep);
+        }
         found.indices()
     }
 

@@ -46,7 +46,7 @@ pub use crate::tool::function::FunctionTool;
 pub use crate::tool::guide::{Guide, GuideExample};
 pub use crate::tool::invocation::LifecycleFuture;
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
-pub use crate::tool::prompt::{Prompt, PromptArgument, PromptDefinition, PromptHandler, PromptMessage, Role};
+pub use crate::tool::prompt::{Prompt, PromptArgument, PromptDefinition, PromptHandler, PromptMessage};
 pub use crate::tool::provider::{ProviderId, ProviderTool};
 pub use crate::tool::raw::{RawHandler, RawStateHandler, RawTool};
 pub use crate::tool::resource::{

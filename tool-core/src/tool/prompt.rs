@@ -3,6 +3,7 @@
 use crate::call::content::Content;
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
+use crate::call::sampling::Role;
 use crate::text::escape_invisible;
 use crate::tool::completion::{Completion, CompletionRequest, TextArguments, no_completion};
 use crate::tool::function::{RequiredSetup, Visible};
@@ -11,16 +12,6 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
-
-/// The author of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// The user.
-    User,
-    /// The model.
-    Assistant,
-}
 
 /// A message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,10 +3,10 @@
 use crate::call::content::Content;
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
+use crate::call::sampling::Role;
 use crate::text::escape_invisible;
 use crate::tool::completion::{Completion, CompletionRequest, TextArguments, no_completion};
 use crate::tool::function::{RequiredSetup, Visible};
-use crate::tool::prompt::Role;
 use crate::tool::published::Published;
 use crate::tool::uri_template::{UriTemplate, UriTemplateError};
 use base64::Engine;

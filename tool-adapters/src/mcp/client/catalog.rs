@@ -19,11 +19,11 @@ use serde::de::DeserializeOwned;
 use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::time::timeout;
+use tool_core::call::Role;
 use tool_core::text::truncate;
 use tool_core::tool::{
     Completion, CompletionRequest, CompletionTarget, Prompt, PromptArgument, PromptDefinition, PromptHandler,
-    PromptMessage, Resource, ResourceContents, ResourceDefinition, ResourceHandler, ResourceRequest, Role,
-    TextArguments,
+    PromptMessage, Resource, ResourceContents, ResourceDefinition, ResourceHandler, ResourceRequest, TextArguments,
 };
 use tool_core::{RunContext, ToolContext, ToolError};
 
@@ -49,6 +49,9 @@ const MAX_CONTENTS: usize = 4 << 20;
 
 /// The code of an unknown resource before revision 2026-07-28.
 const RESOURCE_NOT_FOUND: ErrorCode = ErrorCode(-32002);
+
+/// The items of a page of a list, and the cursor of the next.
+type PageOf<T> = (Vec<T>, Option<String>);
 
 impl RemoteServer {
     /// Returns true if the server declares prompts.
@@ -110,7 +113,7 @@ impl RemoteServer {
         &self,
         connection: &Connection,
         request: fn(PaginatedRequestParams) -> ClientRequest,
-        read: fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
+        read: fn(ServerResult) -> Option<PageOf<T>>,
     ) -> Vec<T> {
         let (mut items, mut cursors) = (Vec::new(), HashSet::new());
         let listing = async {
@@ -242,12 +245,12 @@ impl RemoteServer {
     async fn request(&self, ctx: &RunContext, request: ClientRequest) -> Result<ServerResult, ToolError> {
         let state = RunState::default();
         let exchange = Exchange { remote: self, ctx, state: &state };
-        exchange
-            .within_limits(async {
-                let connection = self.connection().await?;
-                exchange.converse(&connection, request).await?.map_err(|error| self.failure(&error))
-            })
-            .await
+        let exchanged = exchange.within_limits(async {
+            let connection = self.connection().await?;
+            exchange.converse(&connection, request).await?.map_err(|error| self.failure(&error))
+        });
+        // Boxed, as what asks for it would otherwise be as large.
+        Box::pin(exchanged).await
     }
 
     fn failure(&self, error: &ServiceError) -> ToolError {

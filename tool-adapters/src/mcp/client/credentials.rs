@@ -580,7 +580,7 @@ mod tests {
         let provide = move |refused: Option<String>| -> BoxFuture<'static, Result<String, TokenError>> {
             let n = counter.fetch_add(1, Ordering::SeqCst);
             Box::pin(async move {
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                sleep(Duration::from_secs(1)).await;
                 Ok(format!("{} {n}", refused.unwrap_or_default()))
             })
         };

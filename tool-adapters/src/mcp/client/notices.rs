@@ -336,10 +336,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
                 _ => return Some(message),
             };
             match notice {
-                Notice::Handled => {}
                 Notice::Change(_) | Notice::Other if self.notifications.admits() => return Some(message),
                 Notice::Change(change) => self.note(change),
-                Notice::Other => {}
+                Notice::Handled | Notice::Other => {}
             }
         }
     }

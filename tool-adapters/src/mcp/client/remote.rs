@@ -356,7 +356,9 @@ impl RemoteServer {
         });
         let offered = fingerprints.keys().cloned().collect::<HashSet<_>>();
         // What was added, or has changed and was accepted since, is offered from now on.
-        offered.iter().for_each(|key| self.quarantine.lift(key));
+        for key in &offered {
+            self.quarantine.lift(key);
+        }
         lock(&self.imported).extend(fingerprints);
         Ok(offered)
     }

@@ -98,8 +98,8 @@ fn read(params: Value) -> Result<(SamplingRequest, usize), ErrorData> {
             "assistant" => Role::Assistant,
             _ => return Err(invalid("expected the role of a message to be `user` or `assistant`")),
         };
-        let content = match message.content {
-            Value::Array(parts) => parts.into_iter().map(part).collect::<Result<Vec<_>, _>>()?,
+        let content = match &message.content {
+            Value::Array(parts) => parts.iter().map(part).collect::<Result<Vec<_>, _>>()?,
             one => vec![part(one)?],
         };
         bytes += content.iter().map(answer::size).sum::<usize>();
@@ -125,8 +125,8 @@ fn read(params: Value) -> Result<(SamplingRequest, usize), ErrorData> {
 }
 
 /// Reads a part of a message.
-fn part(part: Value) -> Result<Content, ErrorData> {
-    match ContentBlock::deserialize(&part) {
+fn part(part: &Value) -> Result<Content, ErrorData> {
+    match ContentBlock::deserialize(part) {
         Ok(block @ (ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Audio(_))) => {
             Ok(answer::content(block))
         }

@@ -382,7 +382,8 @@ impl Server {
     /// Serves the client that started this process, until it closes standard input. Nothing else may write to standard
     /// output; logs belong on standard error.
     pub async fn serve_stdio(&self) -> io::Result<()> {
-        stdio::serve(&self.state, Box::new(tokio::io::stdin()), Box::new(tokio::io::stdout()), Some("pipe")).await
+        let (input, output) = (Box::new(tokio::io::stdin()), Box::new(tokio::io::stdout()));
+        Box::pin(stdio::serve(&self.state, input, output, Some("pipe"))).await
     }
 
     /// Serves one client over two streams, such as the halves of a socket, until `input` ends.
@@ -391,7 +392,7 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        stdio::serve(&self.state, Box::new(input), Box::new(output), None).await
+        Box::pin(stdio::serve(&self.state, Box::new(input), Box::new(output), None)).await
     }
 }
 

@@ -9,6 +9,7 @@ use rmcp::model::{
     Prompt, PromptArgument, PromptMessage, Reference, Role,
 };
 use serde_json::Value;
+use tool_core::call;
 use tool_core::tool::{self, CompletionRequest, CompletionTarget, TextArguments};
 use tool_core::{ErrorKind, Session, ToolDefinition, ToolError};
 
@@ -20,11 +21,11 @@ pub(crate) fn list(
     with_hints: bool,
 ) -> McpResult<ListPromptsResult> {
     let ctx = session.context_outside_calls();
-    let prompts = session.tools().prompts().iter().filter(|prompt| prompt.visible_in(&ctx));
-    let mut prompts = prompts.map(|prompt| declared(prompt.definition())).collect::<Vec<_>>();
+    let visible = session.tools().prompts().iter().filter(|prompt| prompt.visible_in(&ctx));
+    let mut prompts = visible.map(|prompt| declared(prompt.definition())).collect::<Vec<_>>();
     if guides {
-        let guided = guided_tools(session).into_iter().map(|tool| guide_prompt(&tool));
-        let new = guided.filter(|guide| session.tools().prompt(&guide.name).is_none()).collect::<Vec<_>>();
+        let of_guides = guided_tools(session).into_iter().map(|tool| guide_prompt(&tool));
+        let new = of_guides.filter(|guide| session.tools().prompt(&guide.name).is_none()).collect::<Vec<_>>();
         prompts.extend(new);
     }
     let page = Page::of(prompts, cursor)?;
@@ -49,11 +50,11 @@ pub(crate) async fn get(
         return Ok(GetPromptResult::new(vec![message]).with_description(guide.summary()));
     }
     let arguments = texts(arguments.unwrap_or_default())?;
-    let messages = session.get_prompt(&name, arguments).await.map_err(failure)?;
+    let messages = session.get_prompt(&name, arguments).await.map_err(|error| failure(&error))?;
     let messages = messages.into_iter().map(|message| {
         let role = match message.role {
-            tool::Role::User => Role::User,
-            tool::Role::Assistant => Role::Assistant,
+            call::Role::User => Role::User,
+            call::Role::Assistant => Role::Assistant,
         };
         PromptMessage::new(role, content_block(message.content))
     });
@@ -75,7 +76,7 @@ pub(crate) async fn complete(session: &Session, request: CompleteRequestParams) 
     let context = request.context.and_then(|context| context.arguments).unwrap_or_default();
     let asked = CompletionRequest::new(request.argument.name, request.argument.value);
     let asked = asked.context(context.into_iter().collect());
-    let found = session.complete(&target, asked).await.map_err(failure)?;
+    let found = session.complete(&target, asked).await.map_err(|error| failure(&error))?;
     let total = found.total.map(|total| u32::try_from(total).unwrap_or(u32::MAX));
     let info = CompletionInfo::with_pagination(found.values, total, found.has_more);
     // The session has cut the values.
@@ -131,7 +132,7 @@ fn texts(arguments: serde_json::Map<String, Value>) -> McpResult<TextArguments> 
 }
 
 /// Returns the protocol's error for an error of a prompt or a resource.
-pub(crate) fn failure(error: ToolError) -> ErrorData {
+pub(crate) fn failure(error: &ToolError) -> ErrorData {
     let message = error.message().to_owned();
     match error.kind() {
         ErrorKind::Validation | ErrorKind::NotFound => ErrorData::invalid_params(message, None),

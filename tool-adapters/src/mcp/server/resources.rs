@@ -11,6 +11,7 @@ use rmcp::model::{
     ResourceTemplate, Role,
 };
 use serde_json::json;
+use tool_core::call;
 use tool_core::tool::{self, ResourceAnnotations, ResourceData, ResourceDefinition, TextArguments, UriTemplate};
 use tool_core::{ErrorKind, Session, ToolDefinition};
 
@@ -72,15 +73,14 @@ pub(crate) async fn read(
     uri: &str,
     with_hints: bool,
 ) -> McpResult<ReadResourceResult> {
-    let contents = match guide_of(session, uri).filter(|_| guides) {
-        Some(guide) => vec![ResourceContents::text(guide.documentation(), uri).with_mime_type(MARKDOWN)],
-        None => {
-            let read = session.read_resource(uri).await.map_err(|error| match error.kind() {
-                ErrorKind::NotFound => unknown(uri, error.message()),
-                _ => failure(error),
-            });
-            read?.into_iter().map(contents).collect()
-        }
+    let contents = if let Some(guide) = guide_of(session, uri).filter(|_| guides) {
+        vec![ResourceContents::text(guide.documentation(), uri).with_mime_type(MARKDOWN)]
+    } else {
+        let read = session.read_resource(uri).await.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => unknown(uri, error.message()),
+            _ => failure(&error),
+        });
+        read?.into_iter().map(contents).collect()
     };
     let mut result = ReadResourceResult::new(contents);
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
@@ -132,8 +132,8 @@ fn guide_resource(tool: &ToolDefinition) -> Resource {
 fn annotations(hints: &ResourceAnnotations) -> Annotations {
     let mut annotations = Annotations::default();
     let audience = hints.audience.iter().map(|role| match role {
-        tool::Role::User => Role::User,
-        tool::Role::Assistant => Role::Assistant,
+        call::Role::User => Role::User,
+        call::Role::Assistant => Role::Assistant,
     });
     annotations.audience = Some(audience.collect::<Vec<_>>()).filter(|audience| !audience.is_empty());
     annotations.priority = hints.priority;

@@ -228,7 +228,7 @@ fn check_params(method: &str, params: Option<&Value>) -> Result<(), ErrorData> {
     let params = params.and_then(Value::as_object);
     let given = |name| params.and_then(|params| params.get(name)).filter(|value| !value.is_null());
     match method {
-        "tools/call" if !given("name").is_some_and(Value::is_string) => {
+        "tools/call" | "prompts/get" if !given("name").is_some_and(Value::is_string) => {
             Err(invalid_params("expected `name` to be a string"))
         }
         "tools/call" if given("arguments").is_some_and(|arguments| !arguments.is_object()) => {
@@ -236,9 +236,6 @@ fn check_params(method: &str, params: Option<&Value>) -> Result<(), ErrorData> {
         }
         "tasks/get" | "tasks/update" | "tasks/cancel" if !given("taskId").is_some_and(Value::is_string) => {
             Err(invalid_params("expected `taskId` to be a string"))
-        }
-        "prompts/get" if !given("name").is_some_and(Value::is_string) => {
-            Err(invalid_params("expected `name` to be a string"))
         }
         "prompts/get" if given("arguments").is_some_and(|arguments| !has_texts(arguments)) => {
             Err(invalid_params("expected `arguments` to be an object of strings"))
