@@ -1,5 +1,7 @@
 //! Prompts, resources and completion of a server.
 
+#![allow(clippy::unused_self, clippy::unused_async, reason = "the forms of methods are what is tested")]
+
 use super::support::{LineClient, server, stateless, until};
 use serde_json::{Value, json};
 use tool_adapters::mcp::Server;

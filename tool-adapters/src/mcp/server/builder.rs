@@ -3,8 +3,7 @@
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::server::authorization;
 use crate::mcp::server::changes::ChangeNotifier;
-use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
-use crate::mcp::server::tasks::TaskSupport;
+use crate::mcp::server::session::{ClientInfo, ServerState, Settings, TaskSupport};
 use crate::mcp::server::{http, stdio};
 use crate::transport::bearer::BearerToken;
 use crate::transport::serve::BoundServer;

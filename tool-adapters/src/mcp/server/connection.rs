@@ -4,41 +4,39 @@
 
 use crate::mcp::server::changes::{OpenStream, Subscriptions};
 use crate::mcp::server::client::Client;
-use crate::mcp::server::client_requests::{AskedRequest, CallRequests, Capabilities, Capability, RequestRoute};
+use crate::mcp::server::client_requests::Capabilities;
 use crate::mcp::server::features::Features;
-use crate::mcp::server::forwarder::{self, Forwarder, LogThreshold, Notifier, Wanted};
-use crate::mcp::server::parked::{ParkedCalls, WaitingRequests};
+use crate::mcp::server::forwarder::{self, Forwarder, LogThreshold, Wanted};
+use crate::mcp::server::ongoing_call::{OngoingCall, Step};
+use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::session::{
-    ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, client, http_parts, is_stateless,
+    ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, TaskSupport, client, http_parts,
+    is_stateless,
 };
-use crate::mcp::server::tasks::TaskSupport;
+use crate::mcp::server::tasks::Tasks;
 use crate::mcp::server::{changes, confirm, prompts, resources, tools};
 use crate::providers::{Provider, declare};
 use axum::http::request::Parts;
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, OptionFuture};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
-    CompleteRequestParams, CompleteResult, CreateTaskResult, DiscoverResult, ErrorCode, GetPromptRequestParams,
-    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, RequestId, RequestMetaObject, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
-    UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, CompleteRequestParams,
+    CompleteResult, CreateTaskResult, DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, RequestId, RequestMetaObject, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::SubscriptionContext;
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
-use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use std::sync::{Arc, OnceLock};
 use tokio_util::sync::DropGuard;
+use tool_core::Session;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
-use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
 
 /// Does the work of a request, unless the client cancels it.
 async fn until_cancelled<T>(context: &ServerContext, work: impl Future<Output = McpResult<T>>) -> McpResult<T> {
@@ -64,34 +62,10 @@ pub(crate) struct Connection {
     /// The log messages that the client of the session takes.
     log: LogThreshold,
     parked: Arc<ParkedCalls<OngoingCall>>,
+    tasks: Arc<Tasks>,
     /// The subscriptions of the client, once it has initialized the session, and the end of their notifications.
     subscriptions: OnceLock<(Arc<Subscriptions>, DropGuard)>,
 }
-
-/// A call that runs in its client's session.
-pub(crate) struct OngoingCall {
-    running: RunningCall,
-    session: Session,
-    /// The tool's name in the session.
-    tool: String,
-    pub(crate) response: BoxFuture<'static, ToolResponse>,
-    /// The tool's requests to the client, if the client may take them.
-    requests: Option<Arc<CallRequests>>,
-    /// The requests that the answer to the call's own request carries.
-    asked: Option<UnboundedReceiver<AskedRequest>>,
-    /// True if the call becomes a task as soon as its tool waits.
-    becomes_task: bool,
-}
-
-/// The next step of a call.
-pub(crate) enum Step {
-    Answered(ToolResponse),
-    Asked(WaitingRequests),
-}
-
-/// A call that has begun, in the extensions of its request.
-#[derive(Clone)]
-struct Begun(Arc<Mutex<Option<OngoingCall>>>);
 
 impl Connection {
     /// Returns true if the client may send arrays of messages.
@@ -111,6 +85,7 @@ impl Connection {
             client: OnceLock::new(),
             log: LogThreshold::default(),
             parked: Arc::default(),
+            tasks: Arc::default(),
             subscriptions: OnceLock::new(),
         }
     }
@@ -119,8 +94,9 @@ impl Connection {
         state: Arc<ServerState>,
         shared: Arc<SharedSessions>,
         parked: Arc<ParkedCalls<OngoingCall>>,
+        tasks: Arc<Tasks>,
     ) -> Self {
-        Self { shared: Some(shared), parked, ..Self::over_streams(state, None) }
+        Self { shared: Some(shared), parked, tasks, ..Self::over_streams(state, None) }
     }
 
     /// Returns the session of this connection, or the one that the client's requests share if it did not `initialize`.
@@ -253,7 +229,7 @@ impl Connection {
         }
         let client = context.client_capabilities().filter(|_| is_stateless(context));
         if client.is_some_and(|client| client.supports_tasks()) {
-            call.running.session.tasks().check_place(self.state.settings.max_tasks)?;
+            self.tasks.check_place(call.client_session(), self.state.settings.max_tasks)?;
             return Ok(true);
         }
         match support {
@@ -297,8 +273,7 @@ impl Connection {
 
     fn start_task(&self, call: OngoingCall) -> McpResult<CallToolResponse> {
         let settings = &self.state.settings;
-        let tasks = Arc::clone(call.running.session.tasks());
-        let task = tasks.start(call, (settings.max_tasks, settings.task_ttl))?;
+        let task = self.tasks.start(call, (settings.max_tasks, settings.task_ttl))?;
         Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
     }
 
@@ -458,15 +433,15 @@ impl ServerHandler for Connection {
     }
 
     async fn get_task(&self, request: GetTaskParams, context: ServerContext) -> McpResult<GetTaskResult> {
-        self.client_session(&context)?.tasks().get(&request.task_id).map(GetTaskResult::new)
+        self.tasks.get(&self.client_session(&context)?, &request.task_id).map(GetTaskResult::new)
     }
 
     async fn update_task(&self, request: UpdateTaskParams, context: ServerContext) -> McpResult<()> {
-        self.client_session(&context)?.tasks().update(&request.task_id, request.input_responses)
+        self.tasks.update(&self.client_session(&context)?, &request.task_id, request.input_responses)
     }
 
     async fn cancel_task(&self, request: CancelTaskParams, context: ServerContext) -> McpResult<()> {
-        self.client_session(&context)?.tasks().cancel(&request.task_id)
+        self.tasks.cancel(&self.client_session(&context)?, &request.task_id)
     }
 
     async fn set_level(&self, request: SetLevelRequestParams, _: ServerContext) -> McpResult<()> {
@@ -477,151 +452,6 @@ impl ServerHandler for Connection {
     /// Returns the tool against which rmcp checks the headers of a request over HTTP.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         tools::find(&self.state.runtime.tools(), name)
-    }
-}
-
-impl OngoingCall {
-    /// Puts the call into its request, for the handler that takes it over.
-    pub(crate) fn hand_over(self, parts: &mut Parts) {
-        parts.extensions.insert(Begun(Arc::new(Mutex::new(Some(self)))));
-    }
-
-    /// Takes over the call that a request has begun, if it has.
-    fn taken_over(parts: &Parts) -> Option<Self> {
-        parts.extensions.get::<Begun>()?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Makes a call of a listed tool. Its updates and log messages go to `notifier`.
-    fn new(
-        (running, session): (RunningCall, Session),
-        request: &CallToolRequestParams,
-        notifier: Option<Notifier>,
-        may_ask: bool,
-    ) -> Self {
-        let tool = tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
-        let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
-        let mut call = ToolCall::new(running.id(), &tool, arguments.unwrap_or_else(|| "{}".to_owned()));
-        if let Some(notifier) = notifier {
-            call = notifier.listen(call);
-        }
-        let early = || request.input_responses.clone().unwrap_or_default();
-        let requests = may_ask.then(|| Arc::new(CallRequests::with_answers(early())));
-        if let Some(requests) = &requests {
-            call = requests.answer(call);
-        }
-        let caller = session.clone();
-        let response = Box::pin(async move { caller.call(call).await });
-        Self { running, session, tool, response, requests, asked: None, becomes_task: false }
-    }
-
-    /// Sets the way of the call's requests. Over HTTP the call may have asked before its connection was known.
-    fn set_route(&mut self, context: &ServerContext) {
-        let Some(requests) = self.requests.as_ref().filter(|requests| !requests.has_route()) else { return };
-        let route = if is_stateless(context) {
-            let (sender, asked) = unbounded_channel();
-            self.asked = Some(asked);
-            RequestRoute::Repeats(sender)
-        } else {
-            RequestRoute::Requests(context.peer.clone())
-        };
-        requests.set_route(route, Capabilities::of(context.client_capabilities()));
-    }
-
-    /// Lets the call go on in a task, while no request waits for it.
-    fn detached(mut self) -> Self {
-        let task = tokio::spawn(self.response);
-        self.response = Box::pin(async move {
-            match task.await {
-                Ok(response) => response,
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => resume_unwind(panic),
-                    // The program ends.
-                    Err(_) => std::future::pending().await,
-                },
-            }
-        });
-        self
-    }
-
-    /// Runs the call, forwards its notifications, and cancels it when the client does.
-    async fn run(&mut self, mut forwarder: Option<Forwarder>, context: &ServerContext) -> Step {
-        self.set_route(context);
-        let mut cancelled = false;
-        let step = loop {
-            let notified = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
-            tokio::select! {
-                biased;
-                step = self.step() => break step,
-                () = context.ct.cancelled(), if !cancelled => {
-                    cancelled = true;
-                    self.cancel();
-                }
-                Some(()) = notified => {}
-            }
-        };
-        OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_rest)).await;
-        step
-    }
-
-    /// Waits until the call is answered, or its tool asks the client. Loses nothing if it is dropped.
-    pub(crate) async fn step(&mut self) -> Step {
-        let asked = OptionFuture::from(self.asked.as_mut().map(UnboundedReceiver::recv));
-        let request = tokio::select! {
-            biased;
-            response = &mut self.response => return Step::Answered(response),
-            Some(Some(request)) = asked => request,
-        };
-        Step::Asked(self.waiting_with(request))
-    }
-
-    pub(crate) fn cancel(&self) {
-        self.session.cancel(&self.running.id());
-    }
-
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
-    }
-
-    /// Returns the session of the client, and ends the call.
-    pub(crate) fn into_session(self) -> Arc<ClientSession> {
-        Arc::clone(&self.running.session)
-    }
-
-    /// Returns true if the client of a call is known to have a capability.
-    pub(crate) fn client_has(&self, capability: Capability) -> bool {
-        self.requests.as_ref().is_some_and(|requests| requests.client_has(capability))
-    }
-
-    /// Returns a request with those that the tool has made beside it.
-    fn waiting_with(&mut self, request: AskedRequest) -> WaitingRequests {
-        let mut waiting = WaitingRequests::default();
-        let more = std::iter::from_fn(|| self.asked.as_mut()?.try_recv().ok());
-        std::iter::once(request).chain(more).for_each(|request| waiting.add(request));
-        waiting
-    }
-
-    /// Returns true if the call was a search that may have changed the list of tools.
-    fn has_searched(&self, response: &ToolResponse) -> bool {
-        self.tool == SEARCH_TOOL && response.is_ok() && tools::are_searched(&self.session)
-    }
-
-    /// Returns the result of a response. A tool that does not exist is an error of the protocol.
-    pub(crate) fn complete(&self, response: &ToolResponse) -> McpResult<CallToolResult> {
-        // A tool's own "not found" error is a result.
-        let is_listed = || {
-            let (shown, searchable) = (self.session.definitions(), self.session.searchable_definitions());
-            shown.iter().chain(&searchable).any(|known| known.name() == self.tool)
-        };
-        if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && !is_listed() {
-            let message = response.error().map_or_else(String::new, |error| error.message.clone());
-            return Err(ErrorData::invalid_params(message, None));
-        }
-        // Older revisions have no such error.
-        let requests = self.requests.as_ref().filter(|_| self.asked.is_some());
-        if let Some(missing) = requests.zip(response.error()).and_then(|(asked, error)| asked.missing(&error.message)) {
-            return Err(ErrorData::missing_required_client_capability(missing.declared()));
-        }
-        Ok(tools::complete(&self.session, &self.tool, response))
     }
 }
 

@@ -4,13 +4,15 @@
 use crate::mcp::server::authorization;
 use crate::mcp::server::body::read_body;
 use crate::mcp::server::client::{Client, Identity};
-use crate::mcp::server::connection::{Connection, OngoingCall};
+use crate::mcp::server::connection::Connection;
 use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
 use crate::mcp::server::features::Revisions;
+use crate::mcp::server::ongoing_call::OngoingCall;
 use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::{ServerState, Settings, SharedSessions, too_many_sessions};
 use crate::mcp::server::strict::{self, CheckedMessage, Parsed};
+use crate::mcp::server::tasks::Tasks;
 use crate::transport::quota::{QuotaExceeded, Share};
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -43,8 +45,13 @@ pub(crate) fn router(state: &ServerState) -> Router {
         .with_max_request_body_bytes(settings.max_message)
         .with_cancellation_token(settings.shutdown.child_token());
     let state = Arc::new(state.clone());
-    let gate =
-        Arc::new(Gate { state, sessions: Arc::clone(&sessions), shared: Arc::default(), parked: Arc::default() });
+    let gate = Arc::new(Gate {
+        state,
+        sessions: Arc::clone(&sessions),
+        shared: Arc::default(),
+        parked: Arc::default(),
+        tasks: Arc::default(),
+    });
     let at = Arc::clone(&gate);
     let factory =
         move || Ok(OPENING.try_with(|(connection, _)| Arc::clone(connection)).unwrap_or_else(|_| at.connect()));
@@ -60,12 +67,13 @@ struct Gate {
     sessions: Arc<HttpSessions>,
     shared: Arc<SharedSessions>,
     parked: Arc<ParkedCalls<OngoingCall>>,
+    tasks: Arc<Tasks>,
 }
 
 impl Gate {
     fn connect(&self) -> Arc<Connection> {
-        let (shared, parked) = (Arc::clone(&self.shared), Arc::clone(&self.parked));
-        Arc::new(Connection::over_http(Arc::clone(&self.state), shared, parked))
+        let (shared, parked, tasks) = (Arc::clone(&self.shared), Arc::clone(&self.parked), Arc::clone(&self.tasks));
+        Arc::new(Connection::over_http(Arc::clone(&self.state), shared, parked, tasks))
     }
 
     /// Returns the handler of the session that a request names, or a new one if it names none. Returns `None` if it names more

@@ -4,7 +4,7 @@
 //! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
 //! - `authorization`: the check of access tokens
 //! - `client`: the identity of a client
-//! - `connection`: the handler of one connection; `direct`: calls over HTTP that are answered at once; `session`: the sessions of clients, and the data that all connections share
+//! - `connection`: the handler of one connection; `ongoing_call`: a call from its request to its answer; `direct`: calls over HTTP that are answered at once; `session`: the sessions of clients, and the data that all connections share
 //! - `features`: the capabilities and methods that the tools need; `pages`: the pages of all lists
 //! - `prompts`, `resources`: both with the guides of tools, and `changes`: their notifications
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user;
@@ -23,6 +23,7 @@ mod direct;
 mod features;
 mod forwarder;
 mod http;
+mod ongoing_call;
 mod pages;
 mod parked;
 mod prompts;
@@ -36,5 +37,4 @@ mod tools;
 
 pub use crate::mcp::server::builder::Server;
 pub use crate::mcp::server::changes::ChangeNotifier;
-pub use crate::mcp::server::session::ClientInfo;
-pub use crate::mcp::server::tasks::TaskSupport;
+pub use crate::mcp::server::session::{ClientInfo, TaskSupport};

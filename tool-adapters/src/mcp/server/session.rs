@@ -4,7 +4,6 @@ use crate::mcp::server::changes::ChangeNotifier;
 use crate::mcp::server::client::{Client, FindPrincipal, Identity};
 use crate::mcp::server::client_requests;
 use crate::mcp::server::request_ids::random_id;
-use crate::mcp::server::tasks::{TaskSupport, Tasks};
 use crate::transport::access::AccessRules;
 use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use crate::transport::serve::HttpLimits;
@@ -37,6 +36,18 @@ pub(crate) type ServerContext = RequestContext<RoleServer>;
 
 /// A result whose error is the answer to a client's request.
 pub(crate) type McpResult<T> = Result<T, ErrorData>;
+
+/// The way in which the calls of a tool may run as tasks, in revision 2026-07-28. See [`Server::tasks`](super::Server::tasks).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TaskSupport {
+    /// Calls are answered when their tool ends.
+    #[default]
+    Forbidden,
+    /// A call becomes a task if its client supports tasks.
+    Optional,
+    /// A call of a client that does not support tasks is refused.
+    Required,
+}
 
 type ChooseTaskSupport = dyn Fn(&ToolDefinition) -> TaskSupport + Send + Sync;
 type ConfigureSession = dyn Fn(SessionBuilder, &ClientInfo) -> SessionBuilder + Send + Sync;
@@ -195,8 +206,6 @@ pub(crate) struct ClientSession {
     activity: Mutex<Activity>,
     /// The number of streams of changes that are open.
     pub(crate) streams: Arc<AtomicUsize>,
-    /// Created by the first task.
-    tasks: OnceLock<Arc<Tasks>>,
 }
 
 /// An open session, with its client and the refresh whose tools it has.
@@ -222,6 +231,10 @@ pub(crate) struct RunningCall {
 }
 
 impl RunningCall {
+    pub(crate) fn session(&self) -> &Arc<ClientSession> {
+        &self.session
+    }
+
     /// Returns true if the call runs in this session.
     pub(crate) fn is_of(&self, session: &Arc<ClientSession>) -> bool {
         Arc::ptr_eq(&self.session, session)
@@ -238,8 +251,8 @@ impl ClientSession {
         let now = Instant::now();
         let activity = Mutex::new(Activity { running: 0, since: now, forwarded: now });
         let (opened, opening, peer) = (RwLock::default(), tokio::sync::Mutex::default(), OnceLock::new());
-        let (calls, streams, tasks) = (AtomicU64::new(0), Arc::default(), OnceLock::new());
-        Self { state, shared_id, opened, opening, peer, calls, activity, streams, tasks }
+        let (calls, streams) = (AtomicU64::new(0), Arc::default());
+        Self { state, shared_id, opened, opening, peer, calls, activity, streams }
     }
 
     fn opened(&self) -> Option<OpenedSession> {
@@ -255,10 +268,6 @@ impl ClientSession {
 
     fn activity(&self) -> MutexGuard<'_, Activity> {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn tasks(&self) -> &Arc<Tasks> {
-        self.tasks.get_or_init(Arc::default)
     }
 
     /// Returns the session with the current tools, and opens it for a client if it is not open.

@@ -5,10 +5,10 @@
 
 use crate::mcp::server::client_requests::{AskedRequest, Capability};
 use crate::mcp::server::confirm;
-use crate::mcp::server::connection::{OngoingCall, Step};
+use crate::mcp::server::ongoing_call::{OngoingCall, Step};
 use crate::mcp::server::parked::WaitingRequests;
 use crate::mcp::server::request_ids::random_id;
-use crate::mcp::server::session::McpResult;
+use crate::mcp::server::session::{ClientSession, McpResult};
 use jiff::Timestamp;
 use rmcp::ErrorData;
 use rmcp::model::{DetailedTask, InputRequest, InputResponses, JsonObject, Task, TaskPayload};
@@ -21,27 +21,18 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tool_core::{CancellationToken, ErrorKind, ToolResponse};
 
-/// The way in which the calls of a tool may run as tasks, in revision 2026-07-28. See [`Server::tasks`](super::Server::tasks).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TaskSupport {
-    /// Calls are answered when their tool ends.
-    #[default]
-    Forbidden,
-    /// A call becomes a task if its client supports tasks.
-    Optional,
-    /// A call of a client that does not support tasks is refused.
-    Required,
-}
-
 /// The time after which a client should ask for the state of a task again.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The maximum size of the results that the tasks of a client keep. At this size no further task begins.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The tasks of one client's session.
+/// The tasks of all clients, by the addresses of their sessions. A session lives as long as its tasks.
 #[derive(Default)]
-pub(crate) struct Tasks(Mutex<HashMap<String, Arc<Entry>>>);
+pub(crate) struct Tasks(Mutex<HashMap<usize, ClientTasks>>);
+
+/// The tasks of one client's session, by their ids.
+type ClientTasks = HashMap<String, Arc<Entry>>;
 
 struct Entry {
     id: String,
@@ -60,13 +51,13 @@ struct State {
 }
 
 impl Tasks {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<usize, ClientTasks>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fails if a client may begin no further task.
-    pub(crate) fn check_place(&self, max: usize) -> McpResult<()> {
-        has_place(&self.lock(), max)
+    pub(crate) fn check_place(&self, session: &Arc<ClientSession>, max: usize) -> McpResult<()> {
+        self.lock().get(&address(session)).map_or(Ok(()), |tasks| has_place(tasks, max))
     }
 
     /// Lets a call go on as a task. Its result is kept for `ttl` after this moment. A call that is not done then is cancelled.
@@ -75,9 +66,11 @@ impl Tasks {
         let state = State { updated: now, requests: WaitingRequests::default(), end: None, bytes: 0 };
         let (id, cancel, state) = (random_id()?, CancellationToken::new(), Mutex::new(state));
         let entry = Arc::new(Entry { id: id.clone(), created: now, ttl, cancel, state });
+        let session = Arc::clone(call.client_session());
         {
-            let mut tasks = self.lock();
-            has_place(&tasks, max)?;
+            let mut all = self.lock();
+            let tasks = all.entry(address(&session)).or_default();
+            has_place(tasks, max)?;
             tasks.insert(id, Arc::clone(&entry));
         }
         let task = entry.task();
@@ -88,36 +81,50 @@ impl Tasks {
                 Ok(end) => entry.end(end),
                 Err(_) => call.cancel(),
             }
-            // Keeps the session, which has the task, until then. The client may still ask for the result.
-            let _session = call.into_session();
+            drop(call);
+            // The client may still ask for the result.
             sleep_until(expiry).await;
-            tasks.lock().remove(&entry.id);
+            tasks.remove(&session, &entry.id);
         });
         Ok(task)
     }
 
-    fn find(&self, id: &str) -> McpResult<Arc<Entry>> {
-        let unknown = || ErrorData::invalid_params("this client has no such task; it may be over", None);
-        self.lock().get(id).cloned().ok_or_else(unknown)
+    fn remove(&self, session: &Arc<ClientSession>, id: &str) {
+        let mut all = self.lock();
+        if let Some(tasks) = all.get_mut(&address(session)) {
+            tasks.remove(id);
+            if tasks.is_empty() {
+                all.remove(&address(session));
+            }
+        }
     }
 
-    pub(crate) fn get(&self, id: &str) -> McpResult<DetailedTask> {
-        Ok(self.find(id)?.detailed())
+    fn find(&self, session: &Arc<ClientSession>, id: &str) -> McpResult<Arc<Entry>> {
+        let unknown = || ErrorData::invalid_params("this client has no such task; it may be over", None);
+        self.lock().get(&address(session)).and_then(|tasks| tasks.get(id)).cloned().ok_or_else(unknown)
+    }
+
+    pub(crate) fn get(&self, session: &Arc<ClientSession>, id: &str) -> McpResult<DetailedTask> {
+        Ok(self.find(session, id)?.detailed())
     }
 
     /// Gives the client's answers to the requests of a task. Answers to other requests are ignored.
-    pub(crate) fn update(&self, id: &str, answers: InputResponses) -> McpResult<()> {
-        self.find(id)?.change(|state| state.requests.answer(answers))
+    pub(crate) fn update(&self, session: &Arc<ClientSession>, id: &str, answers: InputResponses) -> McpResult<()> {
+        self.find(session, id)?.change(|state| state.requests.answer(answers))
     }
 
     /// Cancels a task, unless it has ended.
-    pub(crate) fn cancel(&self, id: &str) -> McpResult<()> {
-        self.find(id)?.cancel.cancel();
+    pub(crate) fn cancel(&self, session: &Arc<ClientSession>, id: &str) -> McpResult<()> {
+        self.find(session, id)?.cancel.cancel();
         Ok(())
     }
 }
 
-fn has_place(tasks: &HashMap<String, Arc<Entry>>, max: usize) -> McpResult<()> {
+fn address(session: &Arc<ClientSession>) -> usize {
+    Arc::as_ptr(session).addr()
+}
+
+fn has_place(tasks: &ClientTasks, max: usize) -> McpResult<()> {
     let bytes = tasks.values().map(|entry| entry.lock().bytes).sum::<usize>();
     if tasks.len() < max && bytes < MAX_BYTES {
         return Ok(());
@@ -162,11 +169,11 @@ impl Entry {
                 }
             }
         };
-        confirm::deny_nested(call.session(), &response).await;
+        confirm::deny_nested(&call.session, &response).await;
         if response.meta().confirmation().is_none() {
             return end_of(call, &response, is_cancelled);
         }
-        let session = (call.session(), call.client_has(Capability::Forms));
+        let session = (&call.session, call.client_has(Capability::Forms));
         match confirm::request_in_task(session, &response, |question| self.ask(question), &self.cancel).await {
             Some(response) => end_of(call, &response, self.cancel.is_cancelled()),
             None => TaskPayload::Cancelled,
