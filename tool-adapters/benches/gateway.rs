@@ -101,11 +101,11 @@ struct Report {
     reached: bool,
 }
 
-impl Report {
-    fn line(&self, name: &str, value: impl Display) {
-        println!("{name:<44} {value}");
-    }
+fn line(name: &str, value: impl Display) {
+    println!("{name:<44} {value}");
+}
 
+impl Report {
     fn bar(&mut self, name: &str, value: impl Display, reached: bool) {
         self.reached &= reached;
         println!("{name:<44} {value}{}", if reached { "" } else { "   MISSED" });
@@ -211,8 +211,8 @@ async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
     }
     let [direct_time, through_time] = times.map(median);
     let added = through_time.saturating_sub(direct_time);
-    report.line(&format!("{transport}: a direct call, median"), format_args!("{} us", direct_time.as_micros()));
-    report.line(&format!("{transport}: a call through, median"), format_args!("{} us", through_time.as_micros()));
+    line(&format!("{transport}: a direct call, median"), format_args!("{} us", direct_time.as_micros()));
+    line(&format!("{transport}: a call through, median"), format_args!("{} us", through_time.as_micros()));
     report.bar(&format!("{transport}: added"), format_args!("{} us", added.as_micros()), added <= LATENCY_BAR);
 
     for (tool, calls, rounds) in [("s_work", 4_000, 5), ("s_echo", 5_000, 6)] {
@@ -222,13 +222,13 @@ async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
                 rates.push(rate(tools, tool, calls).await?);
             }
         }
-        let [direct_rate, through_rate] = rates.map(|rates| median_rate(rates));
+        let [direct_rate, through_rate] = rates.map(median_rate);
         let lost = 1.0 - through_rate / direct_rate;
         let figures = format!("{direct_rate:.0} to {through_rate:.0} calls/s ({:+.1} %)", -100.0 * lost);
         if tool == "s_work" {
             report.bar(&format!("{transport}: 64 in flight, 20 ms a call"), figures, lost <= THROUGHPUT_BAR);
         } else {
-            report.line(&format!("{transport}: 64 in flight, no work"), figures);
+            line(&format!("{transport}: 64 in flight, no work"), figures);
         }
     }
     direct.close().await;
@@ -294,7 +294,7 @@ async fn chaos(report: &mut Report) -> Outcome<()> {
     let clients = connect_all(&url, CLIENTS).await?;
 
     let done = Arc::new(AtomicBool::new(false));
-    let killer = tokio::spawn(kill_at_random(pids, Arc::clone(&done)));
+    let killing = tokio::spawn(kill_at_random(pids, Arc::clone(&done)));
     let counts = Arc::new(Counts::default());
     let start = Instant::now();
     let mut running = JoinSet::new();
@@ -309,18 +309,18 @@ async fn chaos(report: &mut Report) -> Outcome<()> {
     while running.join_next().await.is_some() {}
     let time = start.elapsed();
     done.store(true, Ordering::Relaxed);
-    let killed = killer.await??;
+    let killed = killing.await??;
     let [right, failed, misrouted, lost] =
         [&counts.right, &counts.failed, &counts.misrouted, &counts.lost].map(|count| count.load(Ordering::Relaxed));
-    report.line("chaos: clients, calls, killed servers", format_args!("{CLIENTS}, {}, {killed}", CLIENTS * CALLS));
-    report.line("chaos: calls a second", format_args!("{:.0}", (CLIENTS * CALLS) as f64 / time.as_secs_f64()));
-    report.line("chaos: answered by the tool", right);
-    report.line("chaos: answered TRANSIENT or UNKNOWN", failed);
+    line("chaos: clients, calls, killed servers", format_args!("{CLIENTS}, {}, {killed}", CLIENTS * CALLS));
+    line("chaos: calls a second", format_args!("{:.0}", (CLIENTS * CALLS) as f64 / time.as_secs_f64()));
+    line("chaos: answered by the tool", right);
+    line("chaos: answered TRANSIENT or UNKNOWN", failed);
     report.bar("chaos: answers of another call", misrouted, misrouted == 0);
     report.bar("chaos: calls without an answer", lost, lost == 0 && right + failed + misrouted == CLIENTS * CALLS);
     let records = std::fs::read_to_string(folder.path().join("audit.jsonl"))?.lines().count() as u64;
     report.bar("chaos: records of the audit log", records, records == CLIENTS * CALLS);
-    report.line("chaos: memory of the gateway", format_args!("{} MiB", resident(&gateway.0)? >> 10));
+    line("chaos: memory of the gateway", format_args!("{} MiB", resident(&gateway.0)? >> 10));
     Ok(())
 }
 
@@ -391,7 +391,7 @@ async fn memory(report: &mut Report) -> Outcome<()> {
         call(tools, &format!("s{}_echo", n % 20), n).await?;
     }
     let after = resident(&gateway.0)?;
-    report.line("memory: 20 servers", format_args!("{:.1} MiB", before as f64 / 1024.0));
+    line("memory: 20 servers", format_args!("{:.1} MiB", before as f64 / 1024.0));
     let name = "memory: 20 servers and 1,000 sessions";
     report.bar(name, format_args!("{:.1} MiB", after as f64 / 1024.0), after <= MEMORY_BAR);
     Ok(())

@@ -110,9 +110,9 @@ async fn unreadable_files_are_named() {
     folder.write("mcp.json", "{\"mcpServers\": {");
     problems(
         &folder,
-        &expect![[r#"
+        &expect![[r"
             mcp.json: expected JSON: EOF while parsing an object at line 1 column 16
-            policy.toml: expected TOML: line 1: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"#]],
+            policy.toml: expected TOML: line 1: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"]],
     )
     .await;
     std::fs::remove_file(folder.path("mcp.json")).expect("removed");

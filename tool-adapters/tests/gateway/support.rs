@@ -175,13 +175,11 @@ impl Client {
 
 /// Returns the text of an answer, and true if it is an error.
 pub(crate) fn text(answer: &Value) -> (String, bool) {
-    match answer.get("error") {
-        Some(error) => (error["message"].as_str().expect("a message").to_owned(), true),
-        None => {
-            let result = &answer["result"];
-            let structured = result["structuredContent"]["result"].as_str();
-            let text = structured.or_else(|| result["content"][0]["text"].as_str()).unwrap_or_default();
-            (text.to_owned(), result["isError"] == true)
-        }
+    if let Some(error) = answer.get("error") {
+        return (error["message"].as_str().expect("a message").to_owned(), true);
     }
+    let result = &answer["result"];
+    let structured = result["structuredContent"]["result"].as_str();
+    let text = structured.or_else(|| result["content"][0]["text"].as_str()).unwrap_or_default();
+    (text.to_owned(), result["isError"] == true)
 }
