@@ -76,16 +76,21 @@ soak-live conversations="1000":
 bench-live:
     cargo bench -p tool-adapters --features websocket --bench live
 
+# Measures the gateway beside a direct connection, with servers that are killed, and its memory: `just bench-gateway chaos`.
+bench-gateway *parts:
+    cargo bench -p tool-adapters --features gateway --bench gateway -- {{parts}}
+
 # Checks schemas, declarations, messages and the MCP server with the providers' own types, other validators and the
 # protocol's suites. `just conformance --provider gemini` checks one provider.
 conformance *args:
     python3 -m venv target/conformance
     target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
     target/conformance/bin/python tests/conformance/meta_schema.py
-    cargo build --all-features --example conformance_driver --example mcp_conformance --example mcp_server
+    cargo build --all-features --example conformance_driver --example mcp_conformance --example mcp_server --example mcp_conformance_client
     target/conformance/bin/python tests/conformance/run.py --driver target/debug/examples/conformance_driver {{args}}
     target/conformance/bin/python tests/conformance/prices.py --driver target/debug/examples/conformance_driver
     target/conformance/bin/python tests/conformance/mcp/run.py
+    target/conformance/bin/python tests/conformance/mcp/client.py
     cargo build --all-features --example otel --example metrics --example conformance_report
     target/conformance/bin/python tests/conformance/otel/run.py
     target/conformance/bin/python tests/conformance/metrics.py

@@ -1,6 +1,6 @@
 //! A client that prints its calls. It answers the gateway's questions as a person would.
 
-use crate::Outcome;
+use crate::tour::Outcome;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split};
 use tool_adapters::gateway::Gateway;

@@ -1,90 +1,26 @@
-//! A gateway before two servers: `cargo run --example gateway --features gateway`.
+//! A gateway before two servers: `cargo run --example gateway`. Without the feature `gateway` it starts itself with it, so that
+//! the first build of the other examples needs no MCP.
 //!
 //! It starts a server of notes, which is this program, and the reference server of npm if Node is there. A client then calls
 //! their tools through the gateway. The same files serve `tool-gateway --config mcp.json --policy policy.toml`.
 
+#[cfg(feature = "gateway")]
 mod client;
+#[cfg(feature = "gateway")]
 mod notes;
+#[cfg(feature = "gateway")]
+mod tour;
 
-use client::Client;
-use serde_json::{Map, Value, json};
-use std::error::Error;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use tool_adapters::gateway::{Gateway, GatewayFiles};
-
-type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
-
-/// The reference server of the protocol's authors.
-const EVERYTHING: &str = "@modelcontextprotocol/server-everything@2026.8.31";
-
-#[tokio::main]
-async fn main() -> Outcome<()> {
-    if std::env::args().any(|argument| argument == notes::SERVE) {
-        return notes::serve().await;
-    }
-    let folder = std::env::temp_dir().join(format!("tool-gateway-example-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let outcome = show(&folder).await;
-    std::fs::remove_dir_all(&folder)?;
-    outcome
+#[cfg(feature = "gateway")]
+fn main() -> tour::Outcome<()> {
+    tour::run()
 }
 
-async fn show(folder: &Path) -> Outcome<()> {
-    let mut servers = Map::new();
-    servers.insert("notes".to_owned(), json!({"command": std::env::current_exe()?, "args": [notes::SERVE]}));
-    let has_npm = has_npm_server();
-    if has_npm {
-        servers.insert("everything".to_owned(), json!({"command": "npx", "args": ["-y", EVERYTHING]}));
-    } else {
-        println!("skipped: the server of npm, as Node or its registry is not there");
-    }
-    let files = GatewayFiles { config: folder.join("mcp.json"), policy: Some(folder.join("policy.toml")) };
-    std::fs::write(&files.config, json!({"mcpServers": servers}).to_string())?;
-    std::fs::write(folder.join("policy.toml"), include_str!("policy.toml"))?;
-
-    let gateway = Gateway::open(files).await?;
-    for server in gateway.servers() {
-        let state = server.error.map_or_else(|| "connected".to_owned(), |error| format!("not connected: {error}"));
-        println!("server {}: {state}", server.name);
-    }
-    let mut client = Client::connect(&gateway).await?;
-    println!("offered: {}", client.tools().await?.join(", "));
-
-    println!("\nallowed:");
-    client.call("notes_read_note", json!({"title": "milk"})).await?;
-    if has_npm {
-        client.call("everything_echo", json!({"message": "hello"})).await?;
-    }
-
-    println!("\napproved, and denied:");
-    client.accepts = true;
-    client.call("notes_write_note", json!({"title": "milk", "text": "two bottles"})).await?;
-    client.accepts = false;
-    client.call("notes_write_note", json!({"title": "milk", "text": "none"})).await?;
-
-    println!("\nrefused:");
-    client.call("notes_delete_notes", json!({})).await?;
-    client.accepts = true;
-    for bottles in 3..6 {
-        client.call("notes_write_note", json!({"title": "milk", "text": format!("{bottles} bottles")})).await?;
-    }
-    for _ in 0..3 {
-        client.call("notes_list_notes", json!({})).await?;
-    }
-
-    gateway.close().await;
-    println!("\nlogged in audit.jsonl:");
-    for line in std::fs::read_to_string(folder.join("audit.jsonl"))?.lines() {
-        let record = serde_json::from_str::<Value>(line)?;
-        let text = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
-        println!("  {} {} {}", text("tool"), text("arguments"), text("outcome"));
-    }
-    Ok(())
-}
-
-/// Returns true if the server of npm can be started. The first time, npx downloads it.
-fn has_npm_server() -> bool {
-    let found = Command::new("npm").args(["view", EVERYTHING, "version"]).stdin(Stdio::null()).output();
-    found.is_ok_and(|output| output.status.success() && !output.stdout.is_empty())
+#[cfg(not(feature = "gateway"))]
+fn main() -> std::io::Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut again = std::process::Command::new(cargo);
+    let status =
+        again.args(["run", "--package", "examples", "--example", "gateway", "--features", "gateway"]).status()?;
+    std::process::exit(status.code().unwrap_or(1));
 }

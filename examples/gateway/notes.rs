@@ -1,6 +1,6 @@
 //! A server of notes, over standard input and output.
 
-use crate::Outcome;
+use crate::tour::Outcome;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use tool_adapters::mcp::Server;

@@ -384,6 +384,7 @@ impl GatewayInner {
 }
 
 /// Builds the runtime, still without tools.
+#[cfg_attr(not(feature = "redis"), allow(clippy::unused_async, reason = "only Redis is waited for"))]
 async fn runtime(policy: &GatewayPolicy, audit: &Arc<Audit>) -> Result<Runtime, GatewayError> {
     let start = |error: &dyn std::fmt::Display| GatewayError::Start(error.to_string());
     let tools = ToolContext::builder().build().map_err(|error| start(&error))?;
