@@ -1,16 +1,19 @@
-//! The tools of all servers under the policies, as one context.
+//! The tools, prompts and resources of all servers under the policies, as one context.
 
 use crate::gateway::policy::GatewayPolicy;
 use crate::gateway::upstream::{Upstream, quarantined};
 use crate::mcp::ImportedToolset;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use tool_core::tool::{Prompt, Resource};
 use tool_core::{FunctionTool, RegistryErrors, Tool, ToolContext, Toolset};
 
-/// The offered tools of a server. The connection lasts for as long as they do.
+/// The offered tools, prompts and resources of a server. The connection lasts for as long as they do.
 struct GovernedToolset {
     server: String,
     tools: Vec<Tool>,
+    prompts: Vec<Prompt>,
+    resources: Vec<Resource>,
     _imported: Arc<ImportedToolset>,
 }
 
@@ -21,6 +24,14 @@ impl Toolset for GovernedToolset {
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {
         self.tools.clone()
+    }
+
+    fn prompts(self: Arc<Self>) -> Vec<Prompt> {
+        self.prompts.clone()
+    }
+
+    fn resources(self: Arc<Self>) -> Vec<Resource> {
+        self.resources.clone()
     }
 
     fn has_lifecycle(&self) -> bool {
@@ -49,17 +60,19 @@ impl OfferSources {
 pub(crate) struct Offer {
     pub(crate) tools: ToolContext,
     pub(crate) servers: HashMap<String, Arc<str>>,
-    /// The tools that are left out because another server has a tool of that name.
+    /// The tools, prompts and resources that are left out because another server has one of that name or URI.
     pub(crate) clashes: Vec<String>,
     pub(crate) sources: OfferSources,
 }
 
-/// Collects the tools of all servers. Of two tools of one name, the one of the earlier server is offered.
+/// Collects the tools, prompts and resources of all servers. Of two of one name or URI, that of the earlier server is offered.
 pub(crate) fn offer<'a>(
     upstreams: impl Iterator<Item = &'a Upstream>,
     policy: &Arc<GatewayPolicy>,
 ) -> Result<Offer, RegistryErrors> {
-    let (mut servers, mut clashes, mut sources) = (HashMap::<String, Arc<str>>::new(), Vec::new(), Vec::new());
+    let (mut clashes, mut sources) = (Vec::new(), Vec::new());
+    let mut names = Taken::new("tool of that name");
+    let (mut prompts, mut resources) = (Taken::new("prompt of that name"), Taken::new("resource of that URI"));
     let mut builder =
         ToolContext::builder().max_argument_bytes(policy.max_arguments).max_output_bytes(policy.max_result);
     for upstream in upstreams {
@@ -73,18 +86,57 @@ pub(crate) fn offer<'a>(
             if hidden.contains(name) || !policy.allows(name) {
                 continue;
             }
-            if let Some(other) = servers.get(name) {
-                clashes.push(format!("`{name}` of `{server}` is left out, as `{other}` has a tool of that name"));
+            if !names.take(name, &server, &mut clashes) {
                 continue;
             }
-            servers.insert(name.to_owned(), Arc::clone(&server));
             tools.push(Tool::Function(policy.govern(&tool, &server)));
         }
+        let is_offered =
+            |kind: &str, name: &str, own: &str| policy.allows(name) && !quarantined.contains(&format!("{kind}:{own}"));
+        let mut own_prompts = Toolset::prompts(Arc::clone(&imported));
+        own_prompts.retain(|prompt| {
+            let own = upstream.route.own_name(prompt.name());
+            is_offered("prompt", prompt.name(), own) && prompts.take(prompt.name(), &server, &mut clashes)
+        });
+        let mut own_resources = Toolset::resources(Arc::clone(&imported));
+        own_resources.retain(|resource| {
+            let uri = resource.uri();
+            is_offered("resource", uri, uri) && resources.take(uri, &server, &mut clashes)
+        });
         sources.push((Arc::clone(&imported), quarantined));
-        builder = builder.with(GovernedToolset { server: server.to_string(), tools, _imported: imported });
+        let (prompts, resources) = (own_prompts, own_resources);
+        builder = builder.with(GovernedToolset {
+            server: server.to_string(),
+            tools,
+            prompts,
+            resources,
+            _imported: imported,
+        });
     }
     let sources = OfferSources { policy: Arc::clone(policy), servers: sources };
-    Ok(Offer { tools: builder.build()?, servers, clashes, sources })
+    Ok(Offer { tools: builder.build()?, servers: names.names, clashes, sources })
+}
+
+/// The names that are taken, each with its server.
+struct Taken {
+    kind: &'static str,
+    names: HashMap<String, Arc<str>>,
+}
+
+impl Taken {
+    fn new(kind: &'static str) -> Self {
+        Self { kind, names: HashMap::new() }
+    }
+
+    /// Takes a name for a server. Returns false, and notes the clash, if another one has it.
+    fn take(&mut self, name: &str, server: &Arc<str>, clashes: &mut Vec<String>) -> bool {
+        if let Some(other) = self.names.get(name) {
+            clashes.push(format!("`{name}` of `{server}` is left out, as `{other}` has a {}", self.kind));
+            return false;
+        }
+        self.names.insert(name.to_owned(), Arc::clone(server));
+        true
+    }
 }
 
 fn functions(imported: &Arc<ImportedToolset>) -> impl Iterator<Item = FunctionTool> + use<> {

@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tool_core::call::Modes;
-use tool_core::session::CapScope;
+use tool_core::session::{CapScope, ToolSearch};
 use tool_core::tool::Confirm;
 use tool_core::trace::Redaction;
 use tool_core::{Category, FunctionTool, Mode, Policy};
@@ -141,6 +141,18 @@ pub(crate) struct ServerRule {
     pub(crate) pinned_only: Option<bool>,
     pub(crate) env_from_parent: Vec<String>,
     pub(crate) allow_unencrypted: bool,
+    pub(crate) rights: ServerRights,
+}
+
+/// The requests that a server may make to the client of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerRights {
+    /// True if it may ask the user, by forms and pages.
+    pub(crate) elicitation: bool,
+    /// True if it learns the folders.
+    pub(crate) roots: bool,
+    /// The requests to the model and their tokens, in a session.
+    pub(crate) sampling: Option<(u32, u64)>,
 }
 
 /// The hosts of servers.
@@ -239,6 +251,13 @@ impl GatewayPolicy {
             .confirmation_lifetime(self.fixed.confirm_timeout)
             .warn_after(fields.duration("warn_after"))
             .result_cache_ttl(fields.duration("result_cache"));
+        let always = patterns(&mut fields, "search_always");
+        if let Some(tools) = fields.count("search_over") {
+            let search = ToolSearch::over_tools(usize::try_from(tools).unwrap_or(usize::MAX));
+            policy = policy.search_tools(search.always(always.unwrap_or_default()));
+        } else if always.is_some() {
+            fields.problem("search_always", "expected `search_over` too, as all tools are declared without it");
+        }
         if let Some(sessions) = sessions {
             policy = policy.max_sessions(sessions.into());
         }
@@ -572,9 +591,24 @@ fn read_server(mut fields: Fields<'_>) -> ServerRule {
         pinned_only: fields.flag("pinned_only"),
         env_from_parent: fields.texts("env_from_parent").unwrap_or_default(),
         allow_unencrypted: fields.flag("allow_unencrypted").unwrap_or_default(),
+        rights: ServerRights {
+            elicitation: fields.flag("elicitation").unwrap_or_default(),
+            roots: fields.flag("roots").unwrap_or_default(),
+            sampling: fields.table("sampling").and_then(read_sampling),
+        },
     };
     fields.finish();
     rule
+}
+
+fn read_sampling(mut fields: Fields<'_>) -> Option<(u32, u64)> {
+    let (has_requests, has_tokens) = (fields.has("requests"), fields.has("tokens"));
+    if !has_requests || !has_tokens {
+        fields.problem("", "expected `requests` and `tokens`, the most that a session may use");
+    }
+    let budget = fields.count("requests").zip(fields.count("tokens").map(u64::from));
+    fields.finish();
+    budget
 }
 
 fn read_egress(mut fields: Fields<'_>) -> EgressRules {

@@ -133,7 +133,7 @@ impl Gateway {
         inner.spawn(changed, async |inner| {
             sleep(SETTLE).await;
             if inner.offer_tools() {
-                inner.server.refresh().await;
+                inner.refresh_clients().await;
             }
         });
         inner.spawn(|_| sleep(POLL), async |inner| _ = inner.reload().await);
@@ -311,6 +311,14 @@ impl GatewayInner {
         true
     }
 
+    /// Gives open sessions what is offered, and notifies their clients.
+    async fn refresh_clients(&self) {
+        self.server.refresh().await;
+        let changes = self.server.changes();
+        changes.prompts_changed();
+        changes.resources_changed();
+    }
+
     async fn reload(&self) -> Result<bool, GatewayError> {
         let mut seen = self.reloading.lock().await;
         let read = match self.files.read().await {
@@ -356,7 +364,7 @@ impl GatewayInner {
         self.principals.write().unwrap_or_else(PoisonError::into_inner).clone_from(&policy.principals);
         self.connect(settings.servers, policy);
         self.offer_tools();
-        self.server.refresh().await;
+        self.refresh_clients().await;
         self.reloads.fetch_add(1, Ordering::Relaxed);
         tracing::info!("reloaded the files");
         Ok(())

@@ -1,8 +1,8 @@
 //! One server: its connection, which is made again when it is lost, and its state.
 
 use crate::gateway::config::{ServerEntry, Target};
-use crate::gateway::policy::GatewayPolicy;
-use crate::mcp::{ImportError, ImportedToolset, McpClient, Pins, QuarantineReason};
+use crate::gateway::policy::{GatewayPolicy, ServerRights};
+use crate::mcp::{ImportError, ImportedToolset, McpClient, Pins, QuarantineReason, SamplingBudget};
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +22,7 @@ pub(crate) struct Route {
     pins: Option<std::path::PathBuf>,
     env_from_parent: Vec<String>,
     allow_unencrypted: bool,
+    rights: ServerRights,
     egress: Option<crate::gateway::policy::EgressRules>,
 }
 
@@ -35,6 +36,7 @@ impl Route {
             pins: policy.pins.clone(),
             env_from_parent: rule.env_from_parent,
             allow_unencrypted: rule.allow_unencrypted,
+            rights: rule.rights,
             egress: policy.egress.clone(),
             entry,
         }
@@ -43,6 +45,12 @@ impl Route {
     /// Returns the name under which a tool of the server is offered.
     pub(crate) fn offered_name(&self, tool: &str) -> String {
         self.prefix.as_ref().map_or_else(|| tool.to_owned(), |prefix| format!("{prefix}_{tool}"))
+    }
+
+    /// Returns the name that the server gives what is offered under a name.
+    pub(crate) fn own_name<'a>(&self, offered: &'a str) -> &'a str {
+        let prefix = self.prefix.as_deref().unwrap_or_default();
+        offered.strip_prefix(prefix).and_then(|name| name.strip_prefix('_')).unwrap_or(offered)
     }
 
     /// Connects to the server.
@@ -75,6 +83,15 @@ impl Route {
         }
         if self.pinned_only {
             client = client.pinned_only();
+        }
+        if self.rights.elicitation {
+            client = client.allow_elicitation().allow_url_elicitation();
+        }
+        if self.rights.roots {
+            client = client.session_roots();
+        }
+        if let Some((requests, tokens)) = self.rights.sampling {
+            client = client.allow_sampling(SamplingBudget::new(requests, tokens));
         }
         client.connect().await
     }

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tool_adapters::mcp::Server;
+use tool_core::call::RawQuestion;
 use tool_core::registry::ToolContextBuilder;
-use tool_core::{RunContext, Runtime, ToolContext, tool};
+use tool_core::{RunContext, Runtime, ToolContext, ToolError, prompt, resource, tool};
 
 const FOLDER: &str = "TOOL_GATEWAY_CHILD";
 const VERSION: &str = "TOOL_GATEWAY_VERSION";
@@ -86,8 +87,29 @@ fn grow(ctx: &RunContext) -> &'static str {
     "grown"
 }
 
+/// Ask the user before the end.
+#[tool(category = "action")]
+async fn ask(ctx: &RunContext) -> Result<&'static str, ToolError> {
+    ctx.ask_raw(RawQuestion::confirm("Go on?")).await?.required()?;
+    Ok("asked")
+}
+
+/// Greet a person.
+#[prompt]
+fn greet(name: &str) -> String {
+    format!("{} greets {name}", version())
+}
+
+/// Everything that was noted.
+#[resource(uri = "notes://all")]
+fn all() -> String {
+    version()
+}
+
 fn tools() -> ToolContextBuilder {
-    ToolContext::builder().with(echo).with(write).with(hold).with(crash).with(grow)
+    let tools = ToolContext::builder().with(echo).with(write).with(hold).with(crash).with(grow);
+    let tools = tools.with_prompt(greet).with_resource(all);
+    if version() == "asks" { tools.with(ask) } else { tools }
 }
 
 /// Serves in the other process until standard input ends.

@@ -85,3 +85,48 @@ async fn a_tool_of_another_mode_is_refused() {
     assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
     gateway.close().await;
 }
+
+#[tokio::test]
+async fn prompts_and_resources_pass_through() {
+    let folder = Folder::new("deny = ['two_greet']");
+    folder.servers(&json!({"one": folder.child("one", "v1"), "two": folder.child("two", "v2")}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    let prompts = client.request("prompts/list", json!({})).await;
+    let names = prompts["result"]["prompts"].as_array().expect("a list").iter().map(|prompt| prompt["name"].clone());
+    assert_eq!(names.collect::<Vec<_>>(), ["one_greet"]);
+    let got = client.request("prompts/get", json!({"name": "one_greet", "arguments": {"name": "Ada"}})).await;
+    assert_eq!(got["result"]["messages"][0]["content"]["text"], "v1 greets Ada", "{got}");
+    let read = client.request("resources/read", json!({"uri": "notes://all"})).await;
+    assert_eq!(read["result"]["contents"][0]["text"], "v1", "the first of two servers has the URI: {read}");
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_server_asks_the_user_only_where_allowed() {
+    for (policy, expected) in [("", true), ("[servers.one]\nelicitation = true", false)] {
+        let folder = Folder::new(policy);
+        folder.servers(&json!({"one": folder.child("one", "asks")}));
+        let gateway = folder.open().await;
+        let mut client = Client::connect(&gateway).await;
+        let (text, is_error) = client.call("one_ask", json!({})).await;
+        assert_eq!(is_error, expected, "{text}");
+        let asked = client.messages.iter().filter(|message| message["method"] == "elicitation/create");
+        let texts = asked.map(|message| message["params"]["message"].as_str().expect("a text").to_owned());
+        let texts = texts.collect::<Vec<_>>();
+        assert_eq!(texts, if expected { vec![] } else { vec!["`one` asks: Go on?"] });
+        gateway.close().await;
+    }
+}
+
+#[tokio::test]
+async fn many_tools_are_searched() {
+    let folder = Folder::new("[limits]\nsearch_over = 3\nsearch_always = 'one_hold'");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    assert_eq!(client.tools().await, ["one_hold", "search_tools"]);
+    let (found, is_error) = client.call("search_tools", json!({"query": "repeat a text"})).await;
+    assert!(!is_error && found.contains("one_echo"), "{found}");
+    assert!(client.tools().await.contains(&"one_echo".to_owned()));
+    gateway.close().await;
+}

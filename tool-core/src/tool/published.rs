@@ -1,4 +1,4 @@
-//! What prompts and resources have in common: visibility, a required setup, and handlers whose panics are caught.
+//! The common part of prompts and resources: visibility, a required setup, and handlers whose panics are caught.
 
 use crate::call::context::RunContext;
 use crate::call::error::{ErrorKind, MASKED, ToolError, print_unlogged};

@@ -18,7 +18,7 @@ pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
 /// The maximum number of streams of changes that one session has open.
 const MAX_STREAMS: usize = 8;
 
-/// The changes that wait for a slow client. A client that misses some is told that everything has changed.
+/// The changes that wait for a slow client. A client that misses some gets a notification that everything has changed.
 const WAITING: usize = 64;
 
 /// The time in which a client has to take a notification. One that does not is given up.
