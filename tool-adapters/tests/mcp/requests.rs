@@ -3,7 +3,7 @@
 use super::support::{LineClient, stateless};
 use serde_json::{Value, json};
 use tool_adapters::mcp::Server;
-use tool_core::call::{LogLevel, SamplingRequest};
+use tool_core::call::{LogLevel, RawQuestion, SamplingRequest};
 use tool_core::{Content, RunContext, ToolContext, ToolError, tool};
 
 /// Ask the model.
@@ -28,6 +28,13 @@ async fn ask_all(ctx: &RunContext) -> Result<Content, ToolError> {
     Ok(Content::text(format!("{:?} {} {}", name?, thought?.text(), roots?.len())))
 }
 
+/// Send the user to a page.
+#[tool]
+async fn visit(ctx: &RunContext) -> Result<&'static str, ToolError> {
+    ctx.ask_raw(RawQuestion::url("Sign in", "https://example.com/login")).await?.required()?;
+    Ok("visited")
+}
+
 /// Write to the log.
 #[tool]
 async fn write_log(ctx: &RunContext) -> &'static str {
@@ -38,7 +45,7 @@ async fn write_log(ctx: &RunContext) -> &'static str {
 }
 
 fn server() -> Server {
-    let tools = ToolContext::builder().with(think).with(folders).with(ask_all).with(write_log);
+    let tools = ToolContext::builder().with(think).with(folders).with(ask_all).with(write_log).with(visit);
     Server::from_tools(tools.build().expect("sound tools")).expect("a server")
 }
 
@@ -72,6 +79,27 @@ async fn the_clients_model_answers_a_tool() {
     assert_eq!(params["modelPreferences"], json!({"hints": [{"name": "small"}]}));
     assert_eq!((&params["systemPrompt"], &params["maxTokens"]), (&json!("Be short."), &json!(10)));
     assert_eq!(text(&answer), "4 by small-1");
+}
+
+// R-Q13
+#[tokio::test]
+async fn the_clients_user_is_sent_to_a_page() {
+    let capabilities = json!({"elicitation": {"form": {}, "url": {}}});
+    let (request, answer) = asked(capabilities, "visit", json!({"result": {"action": "accept"}})).await;
+    assert_eq!(request["method"], "elicitation/create");
+    let params = &request["params"];
+    assert_eq!((&params["mode"], &params["url"]), (&json!("url"), &json!("https://example.com/login")));
+    assert!(params["elicitationId"].as_str().is_some_and(|id| id.len() == 32), "{params}");
+    assert_eq!(text(&answer), "visited");
+}
+
+// R-Q13
+#[tokio::test]
+async fn a_client_of_forms_is_sent_to_no_page() {
+    let mut client = LineClient::initialized(&server(), json!({"elicitation": {"form": {}}})).await;
+    client.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "visit"}})).await;
+    let answer = client.receive().await;
+    assert!(text(&answer).contains("does not support elicitation by URL"), "{answer}");
 }
 
 // R-Q8
