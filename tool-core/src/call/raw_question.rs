@@ -239,6 +239,8 @@ fn text<'a>(field: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
 struct Choices {
     values: Vec<Value>,
     titles: Vec<String>,
+    /// True if the titles were in `enumNames`, as older forms have them.
+    in_enum_names: bool,
 }
 
 impl Choices {
@@ -246,6 +248,9 @@ impl Choices {
     fn shown(&self, keyword: &str) -> Value {
         if self.titles.is_empty() {
             return json!({"type": "string", "enum": self.values});
+        }
+        if self.in_enum_names {
+            return json!({"type": "string", "enum": self.values, "enumNames": self.titles});
         }
         let titled = self.values.iter().zip(&self.titles).map(|(value, title)| json!({"const": value, "title": title}));
         json!({"type": "string", keyword: titled.collect::<Vec<_>>()})
@@ -282,7 +287,7 @@ fn choices(field: &Map<String, Value>, constants: &str) -> FieldResult<Option<Ch
         return refused("others");
     }
     let titles = titles.iter().map(|title| escape_invisible(&truncate(title, MAX_NAME))).collect();
-    Ok(Some(Choices { values, titles }))
+    Ok(Some(Choices { values, titles, in_enum_names: field.contains_key("enum") }))
 }
 
 #[cfg(test)]
@@ -298,6 +303,7 @@ mod tests {
     fn forms_of_the_protocol_are_shown_as_they_are() {
         let fields = [
             json!({"type": "string", "title": "T", "description": "D", "minLength": 1, "maxLength": 9, "format": "email"}),
+            json!({"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]}),
             json!({"type": "string", "enum": ["a", "b"], "default": "b"}),
             json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]}),
             json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "default": ["a"]}),
