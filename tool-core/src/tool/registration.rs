@@ -86,7 +86,7 @@ pub(crate) fn linked_functions() -> impl Iterator<Item = (fn() -> TypeId, &'stat
 /// Returns all linked functions that are prompts, each with the type of its item.
 pub(crate) fn linked_prompts() -> impl Iterator<Item = (TypeId, Prompt)> {
     inventory::iter::<Registration>().filter_map(|registration| match registration.0 {
-        RegisteredItem::Prompt { id, spec } => Some((id(), Prompt::bind(spec, &UNIT, None))),
+        RegisteredItem::Prompt { id, spec } => Some((id(), (spec.bind)(spec, &UNIT, None))),
         _ => None,
     })
 }
@@ -94,7 +94,7 @@ pub(crate) fn linked_prompts() -> impl Iterator<Item = (TypeId, Prompt)> {
 /// Returns all linked functions that are resources, each with the type of its item.
 pub(crate) fn linked_resources() -> impl Iterator<Item = (TypeId, Resource)> {
     inventory::iter::<Registration>().filter_map(|registration| match registration.0 {
-        RegisteredItem::Resource { id, spec } => Some((id(), Resource::bind(spec, &UNIT))),
+        RegisteredItem::Resource { id, spec } => Some((id(), (spec.bind)(spec, &UNIT))),
         _ => None,
     })
 }
@@ -194,12 +194,12 @@ impl<T: MainToolsetBlock> Toolset for T {
 
     fn prompts(self: Arc<Self>) -> Vec<Prompt> {
         let specs = blocks::<T>().into_iter().flat_map(|block| block.prompts);
-        specs.map(|spec| Prompt::bind(spec, &self, T::TOOLSET.toolset.prefix)).collect()
+        specs.map(|spec| (spec.bind)(spec, &self, T::TOOLSET.toolset.prefix)).collect()
     }
 
     fn resources(self: Arc<Self>) -> Vec<Resource> {
         let specs = blocks::<T>().into_iter().flat_map(|block| block.resources);
-        specs.map(|spec| Resource::bind(spec, &self)).collect()
+        specs.map(|spec| (spec.bind)(spec, &self)).collect()
     }
 
     fn needs_setup(&self) -> bool {

@@ -9,9 +9,12 @@ use crate::tool::configure::credentials::Auth;
 use crate::tool::definition::{OutputSchema, SourceLocation, ToolDescriptor};
 use crate::tool::invocation::{HandlerResult, Invocation, LifecycleFuture};
 use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_option};
+use crate::tool::prompt::Prompt;
+use crate::tool::resource::Resource;
 use serde_json::Value;
 use std::any::TypeId;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The wrapper of a tool: it decodes the arguments, calls the method and converts its result.
@@ -124,14 +127,11 @@ impl<T: 'static> ToolSpec<T> {
 pub struct PromptSpec<T: 'static> {
     pub(crate) method: ToolSpec<T>,
     pub(crate) completers: &'static [(&'static str, Completer<T>)],
+    /// Binds the method to its instance, under the prefix of its toolset. A program without prompts has no code for this.
+    pub(crate) bind: fn(&Self, &Arc<T>, Option<&str>) -> Prompt,
 }
 
 impl<T: 'static> PromptSpec<T> {
-    /// Creates a prompt without completion.
-    pub const fn new(method: ToolSpec<T>) -> Self {
-        Self { method, completers: &[] }
-    }
-
     setters! {
         /// Sets the functions that complete arguments.
         complete(completers: &'static [(&'static str, Completer<T>)]) => completers = completers;
@@ -145,14 +145,11 @@ pub struct ResourceSpec<T: 'static> {
     pub(crate) uri: &'static str,
     pub(crate) mime_type: Option<&'static str>,
     pub(crate) completers: &'static [(&'static str, Completer<T>)],
+    /// Binds the method to its instance. A program without resources has no code for this.
+    pub(crate) bind: fn(&Self, &Arc<T>) -> Resource,
 }
 
 impl<T: 'static> ResourceSpec<T> {
-    /// Creates a resource of a URI, or of all URIs that match a template.
-    pub const fn new(uri: &'static str, method: ToolSpec<T>) -> Self {
-        Self { method, uri, mime_type: None, completers: &[] }
-    }
-
     setters! {
         /// Sets the MIME type.
         mime_type(mime_type: &'static str) => mime_type = Some(mime_type);

@@ -123,9 +123,23 @@ impl<T: Send + Sync> ResourceHandler for TextMethod<T> {
     }
 }
 
+impl<T: Send + Sync> PromptSpec<T> {
+    /// Creates a prompt without completion.
+    pub const fn new(method: ToolSpec<T>) -> Self {
+        Self { method, completers: &[], bind: Prompt::bind }
+    }
+}
+
+impl<T: Send + Sync> ResourceSpec<T> {
+    /// Creates a resource of a URI, or of all URIs that match a template.
+    pub const fn new(uri: &'static str, method: ToolSpec<T>) -> Self {
+        Self { method, uri, mime_type: None, completers: &[], bind: Resource::bind }
+    }
+}
+
 impl Prompt {
     /// Binds a `#[prompt]` method to its instance.
-    pub(crate) fn bind<T: Send + Sync>(spec: &PromptSpec<T>, instance: &Arc<T>, prefix: Option<&str>) -> Self {
+    fn bind<T: Send + Sync>(spec: &PromptSpec<T>, instance: &Arc<T>, prefix: Option<&str>) -> Self {
         let method = TextMethod::new(&spec.method, spec.completers, instance, prefix);
         let tool = method.tool.definition();
         let mut definition = PromptDefinition::new(tool.name(), tool.description());
@@ -138,7 +152,7 @@ impl Prompt {
 
 impl Resource {
     /// Binds a `#[resource]` method to its instance.
-    pub(crate) fn bind<T: Send + Sync>(spec: &ResourceSpec<T>, instance: &Arc<T>) -> Self {
+    fn bind<T: Send + Sync>(spec: &ResourceSpec<T>, instance: &Arc<T>) -> Self {
         let method = TextMethod::new(&spec.method, spec.completers, instance, None);
         let tool = method.tool.definition();
         let (uri, problem) = match spec.uri.parse::<UriTemplate>() {
