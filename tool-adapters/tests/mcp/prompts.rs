@@ -78,9 +78,9 @@ async fn declares_only_what_the_tools_need() {
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         client.request(json!(0), "initialize", begin).await["result"]["capabilities"].clone()
     };
-    assert_eq!(capabilities(&server()).await, json!({"tools": {}}));
+    assert_eq!(capabilities(&server()).await, json!({"logging": {}, "tools": {}}));
     let all = json!({
-        "tools": {}, "completions": {}, "prompts": {"listChanged": true},
+        "logging": {}, "tools": {}, "completions": {}, "prompts": {"listChanged": true},
         "resources": {"listChanged": true, "subscribe": true}
     });
     assert_eq!(capabilities(&letters()).await, all);
