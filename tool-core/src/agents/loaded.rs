@@ -10,7 +10,7 @@ use crate::session::tools::CONTROL_TOOLS;
 use crate::text::hex;
 use crate::time;
 use crate::tool::definition::normalise_name;
-use crate::tool::function::Scrub;
+use crate::tool::invocation::Scrub;
 use crate::tool::{FunctionTool, MappedToolset, Prompt, Resource, SecretDocument, Tool, Toolset};
 use crate::trace::redaction::Redaction;
 use sha2::{Digest, Sha256};

@@ -1,6 +1,6 @@
 //! Prompts and resources: collected from toolsets, compared and indexed.
 
-use crate::tool::function::RequiredSetup;
+use crate::tool::invocation::RequiredSetup;
 use crate::tool::published::Published;
 use crate::tool::{Prompt, Resource, SourceLocation, Toolset};
 use rustc_hash::FxHashMap;

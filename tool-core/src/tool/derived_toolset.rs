@@ -2,9 +2,9 @@
 
 use crate::call::context::RunContext;
 use crate::tool::definition::ToolDefinition;
-use crate::tool::function::{FunctionTool, Visible};
+use crate::tool::function::FunctionTool;
 use crate::tool::instance::{OpenToolsets, ToolsetInstance, give_up};
-use crate::tool::invocation::LifecycleFuture;
+use crate::tool::invocation::{LifecycleFuture, Visible};
 use crate::tool::prompt::Prompt;
 use crate::tool::resource::Resource;
 use crate::tool::toolset::{Tool, Toolset, flatten, for_each_toolset};

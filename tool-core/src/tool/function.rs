@@ -5,7 +5,9 @@ use crate::call::context::RunContext;
 use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, ToolDescriptor};
-use crate::tool::invocation::{AdmissionGate, HandlerResult, Invocation, InvocationFrame, Rejection};
+use crate::tool::invocation::{
+    AdmissionGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub, Visible,
+};
 use crate::tool::options::{Confirm, ToolOptions};
 use crate::tool::spec::{ToolSpec, Wrapper};
 use serde_json::Value;
@@ -50,20 +52,8 @@ pub(crate) struct FunctionInner {
     toolset: Option<usize>,
 }
 
-/// A predicate that decides which runs see a tool.
-pub(crate) type Visible = dyn Fn(&RunContext) -> bool + Send + Sync;
-
 /// The predicate of a tool that a macro describes.
 pub(crate) type VisibleFn = fn(&RunContext) -> bool;
-
-/// A function that removes secrets from an error.
-pub(crate) type Scrub = dyn Fn(ToolError) -> ToolError + Send + Sync;
-
-/// The setup of a tool's toolset.
-pub(crate) trait RequiredSetup: Send + Sync {
-    /// Returns the error of a bare call if the toolset is not set up.
-    fn missing(&self) -> Option<ToolError>;
-}
 
 /// Starts the calls of a tool.
 pub(crate) trait Handler: Send + Sync {

@@ -1,7 +1,7 @@
 //! The lifecycle of one toolset instance. All contexts, runtimes and sessions that use the instance share it.
 
 use crate::call::error::{ErrorKind, MASKED, ToolError};
-use crate::tool::function::RequiredSetup;
+use crate::tool::invocation::RequiredSetup;
 use crate::tool::toolset::{Toolset, for_each_toolset};
 use crate::trace::redaction::Redaction;
 use futures_util::future::join_all;

@@ -17,6 +17,18 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
+/// A predicate that decides which runs see a tool.
+pub(crate) type Visible = dyn Fn(&RunContext) -> bool + Send + Sync;
+
+/// A function that removes secrets from an error.
+pub(crate) type Scrub = dyn Fn(ToolError) -> ToolError + Send + Sync;
+
+/// The setup of a tool's toolset.
+pub(crate) trait RequiredSetup: Send + Sync {
+    /// Returns the error of a bare call if the toolset is not set up.
+    fn missing(&self) -> Option<ToolError>;
+}
+
 /// The future that `setup` and `close` return.
 pub type LifecycleFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
 

@@ -6,7 +6,7 @@ use crate::call::error::ToolError;
 use crate::call::sampling::Role;
 use crate::text::escape_invisible;
 use crate::tool::completion::{Completion, CompletionRequest, TextArguments, no_completion};
-use crate::tool::function::{RequiredSetup, Visible};
+use crate::tool::invocation::{RequiredSetup, Visible};
 use crate::tool::published::Published;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};

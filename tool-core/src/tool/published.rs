@@ -4,7 +4,7 @@ use crate::call::context::RunContext;
 use crate::call::error::{ErrorKind, MASKED, ToolError, print_unlogged};
 use crate::text;
 use crate::tool::definition::SourceLocation;
-use crate::tool::function::{RequiredSetup, Scrub, Visible};
+use crate::tool::invocation::{RequiredSetup, Scrub, Visible};
 use crate::trace::redaction::Redaction;
 use futures_util::future::BoxFuture;
 use std::any::Any;

@@ -2,9 +2,9 @@
 
 use crate::tool::configure::factory::{Configure, LinkedFactory};
 use crate::tool::definition::{SourceLocation, ToolDescriptor};
-use crate::tool::function::{FunctionTool, RequiredSetup};
+use crate::tool::function::FunctionTool;
 use crate::tool::instance::ToolsetInstance;
-use crate::tool::invocation::LifecycleFuture;
+use crate::tool::invocation::{LifecycleFuture, RequiredSetup};
 use crate::tool::prompt::Prompt;
 use crate::tool::resource::Resource;
 use crate::tool::returns::Probe;
