@@ -122,6 +122,27 @@ pub(crate) fn is_invisible(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Returns true if a name matches a pattern, in which each `*` stands for any text. Takes time in proportion to the
+/// product of both lengths at most.
+///
+/// ```
+/// use tool_core::text::matches_wildcards;
+///
+/// assert!(matches_wildcards("github_*", "github_search"));
+/// assert!(!matches_wildcards("search", "searches"));
+/// ```
+#[must_use]
+pub fn matches_wildcards(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let (between, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in between.split('*') {
+        let Some((_, after)) = name.split_once(part) else { return false };
+        name = after;
+    }
+    name.ends_with(end)
+}
+
 /// Encodes bytes as lower-case hexadecimal digits.
 ///
 /// ```
@@ -276,5 +297,38 @@ mod tests {
     fn a_text_without_a_stop_is_one_sentence_up_to_the_blank_line() {
         assert_eq!(first_sentence("Add two numbers\n\nDetails."), "Add two numbers");
         assert_eq!(first_sentence(" \n "), "");
+    }
+
+    #[test]
+    fn patterns_match_whole_names() {
+        for (pattern, name, expected) in [
+            ("pay", "pay", true),
+            ("pay", "pay_back", false),
+            ("kb_*", "kb_search", true),
+            ("kb_*", "kb_", true),
+            ("kb_*", "my_kb_search", false),
+            ("*_now", "pay_now", true),
+            ("*_now", "pay_now_or_later", false),
+            ("*", "anything", true),
+            ("a*b*c", "a_b_c", true),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "acb", false),
+            ("ab*ba", "aba", false),
+            ("*", "", true),
+            ("github_*", "github_search", true),
+            ("github_*", "gitlab_search", false),
+            ("*_delete_*", "a_delete_b", true),
+            ("*_delete_*", "a_delete", false),
+            ("search", "search", true),
+            ("search", "searches", false),
+            ("*a*b*c", "xaxbxbxc", true),
+            ("*a*b*c", "xaxcxb", false),
+            ("", "a", false),
+            ("a**", "a", true),
+        ] {
+            assert_eq!(matches_wildcards(pattern, name), expected, "{pattern} {name}");
+        }
+        // As slow as a pattern can be.
+        assert!(!matches_wildcards(&"*a".repeat(100), &"b".repeat(100_000)));
     }
 }

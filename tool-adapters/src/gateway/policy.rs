@@ -3,7 +3,7 @@
 use crate::egress::EgressPolicy;
 use crate::gateway::config::{ServerEntry, Target};
 use crate::gateway::document::{Fields, Problems};
-use crate::gateway::value::{self, Expand};
+use crate::gateway::value::Expand;
 use crate::mcp::Server;
 use crate::transport::bearer::BearerToken;
 use reqwest::Url;
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tool_core::call::Modes;
 use tool_core::session::{CapScope, ToolSearch};
+use tool_core::text::matches_wildcards;
 use tool_core::tool::Confirm;
 use tool_core::trace::Redaction;
 use tool_core::{Category, FunctionTool, Mode, Policy};
@@ -362,7 +363,7 @@ impl GatewayPolicy {
                 let is_private = rules.private.iter().any(|named| named.eq_ignore_ascii_case(host));
                 let hosts = rules.hosts.iter().flatten();
                 let is_allowed = rules.hosts.is_none()
-                    || hosts.into_iter().any(|pattern| value::matches(&pattern.to_ascii_lowercase(), host));
+                    || hosts.into_iter().any(|pattern| matches_wildcards(&pattern.to_ascii_lowercase(), host));
                 if !is_private && !is_allowed {
                     return Err(format!(
                         "the host `{host}` is not among `egress.hosts` of the policy; name it there, or remove the server"
@@ -382,7 +383,7 @@ impl GatewayPolicy {
 
     /// Returns true if a tool is offered.
     pub(crate) fn allows(&self, tool: &str) -> bool {
-        let is_in = |patterns: &[String]| patterns.iter().any(|pattern| value::matches(pattern, tool));
+        let is_in = |patterns: &[String]| patterns.iter().any(|pattern| matches_wildcards(pattern, tool));
         is_in(&self.allow) && !is_in(&self.deny)
     }
 
@@ -394,7 +395,7 @@ impl GatewayPolicy {
             governed = governed.max_output(characters);
         }
         let rules = self.tools.iter();
-        for rule in rules.filter(|rule| rule.patterns.iter().any(|pattern| value::matches(pattern, tool.name()))) {
+        for rule in rules.filter(|rule| rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool.name()))) {
             governed = rule.apply(&governed);
         }
         governed
@@ -403,7 +404,7 @@ impl GatewayPolicy {
     /// Returns the patterns of rules that match none of these tools.
     pub(crate) fn unused_patterns(&self, tools: &[&str]) -> Vec<&str> {
         let patterns = self.tools.iter().flat_map(|rule| &rule.patterns).map(String::as_str);
-        patterns.filter(|pattern| !tools.iter().any(|tool| value::matches(pattern, tool))).collect()
+        patterns.filter(|pattern| !tools.iter().any(|tool| matches_wildcards(pattern, tool))).collect()
     }
 
     /// Returns the time limit of a server's connection and of its calls. No rule of a tool is cut by it.

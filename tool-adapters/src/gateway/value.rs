@@ -1,4 +1,4 @@
-//! The forms of values in the gateway's files: times, sizes, patterns of names, and variables of the environment.
+//! The forms of values in the gateway's files: times, sizes, and variables of the environment.
 
 use serde_json::Value;
 use std::collections::HashMap;
@@ -101,33 +101,6 @@ fn number_and_unit(text: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, unit.trim_start()))
 }
 
-/// Returns true if a name matches a pattern, in which `*` stands for any text. Takes time in proportion to the product of both
-/// lengths.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
-    let (mut at, mut from, mut star) = (0, 0, None);
-    while from < name.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, from));
-                at += 1;
-            }
-            Some(byte) if *byte == name[from] => {
-                at += 1;
-                from += 1;
-            }
-            _ => {
-                // The last `*` takes one byte more.
-                let Some((star_at, taken)) = star else { return false };
-                star = Some((star_at, taken + 1));
-                at = star_at + 1;
-                from = taken + 1;
-            }
-        }
-    }
-    pattern[at..].iter().all(|byte| *byte == b'*')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,26 +151,5 @@ mod tests {
         ] {
             assert_eq!(size(&value), expected, "{value}");
         }
-    }
-
-    #[test]
-    fn patterns_match_whole_names() {
-        for (pattern, name, expected) in [
-            ("*", "", true),
-            ("github_*", "github_search", true),
-            ("github_*", "gitlab_search", false),
-            ("*_delete_*", "a_delete_b", true),
-            ("*_delete_*", "a_delete", false),
-            ("search", "search", true),
-            ("search", "searches", false),
-            ("*a*b*c", "xaxbxbxc", true),
-            ("*a*b*c", "xaxcxb", false),
-            ("", "a", false),
-            ("a**", "a", true),
-        ] {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
-        }
-        // As slow as a pattern can be.
-        assert!(!matches(&"*a".repeat(100), &"b".repeat(100_000)));
     }
 }

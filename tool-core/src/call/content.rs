@@ -101,7 +101,8 @@ impl Content {
     }
 
     /// Returns the number of bytes of the texts of a part, with those of its base64.
-    pub(crate) fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         match self {
             Self::Text { text } => text.len(),

@@ -1,7 +1,7 @@
 //! The prompts and resources of a context: found by name and by URI, and used without a session.
 
+use crate::call::RunContext;
 use crate::call::error::{ErrorKind, ToolError};
-use crate::call::{Content, RunContext};
 use crate::registry::context::ToolContext;
 use crate::text::{escape_invisible, truncate};
 use crate::tool::{
@@ -46,7 +46,7 @@ impl ToolContext {
         let prompt = self.visible_prompt(name, ctx)?;
         self.check_input("arguments", arguments.iter().map(|(name, value)| name.len() + value.len()).sum())?;
         let messages = prompt.get(arguments, ctx).await?;
-        self.check_output("messages", messages.iter().map(|message| content_bytes(&message.content)).sum())?;
+        self.check_output("messages", messages.iter().map(|message| message.content.bytes()).sum())?;
         Ok(messages)
     }
 
@@ -120,15 +120,6 @@ impl ToolContext {
         }
         let message = format!("expected {what} of at most {limit} bytes, got {bytes}; ask for a smaller part");
         Err(ToolError::new(ErrorKind::Permanent, message, false))
-    }
-}
-
-/// Returns the number of bytes of a part.
-fn content_bytes(content: &Content) -> usize {
-    match content {
-        Content::Text { text } => text.len(),
-        Content::Image { data, .. } | Content::Audio { data, .. } => data.len(),
-        Content::Resource { uri, text, .. } => uri.len() + text.as_ref().map_or(0, String::len),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::tool::invocation::RequiredSetup;
 use crate::tool::published::Published;
 use crate::tool::{Prompt, Resource, SourceLocation, Toolset};
 use rustc_hash::FxHashMap;
+use std::str::EscapeDebug;
 use std::sync::Arc;
 
 /// A problem, and the locations in the source that have it.
@@ -41,42 +42,43 @@ impl PromptsAndResources {
             let found = resource.0.problems.iter().cloned();
             problems.extend(found.map(|message| (message, resource.0.source().into_iter().collect())));
         }
-        let mut frozen = Self::default();
-        for prompt in self.prompts {
-            let name = prompt.name().to_owned();
-            match frozen.prompt_index.get(&name).and_then(|at| frozen.prompts.get(*at)) {
-                None => {
-                    frozen.prompt_index.insert(name, frozen.prompts.len());
-                    frozen.prompts.push(prompt);
-                }
-                Some(other) if other.0.same(&prompt.0) => {}
-                Some(other) => {
-                    let message = format!(
-                        "duplicate prompt name: {}; rename one, or give a toolset a `prefix`",
-                        name.escape_debug()
-                    );
-                    problems.push(collision(message, &other.0, &prompt.0));
-                }
-            }
-        }
-        for resource in self.resources {
-            let uri = resource.uri().to_owned();
-            match frozen.resource_index.get(&uri).and_then(|at| frozen.resources.get(*at)) {
-                None => {
-                    frozen.resource_index.insert(uri, frozen.resources.len());
-                    frozen.resources.push(resource);
-                }
-                Some(other) if other.0.same(&resource.0) => {}
-                Some(other) => {
-                    let message = format!("duplicate resource URI: {}; change one", uri.escape_debug());
-                    problems.push(collision(message, &other.0, &resource.0));
-                }
-            }
-        }
-        Some(Arc::new(frozen))
+        let (prompts, prompt_index) = index(
+            self.prompts,
+            |prompt| (prompt.name(), &prompt.0),
+            |name| format!("duplicate prompt name: {name}; rename one, or give a toolset a `prefix`"),
+            problems,
+        );
+        let (resources, resource_index) = index(
+            self.resources,
+            |resource| (resource.uri(), &resource.0),
+            |uri| format!("duplicate resource URI: {uri}; change one"),
+            problems,
+        );
+        Some(Arc::new(Self { prompts, resources, prompt_index, resource_index }))
     }
 }
 
-fn collision<D, H: ?Sized>(message: String, first: &Published<D, H>, second: &Published<D, H>) -> Problem {
-    (message, [first.source(), second.source()].into_iter().flatten().collect())
+/// Removes repeated instances, and indexes the rest by name. A name of two is a problem, worded by `duplicate`.
+fn index<T, D, H: ?Sized>(
+    all: Vec<T>,
+    parts: fn(&T) -> (&str, &Published<D, H>),
+    duplicate: fn(EscapeDebug<'_>) -> String,
+    problems: &mut Vec<Problem>,
+) -> (Vec<T>, FxHashMap<String, usize>) {
+    let (mut kept, mut index) = (Vec::<T>::new(), FxHashMap::<String, usize>::default());
+    for item in all {
+        let (name, published) = parts(&item);
+        match index.get(name).and_then(|at| kept.get(*at)).map(|first| parts(first).1) {
+            None => {
+                index.insert(name.to_owned(), kept.len());
+                kept.push(item);
+            }
+            Some(first) if first.same(published) => {}
+            Some(first) => {
+                let sources = [first.source(), published.source()].into_iter().flatten().collect();
+                problems.push((duplicate(name.escape_debug()), sources));
+            }
+        }
+    }
+    (kept, index)
 }

@@ -131,16 +131,6 @@ fn as_text(part: &impl Serialize) -> Content {
     Content::text(serde_json::to_string(part).unwrap_or_default())
 }
 
-/// Returns the number of bytes of a part.
-pub(crate) fn size(content: &Content) -> usize {
-    match content {
-        Content::Text { text } => text.len(),
-        Content::Image { data, .. } | Content::Audio { data, .. } => data.len(),
-        Content::Resource { uri, text, .. } => uri.len() + text.as_ref().map_or(0, String::len),
-        other => serde_json::to_string(other).map_or(0, |text| text.len()),
-    }
-}
-
 /// Returns bytes in base64 as a part.
 pub(crate) fn embedded(mime_type: Option<String>, base64: String) -> Content {
     let mime_type = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());

@@ -180,7 +180,7 @@ impl RemoteServer {
             content: answer::content(message.content),
         });
         let messages = messages.collect::<Vec<_>>();
-        check_size(messages.iter().map(|message| answer::size(&message.content)).sum())?;
+        check_size(messages.iter().map(|message| message.content.bytes()).sum())?;
         Ok(messages)
     }
 

@@ -205,8 +205,8 @@ impl Credentials {
         Ok(())
     }
 
-    /// Returns true if connections are checked, for which the client's proxy is the place.
-    #[cfg_attr(not(feature = "mcp-auth"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
+    /// Returns true if connections go to the hosts of a policy only.
+    #[cfg_attr(not(feature = "egress"), allow(clippy::unused_self, reason = "no policy exists"))]
     fn is_guarded(&self) -> bool {
         #[cfg(feature = "egress")]
         return self.egress.is_some();
@@ -215,7 +215,10 @@ impl Credentials {
     }
 
     /// Returns a builder for the HTTP client, with the guard of its connections.
-    #[cfg_attr(not(feature = "mcp-auth"), allow(clippy::unused_self, clippy::unnecessary_wraps))]
+    #[cfg_attr(
+        not(feature = "egress"),
+        allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "no policy exists")
+    )]
     fn http_builder(&self) -> Result<ClientBuilder, ImportError> {
         #[cfg(feature = "egress")]
         if let Some(policy) = &self.egress {

@@ -102,7 +102,7 @@ fn read(params: Value) -> Result<(SamplingRequest, usize), ErrorData> {
             Value::Array(parts) => parts.iter().map(part).collect::<Result<Vec<_>, _>>()?,
             one => vec![part(one)?],
         };
-        bytes += content.iter().map(answer::size).sum::<usize>();
+        bytes += content.iter().map(Content::bytes).sum::<usize>();
         request = request.message(role, content);
     }
     bytes += params.system_prompt.as_ref().map_or(0, String::len);

@@ -85,17 +85,6 @@ impl Features {
         })
     }
 
-    fn has(self, part: Part) -> bool {
-        match part {
-            // Whether calls may be tasks is a setting of the server.
-            Part::Tools | Part::Tasks => true,
-            Part::Prompts => self.prompts,
-            Part::Resources => self.resources,
-            Part::Completions => self.completions,
-            Part::Changes => self.has_changes(),
-        }
-    }
-
     /// Returns true if the server notifies clients of changes.
     pub(crate) fn has_changes(self) -> bool {
         self.prompts || self.resources
@@ -153,11 +142,18 @@ impl ServedMethods<'_> {
     }
 
     fn has(self, part: Part) -> bool {
-        if part == Part::Tasks {
-            return self.state.settings.tasks.is_some();
-        }
+        let settings = &self.state.settings;
         // The host may give each session other tools.
-        let may_vary = self.state.settings.configure_session.is_some();
-        part == Part::Tools || may_vary || self.state.features(&self.state.runtime.tools()).has(part)
+        let needed = |needs: fn(Features) -> bool| {
+            settings.configure_session.is_some() || needs(self.state.features(&self.state.runtime.tools()))
+        };
+        match part {
+            Part::Tools => true,
+            Part::Tasks => settings.tasks.is_some(),
+            Part::Prompts => needed(|features| features.prompts),
+            Part::Resources => needed(|features| features.resources),
+            Part::Completions => needed(|features| features.completions),
+            Part::Changes => needed(Features::has_changes),
+        }
     }
 }

@@ -226,7 +226,7 @@ struct Activity {
 
 /// Counts a call as running until it is dropped.
 pub(crate) struct RunningCall {
-    pub(crate) session: Arc<ClientSession>,
+    session: Arc<ClientSession>,
     number: u64,
 }
 
