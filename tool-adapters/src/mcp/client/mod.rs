@@ -18,6 +18,7 @@ mod budget;
 mod catalog;
 mod changes;
 mod credentials;
+mod direct;
 mod error;
 mod exchange;
 mod import;
