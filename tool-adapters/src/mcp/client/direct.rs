@@ -4,6 +4,7 @@
 //! task that makes it instead, and the answer goes straight to that task, however it arrives. All other messages stay with
 //! rmcp, also those that come in the stream of a call.
 
+use crate::mcp::client::answer::unreadable;
 use crate::mcp::client::credentials::{AuthorizedClient, Events, HttpSession};
 use crate::mcp::client::line_transport::{LineTransport, LineWriter, write_line};
 use futures_util::StreamExt;
@@ -18,7 +19,6 @@ use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -65,9 +65,8 @@ struct Envelope {
 }
 
 #[derive(Deserialize)]
-struct Response<'a> {
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
+struct Response {
+    result: Option<Value>,
     error: Option<ErrorData>,
 }
 
@@ -261,18 +260,14 @@ fn read(answer: Answer) -> Result<ServerResult, ServiceError> {
         Answer::Message(message) => return result(message),
         Answer::Text(text) => text,
     };
-    let response = serde_json::from_slice::<Response<'_>>(&text).map_err(|_| ServiceError::UnexpectedResponse)?;
+    let response = serde_json::from_slice::<Response>(&text).map_err(|_| ServiceError::McpError(unreadable()))?;
     match (response.result, response.error) {
         (_, Some(error)) => Err(ServiceError::McpError(error)),
-        (Some(result), None) => match serde_json::from_str::<CallToolResult>(result.get()) {
-            Ok(result) => Ok(ServerResult::CallToolResult(result)),
-            Err(_) => {
-                let value = serde_json::from_str::<Value>(result.get());
-                let value = value.map_err(|_| ServiceError::UnexpectedResponse)?;
-                Ok(ServerResult::CustomResult(CustomResult::new(value)))
-            }
-        },
-        (None, None) => Err(ServiceError::UnexpectedResponse),
+        (Some(result), None) => Ok(match CallToolResult::deserialize(&result) {
+            Ok(result) => ServerResult::CallToolResult(result),
+            Err(_) => ServerResult::CustomResult(CustomResult::new(result)),
+        }),
+        (None, None) => Err(ServiceError::McpError(unreadable())),
     }
 }
 
