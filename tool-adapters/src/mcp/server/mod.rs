@@ -30,6 +30,7 @@ mod prompts;
 mod request_ids;
 mod resources;
 mod session;
+mod standard_streams;
 mod stdio;
 mod strict;
 mod tasks;
