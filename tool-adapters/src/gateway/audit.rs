@@ -25,6 +25,9 @@ const QUEUE: usize = 4_096;
 /// The records that are written together.
 const BATCH: usize = 256;
 
+/// The time for which a record waits for others, so that a file is not written for each call.
+const COLLECT: Duration = Duration::from_millis(5);
+
 /// The longest wait for the last records.
 const FLUSH: Duration = Duration::from_secs(5);
 
@@ -192,6 +195,10 @@ impl Drop for CountOnDrop<'_> {
 async fn write_all(mut sinks: AuditSinks, mut messages: Receiver<Message>, state: Arc<AuditState>) {
     let mut batch = Vec::new();
     while messages.recv_many(&mut batch, BATCH).await > 0 {
+        if batch.iter().all(|message| matches!(message, Message::Record(_))) {
+            sleep(COLLECT).await;
+            batch.extend(std::iter::from_fn(|| messages.try_recv().ok()).take(BATCH));
+        }
         let (mut records, mut waiting, mut reopens) = (Vec::new(), Vec::new(), false);
         for message in batch.drain(..) {
             match message {

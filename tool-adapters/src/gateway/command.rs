@@ -9,12 +9,15 @@ use crate::gateway::upstream::{Health, PinSource, Route, Upstream};
 use crate::mcp::Pins;
 use crate::transport::serve::BoundServer;
 use clap::{Parser, ValueEnum};
+use std::env;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::available_parallelism;
+use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tool_core::text::escape_invisible;
 use tool_core::tool::Confirm;
@@ -92,7 +95,7 @@ pub fn main() -> ExitCode {
     if tracing::subscriber::set_global_default(StderrLog::new(arguments.log.into())).is_err() {
         eprintln!("warning: another log is set already");
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("error: failed to start the async runtime: {error}");
@@ -135,6 +138,16 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Other(error.to_string())
     }
+}
+
+/// Returns a runtime with a thread for every second core, as servers on the same machine work too. `TOKIO_WORKER_THREADS` sets
+/// another number.
+fn runtime() -> io::Result<Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if env::var_os("TOKIO_WORKER_THREADS").is_none() {
+        builder.worker_threads(available_parallelism().map_or(1, |cores| cores.get().div_ceil(2)));
+    }
+    builder.enable_all().build()
 }
 
 async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

@@ -272,7 +272,7 @@ async fn a_wrong_result_names_its_place_and_server() {
 async fn an_answer_over_the_cap_fails_its_call_at_once() {
     let (_folder, file) = folder();
     let sizes =
-        [format!("got {}", 17 * MIB + 73), "got more than 16777216".to_owned(), "got more than 16777216".to_owned()];
+        [format!("got {}", 17 * MIB + 82), "got more than 16777216".to_owned(), "got more than 16777216".to_owned()];
     for (tools, size) in everywhere(&file).await.iter().zip(sizes) {
         for _ in 0..2 {
             let response = call(tools, "huge").await;

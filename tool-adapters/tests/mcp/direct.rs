@@ -6,9 +6,11 @@ use axum::body::Body;
 use axum::http::Request;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tool_adapters::mcp::Server;
 use tool_core::{Category, FunctionTool, Policy, RawTool, RunContext, Runtime, ToolContext, ToolError};
 use tower::ServiceExt;
@@ -82,18 +84,114 @@ async fn a_call_that_waits_can_be_cancelled() {
 async fn a_call_that_is_handed_over_runs_once() {
     let raw = RawTool { name: "pause".into(), description: String::new(), parameters: json!({"type": "object"}) };
     let runs = Arc::new(AtomicUsize::new(0));
-    let count = async |runs: &Arc<AtomicUsize>, _: Value, _: &RunContext| {
+    let count = async |runs: &Arc<AtomicUsize>, _: Value, ctx: &RunContext| {
         runs.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::task::yield_now().await;
+        ctx.update("half");
+        tokio::task::yield_now().await;
         Ok::<_, ToolError>(json!("done"))
     };
     let tools = ToolContext::builder().with(FunctionTool::raw_with(raw, Arc::clone(&runs), count)).build();
     let client = session(&serve(&Server::from_tools(tools.expect("tools")).expect("a server")).await).await;
     for at in 0..10 {
-        let (is_json, answer) = read(client.post(&call("pause", &json!({"at": at}), &json!({}))).await).await;
-        assert!(!is_json && answer["result"]["content"][0]["text"] == "done", "{answer}");
+        let call = call("pause", &json!({"at": at}), &json!({"_meta": {"progressToken": at}}));
+        let mut events = EventReader::new(client.post(&call).await);
+        let (update, answer) = (events.next().await.expect("an update"), events.next().await.expect("an answer"));
+        assert_eq!((&update["params"]["message"], &update["params"]["progressToken"]), (&json!("half"), &json!(at)));
+        assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
     }
     assert_eq!(runs.load(Ordering::Relaxed), 10);
+}
+
+/// The tool `wait`, which ends once it may or is cancelled.
+struct Gate {
+    open: Semaphore,
+    started: AtomicUsize,
+    /// The texts with which it ended.
+    ends: Mutex<Vec<&'static str>>,
+}
+
+impl Gate {
+    fn new() -> (Arc<Self>, ToolContext) {
+        let gate = Self { open: Semaphore::new(0), started: AtomicUsize::new(0), ends: Mutex::default() };
+        let raw = RawTool { name: "wait".into(), description: String::new(), parameters: json!({"type": "object"}) };
+        let wait = async |gate: &Arc<Self>, _: Value, ctx: &RunContext| {
+            gate.started.fetch_add(1, Ordering::Relaxed);
+            let passed = ctx.cancellation().run_until_cancelled(gate.open.acquire()).await;
+            let end = match passed {
+                Some(permit) => {
+                    permit.expect("an open gate").forget();
+                    "done"
+                }
+                None => "cancelled",
+            };
+            gate.ends.lock().expect("the ends").push(end);
+            Ok::<_, ToolError>(json!(end))
+        };
+        let gate = Arc::new(gate);
+        let tools = ToolContext::builder().with(FunctionTool::raw_with(raw, Arc::clone(&gate), wait));
+        (gate, tools.build().expect("tools"))
+    }
+
+    /// Sends a call, and returns its request once the tool runs.
+    async fn start(&self, client: &HttpClient, call: &Value) -> JoinHandle<reqwest::Response> {
+        let (client, call, before) = (client.clone(), call.clone(), self.started.load(Ordering::Relaxed));
+        let sent = tokio::spawn(async move { client.post(&call).await });
+        until(async || self.started.load(Ordering::Relaxed) > before).await;
+        sent
+    }
+
+    async fn end(&self) -> &'static str {
+        until(async || !self.ends.lock().expect("the ends").is_empty()).await;
+        self.ends.lock().expect("the ends").remove(0)
+    }
+}
+
+#[tokio::test]
+async fn a_short_wait_is_answered_with_one_message() {
+    let (gate, tools) = Gate::new();
+    let url = serve(&Server::from_tools(tools).expect("a server")).await;
+    let meta = json!({"_meta": stateless(&json!({}))});
+    for (client, more) in [(session(&url).await, json!({})), (sessionless(&url, "wait"), meta)] {
+        let call = call("wait", &json!({}), &more);
+        // The first call opens the session.
+        gate.open.add_permits(1);
+        client.post(&call).await;
+        let sent = gate.start(&client, &call).await;
+        gate.open.add_permits(1);
+        let (is_json, answer) = read(sent.await.expect("an answer")).await;
+        assert!(is_json && answer["result"]["content"][0]["text"] == "done", "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_short_wait_has_no_answer() {
+    let (gate, tools) = Gate::new();
+    let client = session(&serve(&Server::from_tools(tools).expect("a server")).await).await;
+    let sent = gate.start(&client, &call("wait", &json!({}), &json!({}))).await;
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    assert_eq!(client.post(&cancel).await.status(), StatusCode::ACCEPTED);
+    assert_eq!(gate.end().await, "cancelled");
+    assert_eq!(EventReader::new(sent.await.expect("an answer")).next().await, None);
+}
+
+#[tokio::test]
+async fn a_call_in_a_session_outlives_its_connection() {
+    let (gate, tools) = Gate::new();
+    let client = session(&serve(&Server::from_tools(tools).expect("a server")).await).await;
+    gate.start(&client, &call("wait", &json!({}), &json!({}))).await.abort();
+    // A cancellation would come before the answer to a later request over the same address.
+    read(client.post(&json!({"jsonrpc": "2.0", "id": 8, "method": "ping"})).await).await;
+    gate.open.add_permits(1);
+    assert_eq!(gate.end().await, "done");
+}
+
+#[tokio::test]
+async fn a_call_without_a_session_ends_with_its_connection() {
+    let (gate, tools) = Gate::new();
+    let client = sessionless(&serve(&Server::from_tools(tools).expect("a server")).await, "wait");
+    gate.start(&client, &call("wait", &json!({}), &json!({"_meta": stateless(&json!({}))}))).await.abort();
+    assert_eq!(gate.end().await, "cancelled");
 }
 
 #[tokio::test]
@@ -121,7 +219,6 @@ async fn unusual_requests_are_not_answered_at_once() {
         (client.with("accept", "*/*"), &plain),
         (client.with("mcp-protocol-version", "2025-06-18"), &plain),
         (client.with("mcp-protocol-version", "2025-11-26"), &plain),
-        (client.clone(), &json!({"_meta": {"progressToken": 1}})),
         (client.clone(), &json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2025-11-25"}})),
         (client.clone(), &json!({"_meta": 7})),
         (client.clone(), &json!({"requestState": "x"})),

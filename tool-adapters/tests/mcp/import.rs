@@ -242,7 +242,7 @@ fn drops_results_that_nest_100_000_deep() {
             });
         };
         // A stack that is too small to follow the value.
-        std::thread::Builder::new().stack_size(512 << 10).spawn(run).expect("a thread").join().expect("no panic");
+        std::thread::Builder::new().stack_size(1 << 20).spawn(run).expect("a thread").join().expect("no panic");
     }
 }
 

@@ -29,6 +29,7 @@ mod slow_clients;
 mod spans;
 #[path = "../support/spans.rs"]
 mod spans_support;
+mod streams;
 mod support;
 mod surfaces;
 mod tasks;

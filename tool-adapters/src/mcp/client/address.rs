@@ -9,7 +9,7 @@ use crate::mcp::client::notices::{LimitedNotices, ListChanges};
 use crate::mcp::client::process::{self, ServerProcess};
 use process_wrap::tokio::CommandWrap;
 use rmcp::RoleClient;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
@@ -17,6 +17,7 @@ use std::env;
 use std::process::Command;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc::Receiver;
 
 pub(crate) type RunningClient = RunningService<RoleClient, ListChanges>;
 
@@ -71,15 +72,15 @@ impl ServerAddress {
             credentials.note_command(command);
             *self = Self::Process(process::prepare(std::mem::replace(command, Command::new(""))));
         }
-        let tasks = changes.tasks.clone();
+        let (tasks, calls) = (changes.tasks.clone(), changes.calls.clone());
         match self {
             Self::Command(..) => Err(ImportError::Protocol("the command has no environment".into())),
             Self::Process(command) => {
                 let (process, output, input) =
                     ServerProcess::start(command, credentials).map_err(ImportError::Start)?;
-                let (output, input) = (Box::new(output), Box::new(input));
-                let transport = LineTransport::new(output, input, Some(process.clone()), tasks);
-                match serve(changes, transport, probe).await {
+                let streams: (Input, Output) = (Box::new(output), Box::new(input));
+                let transport = LineTransport::new(streams, Some(process.clone()), tasks, calls);
+                match serve(changes, (transport, None), probe).await {
                     Ok(running) => Ok((running, Some(process))),
                     Err(error) => Err(start_error(&error, &process, credentials).await),
                 }
@@ -90,14 +91,15 @@ impl ServerAddress {
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers = credentials.header_map()?;
                 let client = AuthorizedClient::new(&url, Arc::clone(credentials), tasks, changes.routes.clone())?;
+                let others = calls.over_http(client.clone());
                 let transport = StreamableHttpClientTransport::with_client(client, config);
-                let served = serve(changes, transport, probe).await;
+                let served = serve(changes, (transport, Some(others)), probe).await;
                 Ok((served.map_err(|error| protocol_error(&error, credentials))?, None))
             }
             Self::Streams(streams) => {
                 let taken = || ImportError::Protocol("its streams are closed".into());
-                let (input, output) = streams.take().ok_or_else(taken)?;
-                let served = serve(changes, LineTransport::new(input, output, None, tasks), probe).await;
+                let transport = LineTransport::new(streams.take().ok_or_else(taken)?, None, tasks, calls);
+                let served = serve(changes, (transport, None), probe).await;
                 Ok((served.map_err(|error| protocol_error(&error, credentials))?, None))
             }
         }
@@ -106,7 +108,7 @@ impl ServerAddress {
 
 async fn serve(
     changes: ListChanges,
-    transport: impl Transport<RoleClient> + 'static,
+    (transport, others): (impl Transport<RoleClient> + 'static, Option<Receiver<ServerJsonRpcMessage>>),
     probe: bool,
 ) -> Result<RunningClient, ClientInitializeError> {
     let lifecycle = if probe {
@@ -114,7 +116,7 @@ async fn serve(
     } else {
         ClientLifecycleMode::Initialize
     };
-    let transport = LimitedNotices::new(transport, &changes);
+    let transport = LimitedNotices::new(transport, others, &changes);
     changes.serve_with_lifecycle(transport, lifecycle).await
 }
 

@@ -16,7 +16,9 @@ use futures_util::stream::BoxStream;
 use memchr::memmem;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url, redirect};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage, Tool};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage, Tool,
+};
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -345,12 +347,21 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, ImportError> {
 #[derive(Clone)]
 pub(crate) struct AuthorizedClient {
     http: Client,
+    url: Arc<str>,
+    session: Arc<Mutex<HttpSession>>,
     credentials: Arc<Credentials>,
     tasks: TaskTools,
     routes: CallRoutes,
 }
 
-type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
+/// The session of a client, with the headers of its requests.
+#[derive(Clone, Default)]
+pub(crate) struct HttpSession {
+    id: Option<Arc<str>>,
+    headers: HashMap<HeaderName, HeaderValue>,
+}
+
+pub(crate) type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
 impl AuthorizedClient {
     pub(crate) fn new(
@@ -374,7 +385,34 @@ impl AuthorizedClient {
         let http = if is_local(url.host_str().unwrap_or_default()) && !is_guarded { http.no_proxy() } else { http };
         let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
         credentials.note_secrets(url);
-        Ok(Self { http, credentials, tasks, routes })
+        Ok(Self { http, url: url.as_str().into(), session: Arc::default(), credentials, tasks, routes })
+    }
+
+    /// Returns the session that rmcp has opened last.
+    pub(crate) fn session(&self) -> HttpSession {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sends a message in a session.
+    pub(crate) async fn post(
+        &self,
+        session: &HttpSession,
+        message: ClientJsonRpcMessage,
+    ) -> HttpResult<StreamableHttpPostResponse> {
+        let (id, headers) = (session.id.clone(), session.headers.clone());
+        self.post_message(Arc::clone(&self.url), message, id, None, headers).await
+    }
+
+    /// Requests the rest of the stream of a request.
+    pub(crate) async fn resume(
+        &self,
+        session: &HttpSession,
+        last_event: Option<String>,
+        request: &RequestId,
+    ) -> HttpResult<Events> {
+        let (id, headers) = (session.id.clone(), session.headers.clone());
+        let events = self.get_stream(Arc::clone(&self.url), id, last_event, None, headers).await?;
+        Ok(self.observe(events, Some(request.clone())))
     }
 
     /// Sends a request with a token. If the server refuses the token, sends it once more with a new one.
@@ -453,6 +491,12 @@ impl StreamableHttpClient for AuthorizedClient {
         headers: HashMap<HeaderName, HeaderValue>,
         max_event: usize,
     ) -> HttpResult<StreamableHttpPostResponse> {
+        if let ClientJsonRpcMessage::Notification(sent) = &message
+            && let ClientNotification::InitializedNotification(_) = &sent.notification
+        {
+            let session = HttpSession { id: session_id.clone(), headers: headers.clone() };
+            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+        }
         let answer = self.authorized(|token| {
             let (uri, message, session, headers) =
                 (Arc::clone(&uri), message.clone(), session_id.clone(), headers.clone());
@@ -564,7 +608,7 @@ impl AuthorizedClient {
     }
 }
 
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// The largest event that is read if the transport sets no limit.
 const MAX_EVENT: usize = MAX_MESSAGE;

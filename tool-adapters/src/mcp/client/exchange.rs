@@ -2,6 +2,7 @@
 //! requests, which the run answers.
 
 use crate::mcp::client::budget::Spending;
+use crate::mcp::client::direct::DirectError;
 use crate::mcp::client::options::{AskedRun, is_stateless};
 use crate::mcp::client::remote::{Connection, RemoteServer};
 use crate::mcp::client::requests;
@@ -94,7 +95,10 @@ impl Exchange<'_> {
         request: ClientRequest,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         if !connection.peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version)) {
-            return Ok(self.send(connection, request).await);
+            return Ok(match &request {
+                ClientRequest::CallToolRequest(_) => self.call(connection, request).await,
+                _ => self.send(connection, request).await,
+            });
         }
         let mut next = request.clone();
         for round in 0..=MAX_ROUNDS {
@@ -163,6 +167,22 @@ impl Exchange<'_> {
                 Ok(next) if !Arc::ptr_eq(&next, &connection) => next,
                 _ => return Err(error),
             };
+        }
+    }
+
+    /// Makes a call without rmcp. If the session has expired, rmcp opens another and makes it.
+    async fn call(&self, connection: &Connection, request: ClientRequest) -> Result<ServerResult, ServiceError> {
+        let (route, calls) = (connection.routes.enter(), &connection.calls);
+        let (id, token) = calls.next_id();
+        route.set_request(id.clone(), token.clone());
+        self.set_attributes(&connection.peer, &id, "tools/call".to_owned());
+        let mut cancel = cancel_on_drop(connection.peer.clone(), id.clone());
+        let answer = self.attend(route, calls.call((&id, token), request.clone())).await;
+        cancel.disarm();
+        match answer {
+            Ok(result) => Ok(result),
+            Err(DirectError::Failed(error)) => Err(error),
+            Err(DirectError::Expired) => self.send(connection, request).await,
         }
     }
 

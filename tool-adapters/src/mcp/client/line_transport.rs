@@ -4,6 +4,7 @@
 //! line is the error of its call.
 
 use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
+use crate::mcp::client::direct::DirectCalls;
 use crate::mcp::client::notices::RateLimit;
 use crate::mcp::client::process::ServerProcess;
 use crate::mcp::client::tasks::TaskTools;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
+use tokio_util::bytes::Bytes;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 /// The time in which a message that is being written is finished before the streams are closed.
@@ -29,26 +31,38 @@ type Input = Box<dyn AsyncRead + Send + Unpin>;
 type Output = Box<dyn AsyncWrite + Send + Unpin>;
 type ServerMessage = RxJsonRpcMessage<RoleClient>;
 
+/// The output. `None` once the transport is closed.
+pub(crate) type LineWriter = Arc<Mutex<Option<FramedWrite<Output, LinesCodec>>>>;
+
 /// Messages as lines of JSON.
 pub(crate) struct LineTransport {
     lines: FramedRead<Input, BoundedLines>,
-    /// `None` once the transport is closed.
-    writer: Arc<Mutex<Option<FramedWrite<Output, LinesCodec>>>>,
+    writer: LineWriter,
     process: Option<ServerProcess>,
     tasks: TaskTools,
+    calls: DirectCalls,
     /// The messages of a line that are not yet received.
     read: VecDeque<ServerMessage>,
     dropped: RateLimit,
 }
 
 impl LineTransport {
-    pub(crate) fn new(input: Input, output: Output, process: Option<ServerProcess>, tasks: TaskTools) -> Self {
+    pub(crate) fn new(
+        (input, output): (Input, Output),
+        process: Option<ServerProcess>,
+        tasks: TaskTools,
+        calls: DirectCalls,
+    ) -> Self {
         let lines = FramedRead::new(input, BoundedLines::new(MAX_MESSAGE));
         let writer = Arc::new(Mutex::new(Some(FramedWrite::new(output, LinesCodec::new()))));
-        Self { lines, writer, process, tasks, read: VecDeque::new(), dropped: RateLimit::new("messages") }
+        calls.over_lines(Arc::clone(&writer));
+        Self { lines, writer, process, tasks, calls, read: VecDeque::new(), dropped: RateLimit::new("messages") }
     }
 
-    fn read(&mut self, text: &[u8]) {
+    fn read(&mut self, text: &Bytes) {
+        if self.calls.take_text(text) {
+            return;
+        }
         self.tasks.note(text);
         if let Ok(message) = serde_json::from_slice::<ServerMessage>(text) {
             self.read.push_back(message);
@@ -69,20 +83,23 @@ impl LineTransport {
     }
 }
 
+/// Writes a message.
+pub(crate) async fn write_line(writer: &LineWriter, message: &TxJsonRpcMessage<RoleClient>) -> io::Result<()> {
+    let line = serde_json::to_string(message)?;
+    let mut writer = writer.lock().await;
+    let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    writer.send(line).await.map_err(|error| match error {
+        LinesCodecError::Io(error) => error,
+        error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
+    })
+}
+
 impl Transport<RoleClient> for LineTransport {
     type Error = io::Error;
 
     fn send(&mut self, message: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = Arc::clone(&self.writer);
-        async move {
-            let line = serde_json::to_string(&message)?;
-            let mut writer = writer.lock().await;
-            let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            writer.send(line).await.map_err(|error| match error {
-                LinesCodecError::Io(error) => error,
-                error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
-            })
-        }
+        async move { write_line(&writer, &message).await }
     }
 
     async fn receive(&mut self) -> Option<ServerMessage> {

@@ -4,6 +4,7 @@
 //! - `address`: the connection over each transport; `process`: a server's process; `line_transport`: its messages
 //! - `credentials`: headers and tokens; `logins`: tokens of OAuth; `names`: names without keys
 //! - `answer`: results as outputs of tools; `tasks`: tools that run as tasks; `routes`: messages for calls in flight
+//! - `direct`: tool calls that do not pass through rmcp
 //! - `exchange`: a request and what the server sends meanwhile; `requests`: its requests to the user; `sampling`: those to the
 //!   model; `budget`: what they may cost
 //! - `catalog`: prompts and resources; `resource_tools`: tools that read resources
@@ -18,6 +19,7 @@ mod budget;
 mod catalog;
 mod changes;
 mod credentials;
+mod direct;
 mod error;
 mod exchange;
 mod import;

@@ -2,6 +2,7 @@
 //! cause, and the lines that they log are bounded.
 
 use crate::mcp::client::changes::{ChangeSender, ChangedLists, ServerChange};
+use crate::mcp::client::direct::DirectCalls;
 use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Declaration;
 use crate::mcp::client::rights::{self, ROOTS};
@@ -9,7 +10,8 @@ use crate::mcp::client::routes::{CallMessage, CallRoutes, RelayedRequest, Server
 use crate::mcp::client::tasks::TaskTools;
 use rmcp::model::{
     CancelledNotificationParam, ClientConfig, ClientJsonRpcMessage, ClientResult, CustomResult, ErrorCode, ErrorData,
-    Implementation, JsonRpcMessage, RequestId, ResourceUpdatedNotificationParam, ServerNotification, ServerRequest,
+    Implementation, JsonRpcMessage, RequestId, ResourceUpdatedNotificationParam, ServerJsonRpcMessage,
+    ServerNotification, ServerRequest,
 };
 use rmcp::service::{NotificationContext, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -19,6 +21,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc::Receiver;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -33,6 +36,7 @@ pub(crate) struct ListChanges {
     pub(crate) changes: ChangeSender,
     pub(crate) routes: CallRoutes,
     pub(crate) tasks: TaskTools,
+    pub(crate) calls: DirectCalls,
     pub(crate) options: Arc<RemoteOptions>,
 }
 
@@ -108,6 +112,9 @@ impl RateLimit {
 /// server writes them, and the answers of users.
 pub(crate) struct LimitedNotices<T> {
     transport: T,
+    calls: DirectCalls,
+    /// The messages in the streams of calls.
+    others: Option<Receiver<ServerJsonRpcMessage>>,
     changed: Arc<ChangedLists>,
     changes: ChangeSender,
     routes: CallRoutes,
@@ -124,9 +131,11 @@ pub(crate) struct LimitedNotices<T> {
 }
 
 impl<T> LimitedNotices<T> {
-    pub(crate) fn new(transport: T, changes: &ListChanges) -> Self {
+    pub(crate) fn new(transport: T, others: Option<Receiver<ServerJsonRpcMessage>>, changes: &ListChanges) -> Self {
         Self {
             transport,
+            calls: changes.calls.clone(),
+            others,
             changed: Arc::clone(&changes.changed),
             changes: changes.changes.clone(),
             routes: changes.routes.clone(),
@@ -325,6 +334,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
                     }
                     continue;
                 }
+                Some(message) = next(&mut self.others) => message,
                 message = self.transport.receive() => message?,
             };
             let notice = match &message {
@@ -333,7 +343,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
                     continue;
                 }
                 JsonRpcMessage::Notification(sent) => self.notice(&sent.notification),
-                _ => return Some(message),
+                _ => match self.calls.take_message(message) {
+                    Some(message) => return Some(message),
+                    None => continue,
+                },
             };
             match notice {
                 Notice::Change(_) | Notice::Other if self.notifications.admits() => return Some(message),
@@ -347,6 +360,16 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
         // A server that does not read its answers would keep the connection open.
         self.answers.abort_all();
         self.transport.close()
+    }
+}
+
+async fn next(others: &mut Option<Receiver<ServerJsonRpcMessage>>) -> Option<ServerJsonRpcMessage> {
+    others.as_mut()?.recv().await
+}
+
+impl<T> Drop for LimitedNotices<T> {
+    fn drop(&mut self) {
+        self.calls.close();
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::mcp::client::address::{RunningClient, ServerAddress};
 use crate::mcp::client::budget::ServerSpending;
 use crate::mcp::client::changes::{ChangeSender, ChangedLists};
+use crate::mcp::client::direct::DirectCalls;
 use crate::mcp::client::error::{ImportError, describe};
 use crate::mcp::client::notices::{ListChanges, Pause};
 use crate::mcp::client::options::{RemoteOptions, is_stateless};
@@ -62,6 +63,7 @@ impl Deref for RemoteServer {
 pub(crate) struct Connection {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) routes: CallRoutes,
+    pub(crate) calls: DirectCalls,
     running: tokio::sync::Mutex<Option<RunningClient>>,
     process: Option<ServerProcess>,
 }
@@ -111,12 +113,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Connection {
     async fn new(address: &mut ServerAddress, remote: &RemoteParts) -> Result<Arc<Self>, ImportError> {
-        let routes = CallRoutes::default();
+        let (routes, calls) = (CallRoutes::default(), DirectCalls::default());
         let handler = ListChanges {
             changed: Arc::clone(&remote.changed),
             changes: remote.changes.clone(),
             routes: routes.clone(),
             tasks: remote.tasks.clone(),
+            calls: calls.clone(),
             options: Arc::clone(&remote.options),
         };
         let options = &remote.options;
@@ -131,7 +134,7 @@ impl Connection {
         if let Some(level) = options.log_level {
             set_log_level(&peer, level, options).await;
         }
-        Ok(Arc::new(Self { peer, routes, running: tokio::sync::Mutex::new(Some(running)), process }))
+        Ok(Arc::new(Self { peer, routes, calls, running: tokio::sync::Mutex::new(Some(running)), process }))
     }
 
     pub(crate) fn is_lost(&self) -> bool {

@@ -4,6 +4,7 @@
 use crate::mcp::server::authorization;
 use crate::mcp::server::changes::ChangeNotifier;
 use crate::mcp::server::session::{ClientInfo, ServerState, Settings, TaskSupport};
+use crate::mcp::server::standard_streams::standard_streams;
 use crate::mcp::server::{http, stdio};
 use crate::transport::bearer::BearerToken;
 use crate::transport::serve::BoundServer;
@@ -381,7 +382,7 @@ impl Server {
     /// Serves the client that started this process, until it closes standard input. Nothing else may write to standard
     /// output; logs belong on standard error.
     pub async fn serve_stdio(&self) -> io::Result<()> {
-        let (input, output) = (Box::new(tokio::io::stdin()), Box::new(tokio::io::stdout()));
+        let (input, output) = standard_streams();
         Box::pin(stdio::serve(&self.state, input, output, Some("pipe"))).await
     }
 

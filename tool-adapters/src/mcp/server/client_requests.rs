@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{SetOnce, mpsc, oneshot};
+use tokio::sync::{Notify, SetOnce, mpsc, oneshot};
 use tool_core::call::{
     Answer, AskError, Question, RequestHandler, Role, Root, RootsRequest, SamplingAnswer, SamplingRequest,
 };
@@ -175,6 +175,8 @@ fn is<T: DeserializeOwned>(answer: &Value) -> bool {
 #[derive(Default)]
 pub(crate) struct CallRequests {
     route: SetOnce<(RequestRoute, Capabilities)>,
+    /// Notified when a request waits for the way.
+    asked: Notify,
     /// The answers that the client has sent with the call, by the names that the tool gives its requests.
     early: Mutex<InputResponses>,
     /// The capabilities that the client would have needed.
@@ -194,6 +196,11 @@ impl CallRequests {
 
     pub(crate) fn has_route(&self) -> bool {
         self.route.initialized()
+    }
+
+    /// Waits until a request waits for the way to the client.
+    pub(crate) async fn asked(&self) {
+        self.asked.notified().await;
     }
 
     pub(crate) fn set_route(&self, route: RequestRoute, client: Capabilities) {
@@ -218,6 +225,9 @@ impl CallRequests {
         key: Option<String>,
         request: InputRequest,
     ) -> Result<T, AskError> {
+        if !self.has_route() {
+            self.asked.notify_one();
+        }
         let (route, client) = self.route.wait().await;
         if !client.has(needed) {
             self.missing.fetch_or(needed as u8, Ordering::Relaxed);

@@ -5,8 +5,9 @@
 use crate::mcp::server::changes::{OpenStream, Subscriptions};
 use crate::mcp::server::client::Client;
 use crate::mcp::server::client_requests::Capabilities;
+use crate::mcp::server::direct::UnansweredCalls;
 use crate::mcp::server::features::Features;
-use crate::mcp::server::forwarder::{self, Forwarder, LogThreshold, Wanted};
+use crate::mcp::server::forwarder::{self, LogThreshold, Wanted};
 use crate::mcp::server::ongoing_call::{OngoingCall, Step};
 use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::session::{
@@ -26,8 +27,8 @@ use rmcp::model::{
     ReadResourceRequestParams, ReadResourceResponse, RequestId, RequestMetaObject, ServerConfig, SetLevelRequestParams,
     SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
-use rmcp::service::SubscriptionContext;
-use rmcp::{ErrorData, ServerHandler};
+use rmcp::service::{Peer, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
@@ -61,6 +62,8 @@ pub(crate) struct Connection {
     client: OnceLock<Capabilities>,
     /// The log messages that the client of the session takes.
     log: LogThreshold,
+    /// The calls that rmcp does not see.
+    pub(crate) calls: UnansweredCalls,
     parked: Arc<ParkedCalls<OngoingCall>>,
     tasks: Arc<Tasks>,
     /// The subscriptions of the client, once it has initialized the session, and the end of their notifications.
@@ -84,6 +87,7 @@ impl Connection {
             revision: OnceLock::new(),
             client: OnceLock::new(),
             log: LogThreshold::default(),
+            calls: UnansweredCalls::default(),
             parked: Arc::default(),
             tasks: Arc::default(),
             subscriptions: OnceLock::new(),
@@ -108,7 +112,12 @@ impl Connection {
     }
 
     /// Begins a call over HTTP if neither its session nor its turn has to be waited for.
-    pub(crate) fn begin_at_once(&self, client: &Client, request: &CallToolRequestParams) -> Option<OngoingCall> {
+    pub(crate) fn begin_at_once(
+        &self,
+        client: &Client,
+        request: &CallToolRequestParams,
+        wanted: Wanted,
+    ) -> Option<OngoingCall> {
         if request.name == SEARCH_TOOL {
             // Its client is notified, through its connection.
             return None;
@@ -118,7 +127,7 @@ impl Connection {
         let begun = shared.as_ref().unwrap_or(&self.session).begin_at_once()?;
         // The capabilities of a client without a session are read when its call waits.
         let may_ask = shared.is_some() || self.has_capabilities();
-        Some(OngoingCall::new(begun, request, None, may_ask))
+        Some(OngoingCall::new(begun, request, wanted, may_ask))
     }
 
     /// Returns true if tools may ask the client of a call. From revision 2026-07-28 on that is known with the way of asking.
@@ -130,15 +139,15 @@ impl Connection {
         self.client.get().is_some_and(|client| !client.is_empty())
     }
 
-    /// Returns true if the client of a session takes log messages.
-    pub(crate) fn takes_log(&self) -> bool {
-        self.log.get().is_some()
+    /// Returns the notifications that a client asks for, with its session or with the request.
+    pub(crate) fn wanted(&self, meta: &RequestMetaObject, is_stateless: bool) -> Wanted {
+        let log = if is_stateless { meta.log_level().map(forwarder::level) } else { self.log.get() };
+        Wanted { progress: meta.get_progress_token(), log }
     }
 
-    /// Returns the notifications that a client asks for, with its session or with the request.
-    fn wanted(&self, context: &ServerContext) -> Wanted {
-        let log = if is_stateless(context) { context.meta.log_level().map(forwarder::level) } else { self.log.get() };
-        Wanted { progress: context.meta.get_progress_token(), log }
+    /// Returns the way to a client that gets requests, with its capabilities. Returns `None` before it has initialized the session.
+    pub(crate) fn requester(&self) -> Option<(Peer<RoleServer>, Capabilities)> {
+        Some((self.session.peer.get()?.clone(), *self.client.get()?))
     }
 
     /// Returns the client's session if its tools need a part of the protocol.
@@ -194,20 +203,22 @@ impl Connection {
             let client = self.client_session(context)?;
             if let Some(resumed) = self.parked.resume(&mut request, |call| call.running.is_of(&client)) {
                 return match resumed? {
-                    ControlFlow::Continue(call) => self.finish(call, None, &request, context).await,
+                    ControlFlow::Continue(call) => self.finish(call, &request, context).await,
                     ControlFlow::Break(response) => Ok(response),
                 };
             }
             let session = client.get(context).await?;
             return confirm::resume(&session, request, &request_state).await;
         }
-        let (notifier, forwarder) = Forwarder::new(self.wanted(context), &context.peer).unzip();
-        let mut call = match http_parts(context).and_then(OngoingCall::taken_over) {
+        let mut call = match OngoingCall::taken_over(context) {
             Some(call) => call,
-            None => OngoingCall::new(self.begin_call(context).await?, &request, notifier, self.may_ask(context)),
+            None => {
+                let wanted = self.wanted(&context.meta, is_stateless(context));
+                OngoingCall::new(self.begin_call(context).await?, &request, wanted, self.may_ask(context))
+            }
         };
         call.becomes_task = self.becomes_task(&call, context)?;
-        self.finish(call, forwarder, &request, context).await
+        self.finish(call, &request, context).await
     }
 
     /// Returns true if calls of a listed tool may become tasks.
@@ -245,15 +256,14 @@ impl Connection {
     async fn finish(
         &self,
         mut call: OngoingCall,
-        forwarder: Option<Forwarder>,
         request: &CallToolRequestParams,
         context: &ServerContext,
     ) -> McpResult<CallToolResponse> {
         let step = if call.becomes_task {
-            let Some(step) = call.run(forwarder, context).now_or_never() else { return self.start_task(call) };
+            let Some(step) = call.run(context).now_or_never() else { return self.start_task(call) };
             step
         } else {
-            call.run(forwarder, context).await
+            call.run(context).await
         };
         let response = match step {
             Step::Answered(response) => response,

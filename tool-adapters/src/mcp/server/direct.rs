@@ -1,66 +1,256 @@
-//! Calls over HTTP that are answered at once.
+//! Calls that are answered without rmcp.
 //!
-//! rmcp serves a request by four tasks and a stream of events, so that a client can lose its connection, cancel the request and
-//! be asked. A call whose tool returns without waiting needs none of it. Such a call is made on the task of its connection and
-//! answered with one JSON message, which every revision of the protocol allows. If the tool waits, or its call needs an
-//! approval, rmcp's handler takes the call over as it is. Requests that are unusual in any respect go to rmcp, which checks them.
+//! rmcp hands a request from task to task, and serves it over HTTP by a stream of events, so that a client can lose its connection
+//! and be asked. A call that is answered before anything else has to reach its client needs none of it. It runs on one task, and
+//! over HTTP its answer is one JSON message, which every revision of the protocol allows. When its tool reports progress
+//! or asks, its call needs an approval, or it takes long, rmcp's handler takes the call over as it is. Requests that are unusual
+//! in any respect go to rmcp, which checks them.
 
 use crate::mcp::server::client::Client;
+use crate::mcp::server::client_requests::Capabilities;
 use crate::mcp::server::connection::Connection;
+use crate::mcp::server::ongoing_call::OngoingCall;
 use crate::mcp::server::tools;
+use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::header::{self, AsHeaderName};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use futures_util::FutureExt;
+use futures_util::poll;
+use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, GetMeta, ProtocolVersion, RequestMetaObject, ServerJsonRpcMessage,
-    ServerResult,
+    CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, GetMeta,
+    ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
-use tool_core::trace;
+use rmcp::service::Peer;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tool_core::trace::{self, DistributedContext};
+use tool_core::{Session, ToolResponse};
 
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 pub(crate) const REVISION_HEADER: &str = "mcp-protocol-version";
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// Answers a message that is a call whose tool returns without waiting. Adds the call to the request if the tool waits.
-pub(crate) fn answer(
-    connection: &Connection,
-    client: &Client,
-    message: &ClientJsonRpcMessage,
-    parts: &mut Parts,
-) -> Option<Response> {
-    let ClientJsonRpcMessage::Request(message) = message else { return None };
-    let ClientRequest::CallToolRequest(request) = &message.request else { return None };
-    let (id, meta, params) = (&message.id, message.request.get_meta(), &request.params);
-    let revision = revision(connection, &params.name, meta, &parts.headers)?;
-    let is_repeated = params.request_state.is_some() || params.input_responses.is_some();
-    let is_notified = meta.contains_key("progressToken") || meta.contains_key(LOG_LEVEL) || connection.takes_log();
-    if is_repeated || is_notified || !are_json_and_events_accepted(&parts.headers) {
-        return None;
+/// The time after which a call over HTTP gets a stream, which can be requested again when its connection is lost.
+const STREAM_AFTER: Duration = Duration::from_secs(1);
+
+/// The calls of a connection that rmcp does not see, by the ids of their requests: the session of each, and its id there.
+#[derive(Default)]
+pub(crate) struct UnansweredCalls(Mutex<HashMap<RequestId, (Session, String)>>);
+
+impl UnansweredCalls {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, (Session, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    if connection.may_be_task(&params.name) {
-        return None;
-    }
-    let mut call = connection.begin_at_once(client, params)?;
-    let attributes = || connection.attributes(id, Some(revision), Some(parts));
-    let work = trace::import(connection.parent(meta), trace::attributed(attributes, &mut call.response));
-    let response = work.now_or_never();
-    let Some(response) = response.as_ref().filter(|response| response.meta().confirmations().next().is_none()) else {
-        if let Some(response) = response {
-            call.response = Box::pin(std::future::ready(response));
+
+    /// Adds a call. Returns false if another one has its id.
+    fn add(&self, id: &RequestId, call: (Session, String)) -> bool {
+        match self.lock().entry(id.clone()) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(call);
+                true
+            }
         }
-        call.hand_over(parts);
+    }
+
+    /// Removes a call. Returns false if it was cancelled.
+    fn remove(&self, id: &RequestId) -> bool {
+        self.lock().remove(id).is_some()
+    }
+}
+
+/// Cancels the call that a message cancels. Returns false if rmcp has to see the message.
+pub(crate) fn cancels(connection: &Connection, message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Notification(sent) = message else { return false };
+    let ClientNotification::CancelledNotification(cancelled) = &sent.notification else { return false };
+    let id = cancelled.params.request_id.as_ref();
+    let Some((session, call)) = id.and_then(|id| connection.calls.lock().remove(id)) else { return false };
+    session.cancel(&call);
+    true
+}
+
+/// The parts of a request that is an ordinary call.
+struct CallParts<'a> {
+    id: &'a RequestId,
+    meta: &'a RequestMetaObject,
+    params: &'a CallToolRequestParams,
+}
+
+impl<'a> CallParts<'a> {
+    /// Returns the parts of a message, unless it is no call, a repeated one, or one that may become a task.
+    fn of(connection: &Connection, message: &'a ClientJsonRpcMessage) -> Option<Self> {
+        let ClientJsonRpcMessage::Request(message) = message else { return None };
+        let ClientRequest::CallToolRequest(request) = &message.request else { return None };
+        let params = &request.params;
+        let is_repeated = params.request_state.is_some() || params.input_responses.is_some();
+        let is_ordinary = !is_repeated && !connection.may_be_task(&params.name);
+        is_ordinary.then(|| Self { id: &message.id, meta: message.request.get_meta(), params })
+    }
+
+    /// Returns true if no metadata is of a revision without sessions.
+    fn is_of_session(&self) -> bool {
+        self.meta.keys().all(|key| !key.starts_with("io.modelcontextprotocol/"))
+    }
+}
+
+/// Returns the answer to a call, or `None` if it has to be approved first.
+fn answered(
+    call: &OngoingCall,
+    response: &ToolResponse,
+    id: &RequestId,
+    revision: &ProtocolVersion,
+) -> Option<ServerJsonRpcMessage> {
+    if response.meta().confirmations().next().is_some() {
         return None;
-    };
-    let answer = match call.complete(response) {
+    }
+    Some(match call.complete(response) {
         Ok(mut result) => {
             result.result_type.take_if(|_| *revision < ProtocolVersion::V_2026_07_28);
             ServerJsonRpcMessage::response(ServerResult::CallToolResult(result), id.clone())
         }
         Err(error) => ServerJsonRpcMessage::error(error, Some(id.clone())),
-    };
-    Some(axum::Json(answer).into_response())
+    })
+}
+
+/// Answers a message over HTTP that is a call. Adds the call to the request if rmcp has to take it over.
+pub(crate) async fn answer(
+    connection: &Connection,
+    client: &Client,
+    message: &ClientJsonRpcMessage,
+    parts: &mut Parts,
+) -> Option<Response> {
+    let request = CallParts::of(connection, message)?;
+    let revision = revision(connection, &request, &parts.headers)?;
+    if !are_json_and_events_accepted(&parts.headers) {
+        return None;
+    }
+    let (id, has_sessions) = (request.id, *revision < ProtocolVersion::V_2026_07_28);
+    let wanted = connection.wanted(request.meta, !has_sessions);
+    let call = Some(connection.begin_at_once(client, request.params, wanted)?);
+    let mut held = HeldCall { connection, id, ends_with_client: !has_sessions, is_noted: false, call };
+    let attributes = || connection.attributes(id, Some(revision), Some(parts));
+    let (response, is_cancelled) = held.response(connection.parent(request.meta), attributes).await;
+    let mut call = held.call.take()?;
+    if is_cancelled {
+        // An end without an answer.
+        return Some(([(header::CONTENT_TYPE, "text/event-stream")], Body::empty()).into_response());
+    }
+    if let Some(response) = response {
+        if let Some(answer) = answered(&call, &response, id, revision) {
+            return Some(axum::Json(answer).into_response());
+        }
+        call.response = Box::pin(std::future::ready(response));
+    }
+    parts.extensions.insert(call.hand_over());
+    None
+}
+
+/// A call over HTTP. It goes on if the client's connection is lost, but for revisions in which that cancels it.
+struct HeldCall<'a> {
+    connection: &'a Connection,
+    id: &'a RequestId,
+    ends_with_client: bool,
+    /// True while the call can be cancelled by a notification.
+    is_noted: bool,
+    call: Option<OngoingCall>,
+}
+
+impl HeldCall<'_> {
+    /// Waits for the response, which is `None` if rmcp has to take the call over. Returns true with it if the client has cancelled
+    /// the call.
+    async fn response(
+        &mut self,
+        parent: DistributedContext,
+        attributes: impl FnOnce() -> Vec<(&'static str, Value)>,
+    ) -> (Option<ToolResponse>, bool) {
+        let Some(call) = &mut self.call else { return (None, false) };
+        let own = (call.session.clone(), call.running.id());
+        let response = {
+            let alone = trace::attributed(attributes, call.response_alone(STREAM_AFTER));
+            let mut alone = pin!(trace::import(parent, alone));
+            if let Poll::Ready(response) = poll!(&mut alone) {
+                return (response, false);
+            }
+            self.is_noted = self.connection.calls.add(self.id, own);
+            if !self.is_noted {
+                return (None, false);
+            }
+            alone.await
+        };
+        (response, !self.end())
+    }
+
+    /// Removes the call. Returns false if it was cancelled.
+    fn end(&mut self) -> bool {
+        std::mem::take(&mut self.is_noted) && self.connection.calls.remove(self.id)
+    }
+}
+
+impl Drop for HeldCall<'_> {
+    fn drop(&mut self) {
+        self.end();
+        let Some(mut call) = self.call.take() else { return };
+        if self.ends_with_client {
+            call.cancel();
+        }
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { call.step().await });
+        }
+    }
+}
+
+/// A call over lines.
+pub(crate) struct LineCall {
+    connection: Arc<Connection>,
+    client: (Peer<RoleServer>, Capabilities),
+    call: OngoingCall,
+}
+
+impl LineCall {
+    /// Begins the call of a message, unless rmcp has to see it.
+    pub(crate) fn begin(connection: &Arc<Connection>, message: &ClientJsonRpcMessage) -> Option<Self> {
+        let request = CallParts::of(connection, message).filter(CallParts::is_of_session)?;
+        let client = connection.requester()?;
+        let wanted = connection.wanted(request.meta, false);
+        let call = connection.begin_at_once(&Client::default(), request.params, wanted)?;
+        let is_noted = connection.calls.add(request.id, (call.session.clone(), call.running.id()));
+        is_noted.then(|| Self { connection: Arc::clone(connection), client, call })
+    }
+
+    /// Runs the call, and returns its answer, or none if it was cancelled. Returns the message if rmcp has to take the call over.
+    pub(crate) async fn answer(
+        mut self,
+        mut message: ClientJsonRpcMessage,
+    ) -> Result<Option<ServerJsonRpcMessage>, ClientJsonRpcMessage> {
+        let connection = Arc::clone(&self.connection);
+        let Some((request, revision)) = CallParts::of(&connection, &message).zip(connection.revision.get()) else {
+            return Err(message);
+        };
+        let id = request.id.clone();
+        let attributes = || connection.attributes(&id, Some(revision), None);
+        let responding = trace::attributed(attributes, self.call.respond(&self.client.0, self.client.1));
+        let response = trace::import(connection.parent(request.meta), responding).await;
+        if !connection.calls.remove(&id) {
+            return Ok(None);
+        }
+        match answered(&self.call, &response, &id, revision) {
+            Some(answer) => Ok(Some(answer)),
+            None => {
+                self.call.response = Box::pin(std::future::ready(response));
+                if let ClientJsonRpcMessage::Request(request) = &mut message {
+                    request.request.extensions_mut().insert(self.call.hand_over());
+                }
+                Err(message)
+            }
+        }
+    }
 }
 
 /// Returns a header that has one value.
@@ -81,15 +271,14 @@ fn are_json_and_events_accepted(headers: &HeaderMap) -> bool {
 /// Returns the revision of a call, if its headers, its metadata and its session agree on it.
 fn revision<'a>(
     connection: &'a Connection,
-    tool: &str,
-    meta: &RequestMetaObject,
+    request: &CallParts<'_>,
     headers: &HeaderMap,
 ) -> Option<&'a ProtocolVersion> {
+    let (meta, tool) = (request.meta, &*request.params.name);
     let named = sole_header(headers, REVISION_HEADER);
     if headers.contains_key(SESSION_HEADER) {
         let revision = connection.revision.get()?;
-        let agrees = meta.keys().all(|key| !key.starts_with("io.modelcontextprotocol/"));
-        return (agrees && named == Some(revision.as_str())).then_some(revision);
+        return (request.is_of_session() && named == Some(revision.as_str())).then_some(revision);
     }
     let revision = &ProtocolVersion::V_2026_07_28;
     let agrees = named == Some(revision.as_str())

@@ -90,37 +90,70 @@ impl Notifier {
     }
 }
 
-/// Sends the updates of a call as `notifications/progress`, and its log messages as `notifications/message`.
-pub(crate) struct Forwarder {
+/// The notifications about a call that wait for its client.
+pub(crate) struct Notices {
     token: Option<ProgressToken>,
-    peer: Peer<RoleServer>,
     notifications: Receiver<Notification>,
-    last: f64,
+    /// The first one, if it was waited for.
+    first: Option<Notification>,
 }
 
-impl Forwarder {
+impl Notices {
     /// The number of notifications that may wait. Further ones are dropped, so that the tool is not held up.
     const CAPACITY: usize = 256;
 
-    pub(crate) fn new(wanted: Wanted, peer: &Peer<RoleServer>) -> Option<(Notifier, Self)> {
+    pub(crate) fn new(wanted: Wanted) -> Option<(Notifier, Self)> {
         if wanted.is_nothing() {
             return None;
         }
         let (sender, notifications) = channel(Self::CAPACITY);
         let notifier = Notifier { sender, progress: wanted.progress.is_some(), log: wanted.log };
-        Some((notifier, Self { token: wanted.progress, peer: peer.clone(), notifications, last: -1.0 }))
+        Some((notifier, Self { token: wanted.progress, notifications, first: None }))
     }
 
-    /// Waits for the next notification and sends it. Never returns once the call has ended.
-    pub(crate) async fn forward_next(&mut self) {
-        match self.notifications.recv().await {
-            Some(notification) => self.send(notification).await,
+    /// Waits for a notification. Never returns once the call has ended.
+    pub(crate) async fn arrived(&mut self) {
+        if self.first.is_none() {
+            self.first = Some(self.next().await);
+        }
+    }
+
+    async fn next(&mut self) -> Notification {
+        let next = match self.first.take() {
+            Some(first) => Some(first),
+            None => self.notifications.recv().await,
+        };
+        match next {
+            Some(notification) => notification,
             None => std::future::pending().await,
         }
     }
 
+    fn try_next(&mut self) -> Option<Notification> {
+        self.first.take().or_else(|| self.notifications.try_recv().ok())
+    }
+}
+
+/// Sends the updates of a call as `notifications/progress`, and its log messages as `notifications/message`.
+pub(crate) struct Forwarder {
+    notices: Notices,
+    peer: Peer<RoleServer>,
+    last: f64,
+}
+
+impl Forwarder {
+    pub(crate) fn new(notices: Notices, peer: &Peer<RoleServer>) -> Self {
+        Self { notices, peer: peer.clone(), last: -1.0 }
+    }
+
+    /// Waits for the next notification and sends it. Never returns once the call has ended.
+    pub(crate) async fn forward_next(&mut self) {
+        let notification = self.notices.next().await;
+        self.send(notification).await;
+    }
+
     pub(crate) async fn forward_rest(&mut self) {
-        while let Ok(notification) = self.notifications.try_recv() {
+        while let Some(notification) = self.notices.try_next() {
             self.send(notification).await;
         }
     }
@@ -140,7 +173,7 @@ impl Forwarder {
     }
 
     async fn send_progress(&mut self, update: ProgressUpdate) -> Result<(), rmcp::ServiceError> {
-        let Some(token) = self.token.clone() else { return Ok(()) };
+        let Some(token) = self.notices.token.clone() else { return Ok(()) };
         // In percent. The protocol requires increasing values, even if the tool gives no fraction.
         let percent = update.fraction.map_or(f64::MIN, |fraction| fraction * 100.0);
         let step = if self.last < 0.0 { 1.0 } else { 0.01 };

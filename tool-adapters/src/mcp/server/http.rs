@@ -165,7 +165,10 @@ struct CheckedRequest {
 impl CheckedRequest {
     /// Serves a message, of which `bytes` is the text.
     async fn serve(mut self, message: ClientJsonRpcMessage, bytes: Bytes) -> Response {
-        if let Some(answer) = direct::answer(&self.connection, &self.client, &message, &mut self.parts) {
+        if direct::cancels(&self.connection, &message) {
+            return StatusCode::ACCEPTED.into_response();
+        }
+        if let Some(answer) = direct::answer(&self.connection, &self.client, &message, &mut self.parts).await {
             return answer;
         }
         let is_first = !self.parts.headers.contains_key(SESSION_HEADER);

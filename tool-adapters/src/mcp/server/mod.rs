@@ -1,10 +1,10 @@
 //! A server of a runtime's tools. Every call goes through a session, which holds budgets, deadlines and approvals.
 //!
-//! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`; `stdio`: the transport over lines
+//! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`; `stdio`: the transport over lines; `standard_streams`: those of the process
 //! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
 //! - `authorization`: the check of access tokens
 //! - `client`: the identity of a client
-//! - `connection`: the handler of one connection; `ongoing_call`: a call from its request to its answer; `direct`: calls over HTTP that are answered at once; `session`: the sessions of clients, and the data that all connections share
+//! - `connection`: the handler of one connection; `ongoing_call`: a call from its request to its answer; `direct`: calls that do not pass through rmcp; `session`: the sessions of clients, and the data that all connections share
 //! - `features`: the capabilities and methods that the tools need; `pages`: the pages of all lists
 //! - `prompts`, `resources`: both with the guides of tools, and `changes`: their notifications
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user;
@@ -30,6 +30,7 @@ mod prompts;
 mod request_ids;
 mod resources;
 mod session;
+mod standard_streams;
 mod stdio;
 mod strict;
 mod tasks;

@@ -1,17 +1,20 @@
 //! A call that runs in its client's session, from its request to its answer or to what its tool asks.
 
 use crate::mcp::server::client_requests::{AskedRequest, CallRequests, Capabilities, Capability, RequestRoute};
-use crate::mcp::server::forwarder::{Forwarder, Notifier};
+use crate::mcp::server::forwarder::{Forwarder, Notices, Wanted};
 use crate::mcp::server::parked::WaitingRequests;
-use crate::mcp::server::session::{ClientSession, McpResult, RunningCall, ServerContext, is_stateless};
+use crate::mcp::server::session::{ClientSession, McpResult, RunningCall, ServerContext, http_parts, is_stateless};
 use crate::mcp::server::tools;
-use axum::http::request::Parts;
 use futures_util::future::{BoxFuture, OptionFuture};
-use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResult};
+use rmcp::service::Peer;
+use rmcp::{ErrorData, RoleServer};
 use std::panic::resume_unwind;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::sleep;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
 
@@ -24,6 +27,8 @@ pub(crate) struct OngoingCall {
     pub(crate) response: BoxFuture<'static, ToolResponse>,
     /// The tool's requests to the client, if the client may take them.
     requests: Option<Arc<CallRequests>>,
+    /// The notifications that the client asks for, until they are forwarded.
+    notices: Option<Notices>,
     /// The requests that the answer to the call's own request carries.
     asked: Option<UnboundedReceiver<AskedRequest>>,
     /// True if the call becomes a task as soon as its tool waits.
@@ -38,26 +43,29 @@ pub(crate) enum Step {
 
 /// A call that has begun, in the extensions of its request.
 #[derive(Clone)]
-struct Begun(Arc<Mutex<Option<OngoingCall>>>);
+pub(crate) struct Begun(Arc<Mutex<Option<OngoingCall>>>);
 
 impl OngoingCall {
-    /// Puts the call into its request, for the handler that takes it over.
-    pub(crate) fn hand_over(self, parts: &mut Parts) {
-        parts.extensions.insert(Begun(Arc::new(Mutex::new(Some(self)))));
+    /// Returns the call as an extension of its request, for the handler that takes it over.
+    pub(crate) fn hand_over(self) -> Begun {
+        Begun(Arc::new(Mutex::new(Some(self))))
     }
 
     /// Takes over the call that a request has begun, if it has.
-    pub(crate) fn taken_over(parts: &Parts) -> Option<Self> {
-        parts.extensions.get::<Begun>()?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn taken_over(context: &ServerContext) -> Option<Self> {
+        let of_http = || http_parts(context).and_then(|parts| parts.extensions.get::<Begun>());
+        let begun = context.extensions.get::<Begun>().or_else(of_http);
+        begun?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Makes a call of a listed tool. Its updates and log messages go to `notifier`.
+    /// Makes a call of a listed tool.
     pub(crate) fn new(
         (running, session): (RunningCall, Session),
         request: &CallToolRequestParams,
-        notifier: Option<Notifier>,
+        wanted: Wanted,
         may_ask: bool,
     ) -> Self {
+        let (notifier, notices) = Notices::new(wanted).unzip();
         let tool = tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
         let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
         let mut call = ToolCall::new(running.id(), &tool, arguments.unwrap_or_else(|| "{}".to_owned()));
@@ -71,7 +79,7 @@ impl OngoingCall {
         }
         let caller = session.clone();
         let response = Box::pin(async move { caller.call(call).await });
-        Self { running, session, tool, response, requests, asked: None, becomes_task: false }
+        Self { running, session, tool, response, requests, notices, asked: None, becomes_task: false }
     }
 
     /// Sets the way of the call's requests. Over HTTP the call may have asked before its connection was known.
@@ -103,17 +111,47 @@ impl OngoingCall {
         self
     }
 
+    /// Waits for the response, for a time at most. Returns `None` if something has to reach the client before it.
+    pub(crate) async fn response_alone(&mut self, limit: Duration) -> Option<ToolResponse> {
+        let asked = OptionFuture::from(self.requests.as_ref().map(|requests| requests.asked()));
+        let noticed = OptionFuture::from(self.notices.as_mut().map(Notices::arrived));
+        tokio::select! {
+            biased;
+            response = &mut self.response => Some(response),
+            Some(()) = asked => None,
+            Some(()) = noticed => None,
+            () = sleep(limit) => None,
+        }
+    }
+
     /// Runs the call, forwards its notifications, and cancels it when the client does.
-    pub(crate) async fn run(&mut self, mut forwarder: Option<Forwarder>, context: &ServerContext) -> Step {
+    pub(crate) async fn run(&mut self, context: &ServerContext) -> Step {
         self.set_route(context);
-        let mut cancelled = false;
+        self.run_for(&context.peer, context.ct.cancelled()).await
+    }
+
+    /// Runs the call of a client that gets requests.
+    pub(crate) async fn respond(&mut self, peer: &Peer<RoleServer>, client: Capabilities) -> ToolResponse {
+        if let Some(requests) = &self.requests {
+            requests.set_route(RequestRoute::Requests(peer.clone()), client);
+        }
+        loop {
+            if let Step::Answered(response) = self.run_for(peer, std::future::pending()).await {
+                return response;
+            }
+        }
+    }
+
+    async fn run_for(&mut self, peer: &Peer<RoleServer>, cancelled: impl Future<Output = ()>) -> Step {
+        let mut forwarder = self.notices.take().map(|notices| Forwarder::new(notices, peer));
+        let (mut cancelled, mut is_cancelled) = (pin!(cancelled), false);
         let step = loop {
             let notified = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
             tokio::select! {
                 biased;
                 step = self.step() => break step,
-                () = context.ct.cancelled(), if !cancelled => {
-                    cancelled = true;
+                () = &mut cancelled, if !is_cancelled => {
+                    is_cancelled = true;
                     self.cancel();
                 }
                 Some(()) = notified => {}

@@ -5,6 +5,7 @@
 
 use crate::mcp::lines::{BoundedLines, Line};
 use crate::mcp::server::connection::Connection;
+use crate::mcp::server::direct::{self, LineCall};
 use crate::mcp::server::features::Revisions;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::ServerState;
@@ -19,9 +20,13 @@ use std::future::ready;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+use tokio_util::task::TaskTracker;
 
 /// Serves one client until `input` ends. `transport` is OpenTelemetry's name of the transport, if it is known.
 pub(crate) async fn serve(
@@ -47,6 +52,9 @@ pub(crate) async fn serve(
     served
 }
 
+/// The time in which calls under way are answered after the end of the input.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
 pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
 pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 type LineWriter = Arc<Mutex<FramedWrite<Output, LinesCodec>>>;
@@ -57,6 +65,9 @@ struct LineTransport {
     reader: Arc<Mutex<LineReader>>,
     writer: LineWriter,
     requests: Arc<std::sync::Mutex<Requests>>,
+    hand_over: UnboundedSender<RxJsonRpcMessage<RoleServer>>,
+    /// The calls that rmcp does not see.
+    running: TaskTracker,
     connection: Arc<Connection>,
 }
 
@@ -64,6 +75,8 @@ struct LineReader {
     lines: FramedRead<Input, BoundedLines>,
     /// The messages of a batch that are not yet received.
     batch: VecDeque<CheckedMessage>,
+    /// The requests of calls that rmcp takes over.
+    handed_over: UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
     /// The answer to an invalid line while it is written. It is kept here because `receive` may be cancelled.
     answer: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
 }
@@ -143,18 +156,50 @@ impl Requests {
 impl LineTransport {
     fn new(input: Input, output: Output, connection: &Arc<Connection>) -> Self {
         let lines = FramedRead::new(input, BoundedLines::new(connection.state.settings.max_message));
-        let reader = LineReader { lines, batch: VecDeque::new(), answer: None };
+        let (hand_over, handed_over) = unbounded_channel();
+        let reader = LineReader { lines, batch: VecDeque::new(), handed_over, answer: None };
         let writer = FramedWrite::new(output, LinesCodec::new());
         Self {
             reader: Arc::new(Mutex::new(reader)),
             writer: Arc::new(Mutex::new(writer)),
             requests: Arc::default(),
+            hand_over,
+            running: TaskTracker::new(),
             connection: Arc::clone(connection),
         }
     }
 
     fn requests(&self) -> MutexGuard<'_, Requests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a call that rmcp need not see. Returns any other message.
+    fn begin(&self, message: RxJsonRpcMessage<RoleServer>) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let Some(call) = LineCall::begin(&self.connection, &message) else { return Some(message) };
+        let mut transport = self.clone();
+        self.running.spawn(async move {
+            match call.answer(message).await {
+                Ok(Some(answer)) => {
+                    if let Err(error) = transport.send(answer).await {
+                        tracing::debug!(%error, "failed to write the answer to a call");
+                    }
+                }
+                Ok(None) => {}
+                // The connection has ended if it is not received.
+                Err(message) => _ = transport.hand_over.send(message),
+            }
+        });
+        None
+    }
+
+    /// Waits until the calls under way are answered. Returns the request of one that rmcp takes over.
+    async fn last_message(&self, reader: &mut LineReader) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.running.close();
+        tokio::select! {
+            biased;
+            Some(message) = reader.handed_over.recv() => Some(message),
+            _ = timeout(LAST_ANSWERS, self.running.wait()) => None,
+        }
     }
 
     /// Returns the line of a message. Returns `None` for an answer that its batch brings later.
@@ -213,17 +258,29 @@ impl Transport<RoleServer> for LineTransport {
                 Some(Ok(message)) => {
                     let (is_new, line) = self.requests().receive(&message);
                     reader.answer(&self.writer, line);
-                    if is_new {
+                    if !is_new {
+                        tracing::debug!("dropped a call that repeats the id of one under way");
+                    } else if !direct::cancels(&self.connection, &message)
+                        && let Some(message) = self.begin(message)
+                    {
                         return Some(message);
                     }
-                    tracing::debug!("dropped a call that repeats the id of one under way");
                     continue;
                 }
                 // It is in the answer of the batch.
                 Some(Err(_)) => continue,
                 None => {}
             }
-            match reader.lines.next().await? {
+            let line = {
+                let LineReader { lines, handed_over, .. } = &mut *reader;
+                tokio::select! {
+                    biased;
+                    Some(message) = handed_over.recv() => return Some(message),
+                    line = lines.next() => line,
+                }
+            };
+            let Some(line) = line else { return self.last_message(&mut reader).await };
+            match line {
                 Ok(line) => match read_line(&line, &self.connection) {
                     Parsed::One(Ok(message)) => reader.batch.push_back(Ok(message)),
                     Parsed::One(Err(invalid)) => {

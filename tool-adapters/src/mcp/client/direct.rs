@@ -1,0 +1,294 @@
+//! Tool calls that do not pass through rmcp.
+//!
+//! rmcp hands a request from task to task on its way to the server, and the answer on its way back. A tool call is written by the
+//! task that makes it instead, and the answer goes straight to that task, however it arrives. All other messages stay with
+//! rmcp, also those that come in the stream of a call.
+
+use crate::mcp::client::answer::unreadable;
+use crate::mcp::client::credentials::{AuthorizedClient, Events, HttpSession};
+use crate::mcp::client::line_transport::{LineTransport, LineWriter, write_line};
+use futures_util::StreamExt;
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolResult, ClientJsonRpcMessage, ClientRequest, CustomResult, ErrorData, GetMeta, ProgressToken, RequestId,
+    ServerJsonRpcMessage, ServerResult,
+};
+use rmcp::service::ServiceError;
+use rmcp::transport::streamable_http_client::{StreamableHttpError, StreamableHttpPostResponse};
+use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+use tokio_util::bytes::Bytes;
+
+/// The calls of a connection that wait for their answer, and the way to the server. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct DirectCalls(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    calls: AtomicI64,
+    waiting: Mutex<Waiting>,
+    way: OnceLock<Way>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    answers: HashMap<i64, oneshot::Sender<Answer>>,
+    is_closed: bool,
+}
+
+enum Way {
+    Lines(LineWriter),
+    /// A client, and where the messages go that rmcp handles.
+    Http(AuthorizedClient, Sender<ServerJsonRpcMessage>),
+}
+
+/// The answer of a server, as it was read.
+enum Answer {
+    Text(Bytes),
+    Message(ServerJsonRpcMessage),
+}
+
+/// The members of a message by which its call is found.
+#[derive(Deserialize)]
+struct Envelope {
+    id: Option<RequestId>,
+    method: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    result: Option<Value>,
+    error: Option<ErrorData>,
+}
+
+/// The ids of calls begin here, far from those that rmcp counts from 0, and fit into 32 bits for a thousand million calls.
+const FIRST_ID: i64 = 1_000_000_000;
+
+/// The messages in the streams of calls that may wait for rmcp.
+const CAPACITY: usize = 64;
+
+/// The times that a stream is requested again that ended before its answer, and the first pause before it.
+const MAX_RESUMED: u32 = 5;
+const RESUME_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest pause that a server may ask for.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// The time in which a stream ends after its answer, so that its connection can be used again.
+const LAST_EVENT: Duration = Duration::from_millis(50);
+
+/// A call without an answer.
+pub(crate) enum DirectError {
+    /// The session has expired. rmcp opens another.
+    Expired,
+    Failed(ServiceError),
+}
+
+impl From<ServiceError> for DirectError {
+    fn from(error: ServiceError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl DirectCalls {
+    /// Makes the calls as lines.
+    pub(crate) fn over_lines(&self, writer: LineWriter) {
+        _ = self.0.way.set(Way::Lines(writer));
+    }
+
+    /// Makes the calls by requests over HTTP. Returns the messages in their streams that rmcp handles.
+    pub(crate) fn over_http(&self, client: AuthorizedClient) -> Receiver<ServerJsonRpcMessage> {
+        let (others, received) = channel(CAPACITY);
+        _ = self.0.way.set(Way::Http(client, others));
+        received
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the id of a new call, and its progress token.
+    pub(crate) fn next_id(&self) -> (RequestId, ProgressToken) {
+        let id = RequestId::Number(FIRST_ID + self.0.calls.fetch_add(1, Ordering::Relaxed));
+        (id.clone(), ProgressToken(id))
+    }
+
+    /// Gives a call the text that answers it. Returns false if the text answers no call.
+    pub(crate) fn take_text(&self, text: &Bytes) -> bool {
+        if self.waiting().answers.is_empty() {
+            return false;
+        }
+        let Ok(Envelope { id: Some(id), method: None }) = serde_json::from_slice(text) else { return false };
+        self.take(&id).is_some_and(|call| call.send(Answer::Text(text.clone())).is_ok())
+    }
+
+    /// Gives a call the message that answers it. Returns the message if it answers no call.
+    pub(crate) fn take_message(&self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        let Some(call) = answered(&message).and_then(|id| self.take(id)) else { return Some(message) };
+        // A call that is gone needs no answer.
+        _ = call.send(Answer::Message(message));
+        None
+    }
+
+    fn take(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
+        // Some servers answer a number with a text.
+        let number = match id {
+            RequestId::Number(number) => *number,
+            RequestId::String(text) => text.parse().ok()?,
+        };
+        self.waiting().answers.remove(&number)
+    }
+
+    /// Fails the calls that wait, as the connection has ended.
+    pub(crate) fn close(&self) {
+        let mut waiting = self.waiting();
+        waiting.is_closed = true;
+        let answers = std::mem::take(&mut waiting.answers);
+        drop(waiting);
+        drop(answers);
+    }
+
+    /// Makes a call, and waits for its answer.
+    pub(crate) async fn call(
+        &self,
+        (id, token): (&RequestId, ProgressToken),
+        mut request: ClientRequest,
+    ) -> Result<ServerResult, DirectError> {
+        request.get_meta_mut().set_progress_token(token);
+        let message = ClientJsonRpcMessage::request(request, id.clone());
+        let (_waiting, answer) = self.expect(id)?;
+        match self.0.way.get() {
+            Some(Way::Lines(writer)) => {
+                let written = write_line(writer, &message).await;
+                written.map_err(|error| {
+                    ServiceError::TransportSend(DynamicTransportError::new::<LineTransport, RoleClient>(error))
+                })?;
+            }
+            Some(Way::Http(client, others)) => {
+                let session = client.session();
+                match client.post(&session, message).await {
+                    Ok(StreamableHttpPostResponse::Json(message, _)) if answered(&message) == Some(id) => {
+                        return Ok(result(message)?);
+                    }
+                    Ok(StreamableHttpPostResponse::Sse(events, _)) => {
+                        // Boxed, as most servers of this project answer without a stream.
+                        Box::pin(self.follow(events, (client, &session), others, id)).await?;
+                    }
+                    // The answer comes in the stream of the session.
+                    Ok(StreamableHttpPostResponse::Accepted) => {}
+                    // `StreamableHttpPostResponse` is non-exhaustive.
+                    Ok(_) => return Err(ServiceError::UnexpectedResponse.into()),
+                    Err(StreamableHttpError::SessionExpired) => return Err(DirectError::Expired),
+                    Err(error) => return Err(failed(error).into()),
+                }
+            }
+            None => return Err(ServiceError::TransportClosed.into()),
+        }
+        Ok(read(answer.await.map_err(|_| ServiceError::TransportClosed)?)?)
+    }
+
+    /// Lets a call wait for its answer, until the first value is dropped.
+    fn expect(&self, id: &RequestId) -> Result<(impl Drop + use<'_>, oneshot::Receiver<Answer>), ServiceError> {
+        let RequestId::Number(number) = *id else { return Err(ServiceError::UnexpectedResponse) };
+        let (call, answer) = oneshot::channel();
+        let mut waiting = self.waiting();
+        if waiting.is_closed {
+            return Err(ServiceError::TransportClosed);
+        }
+        waiting.answers.insert(number, call);
+        Ok((EndOnDrop(self, number), answer))
+    }
+
+    /// Passes on the messages of a call's stream up to its answer. A stream that ends before is requested again.
+    async fn follow(
+        &self,
+        mut events: Events,
+        (client, session): (&AuthorizedClient, &HttpSession),
+        others: &Sender<ServerJsonRpcMessage>,
+        id: &RequestId,
+    ) -> Result<(), ServiceError> {
+        let (mut last, mut pause, mut is_alone) = (None, None, true);
+        for resumed in 0..=MAX_RESUMED {
+            while let Some(Ok(event)) = events.next().await {
+                last = event.id.or(last);
+                pause = event.retry.map(Duration::from_millis).or(pause);
+                let text = Bytes::from(event.data.unwrap_or_default());
+                // An answer does not overtake the messages before it.
+                let is_answered = is_alone && self.take_text(&text);
+                if !is_answered {
+                    let Ok(message) = serde_json::from_slice::<ServerJsonRpcMessage>(&text) else { continue };
+                    let is_answer = answered(&message) == Some(id);
+                    is_alone = false;
+                    others.send(message).await.map_err(|_| ServiceError::TransportClosed)?;
+                    if !is_answer {
+                        continue;
+                    }
+                }
+                tokio::spawn(timeout(LAST_EVENT, events.for_each(|_| std::future::ready(()))));
+                return Ok(());
+            }
+            if last.is_none() || resumed == MAX_RESUMED {
+                break;
+            }
+            sleep(pause.unwrap_or(RESUME_PAUSE * 2_u32.pow(resumed)).min(MAX_PAUSE)).await;
+            events = client.resume(session, last.clone(), id).await.map_err(failed)?;
+        }
+        Err(ServiceError::TransportClosed)
+    }
+}
+
+/// Returns the id of the request that a message answers.
+fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        ServerJsonRpcMessage::Response(response) => Some(&response.id),
+        ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
+    }
+}
+
+fn read(answer: Answer) -> Result<ServerResult, ServiceError> {
+    let text = match answer {
+        Answer::Message(message) => return result(message),
+        Answer::Text(text) => text,
+    };
+    let response = serde_json::from_slice::<Response>(&text).map_err(|_| ServiceError::McpError(unreadable()))?;
+    match (response.result, response.error) {
+        (_, Some(error)) => Err(ServiceError::McpError(error)),
+        (Some(result), None) => Ok(match CallToolResult::deserialize(&result) {
+            Ok(result) => ServerResult::CallToolResult(result),
+            Err(_) => ServerResult::CustomResult(CustomResult::new(result)),
+        }),
+        (None, None) => Err(ServiceError::McpError(unreadable())),
+    }
+}
+
+fn result(message: ServerJsonRpcMessage) -> Result<ServerResult, ServiceError> {
+    match message {
+        ServerJsonRpcMessage::Response(response) => Ok(response.result),
+        ServerJsonRpcMessage::Error(error) => Err(ServiceError::McpError(error.error)),
+        _ => Err(ServiceError::UnexpectedResponse),
+    }
+}
+
+fn failed(error: StreamableHttpError<reqwest::Error>) -> ServiceError {
+    type Http = StreamableHttpClientTransport<AuthorizedClient>;
+    ServiceError::TransportSend(DynamicTransportError::new::<Http, RoleClient>(error))
+}
+
+/// Ends the wait of a call when it is dropped.
+struct EndOnDrop<'a>(&'a DirectCalls, i64);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.waiting().answers.remove(&self.1);
+    }
+}

@@ -1,0 +1,174 @@
+//! The answers to calls of the client over HTTP, in all the ways in which servers send them.
+
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tool_adapters::mcp::McpClient;
+use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, ToolResponse};
+
+const TOOLS: [&str; 7] = ["plain", "told", "resumed", "broken", "expired", "later", "other"];
+
+#[derive(Default)]
+struct Peer {
+    sessions: AtomicUsize,
+    calls: AtomicUsize,
+    resumed: AtomicUsize,
+    /// The stream of the session.
+    common: Mutex<Option<UnboundedSender<String>>>,
+}
+
+fn event(message: &Value) -> String {
+    format!("data: {message}\n\n")
+}
+
+fn result(id: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": "done"}]}})
+}
+
+fn events(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/event-stream")], text).into_response()
+}
+
+fn forever(messages: UnboundedReceiver<String>) -> Response {
+    let messages = stream::unfold(messages, async |mut messages| Some((messages.recv().await?, messages)));
+    let body = axum::body::Body::from_stream(messages.map(Ok::<_, Infallible>));
+    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+}
+
+async fn answer(State(peer): State<Arc<Peer>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    if parts.method == Method::GET {
+        // The rest of a call's stream, whose event is its id, or the stream of the session.
+        if let Some(event_id) = parts.headers.get("last-event-id") {
+            peer.resumed.fetch_add(1, Ordering::Relaxed);
+            let id = serde_json::from_slice(event_id.as_bytes()).expect("the id of a call");
+            return events(event(&result(&id)));
+        }
+        let (sender, messages) = unbounded_channel();
+        *peer.common.lock().expect("the stream") = Some(sender);
+        return forever(messages);
+    }
+    let body = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
+    let Ok(message) = serde_json::from_slice::<Value>(&body) else { return StatusCode::OK.into_response() };
+    let answer = |result: Value| json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+    match message["method"].as_str().unwrap_or_default() {
+        "initialize" => {
+            let session = format!("s{}", peer.sessions.fetch_add(1, Ordering::Relaxed));
+            let info = json!({"name": "peer", "version": "1"});
+            let capabilities = json!({"tools": {}});
+            let result = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info});
+            ([("mcp-session-id", session)], axum::Json(answer(result))).into_response()
+        }
+        "tools/list" => {
+            let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
+            axum::Json(answer(json!({"tools": TOOLS.map(tool)}))).into_response()
+        }
+        "tools/call" => {
+            peer.calls.fetch_add(1, Ordering::Relaxed);
+            answer_call(&peer, &message, parts.headers["mcp-session-id"].to_str().expect("a text"))
+        }
+        _ => StatusCode::ACCEPTED.into_response(),
+    }
+}
+
+fn answer_call(peer: &Peer, message: &Value, session: &str) -> Response {
+    let (id, token) = (&message["id"], &message["params"]["_meta"]["progressToken"]);
+    match message["params"]["name"].as_str().expect("a name") {
+        "told" => {
+            let update = |n: u32| {
+                let params = json!({"progressToken": token, "progress": n, "message": format!("step {n}")});
+                event(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+            };
+            events((1..=20).map(update).chain([event(&result(id))]).collect())
+        }
+        "resumed" => events(format!("id: {id}\nretry: 1\ndata:\n\n")),
+        "broken" => events("data:\n\n".to_owned()),
+        "expired" if session == "s0" => StatusCode::NOT_FOUND.into_response(),
+        "later" => {
+            let common = peer.common.lock().expect("the stream");
+            common.as_ref().expect("a stream").send(event(&result(id))).expect("a client");
+            StatusCode::ACCEPTED.into_response()
+        }
+        "other" => axum::Json(result(&json!(1))).into_response(),
+        _ => axum::Json(result(id)).into_response(),
+    }
+}
+
+async fn connect() -> (Arc<Peer>, ToolContext) {
+    let peer = Arc::<Peer>::default();
+    let app = axum::Router::new().fallback(answer).with_state(Arc::clone(&peer));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let imported = McpClient::url(url).name("peer").connect().await.expect("an import");
+    (peer, ToolContext::builder().with(imported).build().expect("tools"))
+}
+
+async fn call(tools: &ToolContext, tool: &str) -> ToolResponse {
+    tools.call(tool, "{}", &RunContext::detached()).await
+}
+
+fn assert_done(response: &ToolResponse) {
+    assert!(response.is_ok() && format!("{response:?}").contains("done"), "{response:?}");
+}
+
+#[tokio::test]
+async fn updates_in_a_stream_come_before_its_answer() {
+    let (_peer, tools) = connect().await;
+    let updates = Arc::<Mutex<Vec<String>>>::default();
+    let seen = Arc::clone(&updates);
+    let call = ToolCall::new("1", "told", "{}")
+        .on_update(move |update| seen.lock().expect("updates").push(update.message.clone()));
+    let session = Runtime::builder(tools).build().expect("a runtime").session("s", Mode::Text).await;
+    assert_done(&session.expect("a session").call(call).await);
+    let expected = (1..=20).map(|n| format!("step {n}")).collect::<Vec<_>>();
+    assert_eq!(*updates.lock().expect("updates"), expected);
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_early_is_requested_again() {
+    let (peer, tools) = connect().await;
+    assert_done(&call(&tools, "resumed").await);
+    let counts = (peer.calls.load(Ordering::Relaxed), peer.resumed.load(Ordering::Relaxed));
+    assert_eq!(counts, (1, 1), "the call was made once");
+}
+
+#[tokio::test]
+async fn a_stream_without_an_answer_fails_its_call() {
+    let (peer, tools) = connect().await;
+    let response = call(&tools, "broken").await;
+    assert!(response.error().is_some_and(|error| error.message.contains("lost")), "{response:?}");
+    assert_done(&call(&tools, "plain").await);
+    assert_eq!(peer.calls.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn an_expired_session_is_opened_again() {
+    let (peer, tools) = connect().await;
+    assert_done(&call(&tools, "expired").await);
+    assert_eq!(peer.sessions.load(Ordering::Relaxed), 2);
+    // The next call is made in the new session at once.
+    let before = peer.calls.load(Ordering::Relaxed);
+    assert_done(&call(&tools, "expired").await);
+    assert_eq!(peer.calls.load(Ordering::Relaxed), before + 1);
+}
+
+#[tokio::test]
+async fn an_answer_in_the_stream_of_the_session_counts() {
+    let (peer, tools) = connect().await;
+    super::support::until(async || peer.common.lock().expect("the stream").is_some()).await;
+    assert_done(&call(&tools, "later").await);
+}
+
+#[tokio::test]
+async fn an_answer_to_another_request_is_refused() {
+    let (_peer, tools) = connect().await;
+    let response = call(&tools, "other").await;
+    assert!(response.error().is_some_and(|error| error.message.contains("cannot be read")), "{response:?}");
+}
