@@ -80,6 +80,8 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// True if the capabilities announce that the list of tools may change.
     pub(crate) tools_change: bool,
+    /// True if prompts and resources are served also while no tool needs them.
+    pub(crate) all_features: bool,
 }
 
 impl Default for Settings {
@@ -109,6 +111,7 @@ impl Default for Settings {
             shutdown: CancellationToken::new(),
             mode: Mode::Text,
             tools_change: false,
+            all_features: false,
         }
     }
 }
