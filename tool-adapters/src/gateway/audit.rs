@@ -12,9 +12,9 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
-use tool_core::session::{Hook, HookFuture, HookedCall, HookedRequest, RequestKind};
+use tool_core::session::{Hook, HookFuture, HookedCall, HookedRequest, Next, RequestKind};
 use tool_core::text::truncate;
-use tool_core::trace::Redaction;
+use tool_core::trace::{self, Cost, Redaction};
 use tool_core::{ErrorKind, ToolContext, ToolError, ToolResponse};
 
 /// The characters of arguments, and of a name or an error, that a record has.
@@ -58,6 +58,8 @@ pub(crate) struct AuditView {
     pub(crate) offered: Option<ToolContext>,
     /// The server of each tool by its name, of each `prompt:NAME` and of each `resource:URI`.
     pub(crate) servers: HashMap<String, Arc<str>>,
+    /// The prices of calls, by tool.
+    pub(crate) costs: HashMap<String, Cost>,
 }
 
 impl AuditView {
@@ -239,16 +241,23 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The hook over a shared log.
-pub(crate) struct AuditHook(pub(crate) Arc<Audit>);
+/// The hook that records calls and requests, and charges the prices of calls.
+pub(crate) struct GatewayHook(pub(crate) Arc<Audit>);
 
-impl Hook for AuditHook {
+impl Hook for GatewayHook {
     fn before<'a>(&'a self, _: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
         Box::pin(ready(self.0.check()))
     }
 
     fn after<'a>(&'a self, call: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
         self.0.send(self.0.record(call, response))
+    }
+
+    fn around<'a>(&'a self, call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
+        if let Some(cost) = self.0.view().costs.get(call.tool.name()) {
+            trace::record_cost(call.tool.name().to_owned(), *cost);
+        }
+        next.run()
     }
 
     fn around_request<'a>(

@@ -281,8 +281,10 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
             .filter(|tool| offered.servers.get(tool.name()).is_some_and(|server| **server == upstream.route.entry.name))
         {
             _ = write!(text, "  {} ({}", tool.name(), tool.category().as_str());
-            if matches!(tool.confirm(), Confirm::Always) {
-                text.push_str(", confirm");
+            match tool.confirm() {
+                Confirm::Never => {}
+                Confirm::Always => text.push_str(", confirm"),
+                Confirm::When(_) => text.push_str(", confirm by arguments"),
             }
             if let Some(calls) = tool.max_calls() {
                 _ = write!(text, ", max_calls {calls}");

@@ -1,6 +1,6 @@
 //! A running gateway.
 
-use crate::gateway::audit::{Audit, AuditHook, AuditView};
+use crate::gateway::audit::{Audit, GatewayHook, AuditView};
 use crate::gateway::config::ServerEntry;
 use crate::gateway::files::{GatewayError, GatewayFiles, Settings, Texts, describe_pins};
 use crate::gateway::governed::{OfferSources, offer};
@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tool_core::trace::Collector;
-use tool_core::{CancellationToken, Mode, Runtime, ToolContext};
+use tool_core::{CancellationToken, Mode, Runtime, ToolContext, ToolDefinition};
 
 /// A gateway that runs: it is connected to the servers of its files, and keeps the policies of its files. Cheap to clone.
 ///
@@ -308,8 +308,10 @@ impl GatewayInner {
         for clash in offered.clashes.iter().filter(|clash| !clashes.contains(clash)) {
             tracing::warn!("{clash}; set another `prefix` for one of the servers");
         }
+        let names = offered.tools.definitions().map(ToolDefinition::name);
+        let costs = names.filter_map(|name| Some((name.to_owned(), policy.cost_of(name)?))).collect();
         let (redaction, servers) = (policy.redaction.clone(), offered.servers);
-        self.audit.set_view(AuditView { redaction, offered: Some(offered.tools.clone()), servers });
+        self.audit.set_view(AuditView { redaction, offered: Some(offered.tools.clone()), servers, costs });
         if let Err(error) = self.runtime.update_tools(offered.tools) {
             tracing::error!(%error, "failed to offer the tools; the earlier ones stay");
             return false;
@@ -417,8 +419,8 @@ async fn runtime(policy: &GatewayPolicy, audit: &Arc<Audit>) -> Result<Runtime, 
     let start = |error: &dyn std::fmt::Display| GatewayError::Start(error.to_string());
     let tools = ToolContext::builder().build().map_err(|error| start(&error))?;
     let mut builder = Runtime::builder(tools).policy(policy.session.clone());
-    if policy.fixed.audit.file.is_some() || policy.fixed.audit.postgres.is_some() {
-        builder = builder.hook(AuditHook(Arc::clone(audit)));
+    if policy.fixed.audit.file.is_some() || policy.fixed.audit.postgres.is_some() || policy.fixed.has_costs {
+        builder = builder.hook(GatewayHook(Arc::clone(audit)));
     }
     let sessions = &policy.fixed.sessions;
     if let Some(key) = &sessions.signing_key {
