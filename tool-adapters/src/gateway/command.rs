@@ -6,7 +6,7 @@ use crate::gateway::log::StderrLog;
 use crate::gateway::policy::GatewayPolicy;
 use crate::gateway::running::Gateway;
 use crate::gateway::upstream::{Health, PinSource, Route, Upstream};
-use crate::mcp::Pins;
+use crate::mcp::{ChangeNotifier, Pins};
 use crate::transport::serve::BoundServer;
 use clap::{Parser, ValueEnum};
 use std::fmt::Write as _;
@@ -260,7 +260,7 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     let changed = Arc::new(Notify::new());
     let start = |entry| {
         let route = Route::new(entry, &policy);
-        Upstream::start(route, Arc::clone(&policy), pins.clone(), None, Arc::clone(&changed))
+        Upstream::start(route, Arc::clone(&policy), pins.clone(), None, Arc::clone(&changed), ChangeNotifier::default())
     };
     let upstreams = settings.servers.into_iter().map(start).collect::<Vec<_>>();
     futures_util::future::join_all(upstreams.iter().map(Upstream::settled)).await;

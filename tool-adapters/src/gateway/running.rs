@@ -1,6 +1,6 @@
 //! A running gateway.
 
-use crate::gateway::audit::{Audit, GatewayHook, AuditView};
+use crate::gateway::audit::{Audit, AuditView, GatewayHook};
 use crate::gateway::config::ServerEntry;
 use crate::gateway::files::{GatewayError, GatewayFiles, Settings, Texts, describe_pins};
 use crate::gateway::governed::{OfferSources, offer};
@@ -329,7 +329,7 @@ impl GatewayInner {
     fn watch(&self, uri: &str, is_watched: bool) {
         let server = self.audit.server_of_resource(uri).filter(|_| is_watched);
         for upstream in &self.state().upstreams {
-            upstream.watch(uri, server.as_deref() == Some(&upstream.route.entry.name));
+            upstream.watch(uri, server.as_deref() == Some(upstream.route.entry.name.as_str()));
         }
     }
 

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
-use tool_core::{CancellationToken, ErrorKind};
 use tool_core::text::{escape_invisible, truncate};
+use tool_core::{CancellationToken, ErrorKind};
 
 /// The way to a server. Two that are equal need no new connection.
 #[derive(Clone, PartialEq)]
@@ -194,9 +194,9 @@ impl Upstream {
 
     /// Subscribes to a resource of the server, or ends the subscription.
     pub(crate) fn watch(&self, uri: &str, is_watched: bool) {
-        self.state.watched.send_if_modified(|watched| {
-            if is_watched { watched.insert(uri.to_owned()) } else { watched.remove(uri) }
-        });
+        self.state
+            .watched
+            .send_if_modified(|watched| if is_watched { watched.insert(uri.to_owned()) } else { watched.remove(uri) });
     }
 
     /// Returns the tools that are offered now.

@@ -105,7 +105,9 @@ async fn names_of_clients_are_cut_and_escaped_in_records() {
     let text = folder.read("audit.jsonl");
     assert_eq!(text.lines().count(), 3);
     assert!(text.len() < 6_000 && !text.contains('\u{202e}'), "{}", text.len());
-    assert!(records(&folder).iter().all(|record| record["name"].as_str().is_some_and(|name| name.contains(r"\u{202e}\n"))));
+    assert!(
+        records(&folder).iter().all(|record| record["name"].as_str().is_some_and(|name| name.contains(r"\u{202e}\n")))
+    );
 }
 
 #[tokio::test]

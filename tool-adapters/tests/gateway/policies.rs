@@ -36,8 +36,7 @@ async fn budgets_end_the_calls_of_a_turn() {
 
 #[tokio::test]
 async fn a_price_counts_toward_the_caps_on_cost() {
-    let folder =
-        Folder::new("[limits]\nmax_cost_per_session = 0.05\n[[tools]]\nmatch = '*_write'\ncost = 0.02");
+    let folder = Folder::new("[limits]\nmax_cost_per_session = 0.05\n[[tools]]\nmatch = '*_write'\ncost = 0.02");
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
     let mut refused = Vec::new();

@@ -119,8 +119,10 @@ fn an_operator_approves_a_call_in_the_inspector() {
          [[tools]]\nmatch = '*_write'\nconfirm = true"
     ));
     let mut gateway = Running::start(&folder);
-    let log = gateway.program.stderr.take().expect("piped");
-    let address = BufReader::new(log).lines().map_while(Result::ok).find_map(|line| {
+    // Kept open, so that the log can be written.
+    let mut log = BufReader::new(gateway.program.stderr.take().expect("piped")).lines();
+    let address = log.find_map(|line| {
+        let line = line.ok()?;
         let (_, url) = line.split_once("the inspector is at http://")?;
         Some(url.trim_end_matches('/').to_owned())
     });

@@ -59,8 +59,7 @@ impl Session {
     /// Those of [`ToolContext::read_resource`](crate::ToolContext::read_resource), `SESSION_INACTIVE`, `TIMEOUT` and
     /// `CANCELLED`.
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
-        let work =
-            governed(&self.0, "the resource", |ctx| async move { self.tools().read_resource(uri, &ctx).await });
+        let work = governed(&self.0, "the resource", |ctx| async move { self.tools().read_resource(uri, &ctx).await });
         around_request(&self.0, (RequestKind::Resource, uri), || "{}".to_owned(), work).await
     }
 

@@ -8,9 +8,7 @@ use serde_json::json;
 use std::time::Duration;
 use tool_core::session::{Hook, HookFuture, HookedCall, HookedRequest, Next};
 use tool_core::tool::{Prompt, PromptArgument, PromptDefinition, PromptMessage, TextArguments};
-use tool_core::{
-    ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolError, ToolResponse, toolset,
-};
+use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolError, ToolResponse, toolset};
 
 #[derive(Clone, Default)]
 struct Post {
@@ -358,8 +356,7 @@ async fn hooks_run_around_prompts_and_resources() {
     let (session, log) = requests().await;
     assert_eq!(session.get_prompt("greet", who()).await.expect("got"), [PromptMessage::user("Ada")]);
     assert_eq!(session.read_resource("notes://1").await.expect_err("unknown").kind(), ErrorKind::NotFound);
-    let expected =
-        ["gets", r#"Prompt greet {"who":"Ada"}: ok"#, "Resource notes://1 {}: NOT_FOUND"].map(str::to_owned);
+    let expected = ["gets", r#"Prompt greet {"who":"Ada"}: ok"#, "Resource notes://1 {}: NOT_FOUND"].map(str::to_owned);
     assert_eq!(log.all(), expected);
 }
 
