@@ -334,9 +334,10 @@ async fn requests() -> (Session, Log) {
     let prompt = |name: &str| {
         let definition = PromptDefinition::new(name, "Greet.").argument(PromptArgument::new("who", "Who."));
         let log = inner.clone();
-        Prompt::new(definition, async move |arguments: TextArguments, _: RunContext| {
+        Prompt::new(definition, move |arguments: TextArguments, _: RunContext| {
             log.add("gets");
-            Ok(vec![PromptMessage::user(arguments.get("who").cloned().unwrap_or_default())])
+            let who = arguments.get("who").cloned().unwrap_or_default();
+            async move { Ok(vec![PromptMessage::user(who)]) }
         })
     };
     let mut tools = ToolContext::builder().with(Post::default());
