@@ -273,8 +273,8 @@ impl GatewayInner {
                         None => PinSource::Memory(Pins::memory()),
                     };
                     let earlier = known.as_ref().and_then(Upstream::toolset);
-                    let (changed, changes) = (Arc::clone(&self.changed), self.server.changes());
-                    Upstream::start(route, Arc::clone(&policy), pins, earlier, changed, changes)
+                    let (changed, notifier) = (Arc::clone(&self.changed), self.server.changes());
+                    Upstream::start(route, Arc::clone(&policy), pins, earlier, changed, notifier)
                 }
             };
             state.upstreams.push(upstream);

@@ -162,7 +162,7 @@ const MAX_UPDATES: usize = 128;
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Upstream {
-    /// Starts to connect. `changed` is notified when the tools of the server may have changed, and `changes` gets the updates of
+    /// Starts to connect. `changed` is notified when the tools of the server may have changed, and `notifier` gets the updates of
     /// its resources.
     pub(crate) fn start(
         route: Route,
@@ -170,13 +170,13 @@ impl Upstream {
         pins: PinSource,
         earlier: Option<Arc<ImportedToolset>>,
         changed: Arc<Notify>,
-        changes: ChangeNotifier,
+        notifier: ChangeNotifier,
     ) -> Self {
         let inner = Mutex::new(Inner { toolset: None, earlier });
         let (health, watched) = (watch::Sender::new(Health::Connecting), watch::Sender::default());
         let state = Arc::new(UpstreamState { inner, health, watched });
         let stop = CancellationToken::new();
-        let task = keep_connected(route.clone(), policy, pins, Arc::clone(&state), changed, changes);
+        let task = keep_connected(route.clone(), policy, pins, Arc::clone(&state), changed, notifier);
         let stopped = stop.clone();
         tokio::spawn(async move { stopped.run_until_cancelled(Box::pin(task)).await });
         Self { route, state, stop }
@@ -253,7 +253,7 @@ async fn keep_connected(
     pins: PinSource,
     state: Arc<UpstreamState>,
     changed: Arc<Notify>,
-    changes: ChangeNotifier,
+    notifier: ChangeNotifier,
 ) {
     let (server, mut backoff) = (route.entry.name.as_str(), Backoff(0));
     let toolset = loop {
@@ -282,7 +282,7 @@ async fn keep_connected(
         since: Instant::now(),
         backoff: Backoff(0),
         subscribed: BTreeMap::new(),
-        changes,
+        notifier,
     };
     {
         let mut inner = state.inner();
@@ -315,7 +315,7 @@ struct Watched<'a> {
     backoff: Backoff,
     /// The resources that clients have subscribed to, each with true if the server has taken the subscription.
     subscribed: BTreeMap<String, bool>,
-    changes: ChangeNotifier,
+    notifier: ChangeNotifier,
 }
 
 impl Watched<'_> {
@@ -379,7 +379,7 @@ impl Watched<'_> {
                 }
             } else {
                 // It may have changed before.
-                self.changes.resource_updated(uri);
+                self.notifier.resource_updated(uri);
             }
         }
     }
@@ -394,7 +394,7 @@ impl Watched<'_> {
                 _ => {}
             }
         }
-        uris.into_iter().for_each(|uri| self.changes.resource_updated(uri));
+        uris.into_iter().for_each(|uri| self.notifier.resource_updated(uri));
     }
 
     async fn connect_again(&mut self, toolset: &ImportedToolset, state: &UpstreamState, changed: &Notify) {
