@@ -394,7 +394,9 @@ impl Watched<'_> {
                 _ => {}
             }
         }
-        uris.into_iter().for_each(|uri| self.notifier.resource_updated(uri));
+        for uri in uris {
+            self.notifier.resource_updated(uri);
+        }
     }
 
     async fn connect_again(&mut self, toolset: &ImportedToolset, state: &UpstreamState, changed: &Notify) {

@@ -53,6 +53,7 @@ type ChooseTaskSupport = dyn Fn(&ToolDefinition) -> TaskSupport + Send + Sync;
 type ConfigureSession = dyn Fn(SessionBuilder, &ClientInfo) -> SessionBuilder + Send + Sync;
 
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(crate) struct Settings {
     pub(crate) name: String,
     pub(crate) version: String,
