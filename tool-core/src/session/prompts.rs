@@ -48,7 +48,7 @@ impl Session {
     pub async fn get_prompt(&self, name: &str, arguments: TextArguments) -> Result<Vec<PromptMessage>, ToolError> {
         let sent = serde_json::to_string(&arguments);
         let get = |ctx| async move { self.tools().get_prompt(name, arguments, &ctx).await };
-        let work = governed(&self.0, "the prompt", get);
+        let work = Box::pin(governed(&self.0, "the prompt", get));
         around_request(&self.0, (RequestKind::Prompt, name), || sent.unwrap_or_default(), work).await
     }
 
@@ -59,7 +59,8 @@ impl Session {
     /// Those of [`ToolContext::read_resource`](crate::ToolContext::read_resource), `SESSION_INACTIVE`, `TIMEOUT` and
     /// `CANCELLED`.
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
-        let work = governed(&self.0, "the resource", |ctx| async move { self.tools().read_resource(uri, &ctx).await });
+        let read = |ctx| async move { self.tools().read_resource(uri, &ctx).await };
+        let work = Box::pin(governed(&self.0, "the resource", read));
         around_request(&self.0, (RequestKind::Resource, uri), || "{}".to_owned(), work).await
     }
 

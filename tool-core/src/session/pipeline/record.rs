@@ -147,7 +147,7 @@ pub(crate) async fn count_without_tool(
     }
     if let Some(error) = response.error() {
         let error = ToolError::new(error.kind, error.message.clone(), error.retryable);
-        let refused = ready(Err::<(), _>(error));
+        let refused = Box::pin(ready(Err::<(), _>(error)));
         _ = around_request(session, (RequestKind::Call, call.name()), || call.arguments().to_owned(), refused).await;
     }
     response
@@ -333,7 +333,7 @@ pub(crate) async fn around_request<T: Send>(
     session: &SessionInner,
     (kind, name): (RequestKind, &str),
     arguments: impl FnOnce() -> String,
-    work: impl Future<Output = Result<T, ToolError>> + Send,
+    work: HookFuture<'_, Result<T, ToolError>>,
 ) -> Result<T, ToolError> {
     let hooks = &session.runtime.hooks;
     if hooks.is_empty() {
