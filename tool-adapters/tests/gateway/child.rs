@@ -113,7 +113,7 @@ fn all() -> String {
     version()
 }
 
-/// What never comes.
+/// A text that never comes.
 #[resource(uri = "notes://never")]
 async fn never() -> String {
     note("never");
