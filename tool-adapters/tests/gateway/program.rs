@@ -29,7 +29,7 @@ impl Running {
         let initialize = json!({
             "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "t", "version": "1"}
         });
-        let answer = running.request(1, "initialize", initialize);
+        let answer = running.request(1, "initialize", &initialize);
         assert!(answer["result"]["serverInfo"]["name"].is_string(), "{answer}");
         running
     }
@@ -43,7 +43,7 @@ impl Running {
         serde_json::from_str(&line).expect("only the protocol")
     }
 
-    fn request(&mut self, id: u64, method: &str, params: Value) -> Value {
+    fn request(&mut self, id: u64, method: &str, params: &Value) -> Value {
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         self.read()
     }
@@ -60,9 +60,9 @@ fn serves_a_client_over_its_standard_streams() {
     let folder = Folder::new("[[tools]]\nmatch = '*_write'\nmax_calls = 1");
     let mut gateway = Running::start(&folder);
     let call = json!({"name": "one_write", "arguments": {"text": "a"}});
-    let answer = gateway.request(2, "tools/call", call.clone());
+    let answer = gateway.request(2, "tools/call", &call);
     assert_eq!(answer["result"]["structuredContent"]["result"], "wrote a");
-    assert_eq!(gateway.request(3, "tools/call", call)["result"]["isError"], true);
+    assert_eq!(gateway.request(3, "tools/call", &call)["result"]["isError"], true);
     gateway.end();
 }
 
@@ -90,7 +90,7 @@ fn spans_of_calls_are_exported() {
     let folder = Folder::new(&format!(
         "name = 'desk'\n[otel]\nendpoint = 'http://{endpoint}'\nheaders = {{ x-api-key = 'k-7' }}\ncontent = true"
     ));
-    let received = std::thread::spawn(move || {
+    let export = std::thread::spawn(move || {
         loop {
             let (head, body) = receive(&receiver);
             if head.starts_with("post /v1/traces ") {
@@ -100,9 +100,9 @@ fn spans_of_calls_are_exported() {
     });
     let mut gateway = Running::start(&folder);
     let call = json!({"name": "one_echo", "arguments": {"text": "seven", "password": "hunter2-hunter2"}});
-    gateway.request(2, "tools/call", call);
+    gateway.request(2, "tools/call", &call);
     gateway.end();
-    let (head, body) = received.join().expect("a request");
+    let (head, body) = export.join().expect("a request");
     assert!(head.contains("x-api-key: k-7") && head.contains("content-type: application/x-protobuf"), "{head}");
     let has = |text: &str| body.windows(text.len()).any(|window| window == text.as_bytes());
     for text in ["desk", "one_echo", "mcp.method.name", "tools/call", "seven"] {
@@ -137,7 +137,7 @@ fn an_operator_approves_a_call_in_the_inspector() {
         serde_json::from_str::<Value>(body).expect("JSON")
     };
     let call = json!({"name": "one_write", "arguments": {"text": "a", "password": "hunter2-hunter2"}});
-    let question = gateway.request(2, "tools/call", call);
+    let question = gateway.request(2, "tools/call", &call);
     assert_eq!(question["method"], "elicitation/create", "the client's user may answer, too");
 
     let waiting = inspect("GET", "/api/approvals");
