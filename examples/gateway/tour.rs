@@ -74,7 +74,7 @@ async fn show(folder: &Path) -> Outcome<()> {
     for line in std::fs::read_to_string(folder.join("audit.jsonl"))?.lines() {
         let record = serde_json::from_str::<Value>(line)?;
         let text = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
-        println!("  {} {} {}", text("tool"), text("arguments"), text("outcome"));
+        println!("  {} {} {}", text("name"), text("arguments"), text("outcome"));
     }
     Ok(())
 }

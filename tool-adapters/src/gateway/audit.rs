@@ -1,23 +1,25 @@
-//! The audit log: a record of each answered call, with redacted arguments, in a file or in PostgreSQL.
+//! The audit log: a record of each answered call and each request for a prompt or a resource, with redacted arguments, in a file or
+//! in PostgreSQL.
 
 use crate::gateway::audit_sinks::{AuditRecord, AuditSinks};
 use crate::gateway::policy::AuditSettings;
 use std::collections::HashMap;
+use std::future::ready;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
-use tool_core::session::{Hook, HookFuture, HookedCall};
+use tool_core::session::{Hook, HookFuture, HookedCall, HookedRequest, Next, RequestKind};
 use tool_core::text::truncate;
-use tool_core::trace::Redaction;
-use tool_core::{ToolError, ToolResponse};
+use tool_core::trace::{self, Cost, Redaction};
+use tool_core::{ErrorKind, ToolContext, ToolError, ToolResponse};
 
-/// The characters of arguments and of an error that a record has.
+/// The characters of arguments, and of a name or an error, that a record has.
 const MAX_ARGUMENTS: usize = 4_000;
-const MAX_ERROR: usize = 500;
+const MAX_TEXT: usize = 500;
 
 /// The records that wait to be written. Calls wait once there are more.
 const QUEUE: usize = 4_096;
@@ -27,6 +29,9 @@ const BATCH: usize = 256;
 
 /// The time for which a record waits for others, so that a file is not written for each call.
 const COLLECT: Duration = Duration::from_millis(5);
+
+/// The longest wait of a request for a place in the queue, which is also that of the runtime for a hook.
+const SEND: Duration = Duration::from_secs(1);
 
 /// The longest wait for the last records.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -39,7 +44,7 @@ enum Message {
     Flush(oneshot::Sender<()>),
 }
 
-/// The hook that records calls.
+/// The log, with the queue of its records.
 pub(crate) struct Audit {
     queue: Option<Sender<Message>>,
     state: Arc<AuditState>,
@@ -52,7 +57,26 @@ pub(crate) struct Audit {
 #[derive(Default)]
 pub(crate) struct AuditView {
     pub(crate) redaction: Redaction,
+    /// The tools, prompts and resources that are offered.
+    pub(crate) offered: Option<ToolContext>,
+    /// The server of each tool by its name, of each `prompt:NAME` and of each `resource:URI`.
     pub(crate) servers: HashMap<String, Arc<str>>,
+    /// The prices of calls, by tool.
+    pub(crate) costs: HashMap<String, Cost>,
+}
+
+impl AuditView {
+    fn server_of(&self, kind: RequestKind, name: &str) -> Option<&Arc<str>> {
+        match kind {
+            RequestKind::Prompt => self.servers.get(&format!("prompt:{name}")),
+            RequestKind::Resource => {
+                // The URI may be one of a template.
+                let (resource, _) = self.offered.as_ref()?.resource(name)?;
+                self.servers.get(&format!("resource:{}", resource.uri()))
+            }
+            _ => self.servers.get(name).filter(|_| !name.contains(':')),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -86,6 +110,15 @@ impl Audit {
     pub(crate) fn set_view(&self, view: AuditView) {
         let earlier = std::mem::replace(&mut *self.shared.write().unwrap_or_else(PoisonError::into_inner), view);
         drop(earlier);
+    }
+
+    fn view(&self) -> RwLockReadGuard<'_, AuditView> {
+        self.shared.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the server of a resource that is offered.
+    pub(crate) fn server_of_resource(&self, uri: &str) -> Option<Arc<str>> {
+        self.view().server_of(RequestKind::Resource, uri).cloned()
     }
 
     pub(crate) fn written(&self) -> u64 {
@@ -130,7 +163,7 @@ impl Audit {
     }
 
     fn record(&self, call: &HookedCall<'_>, response: &ToolResponse) -> AuditRecord {
-        let view = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+        let view = self.view();
         let error = response.error();
         let meta = response.meta();
         AuditRecord {
@@ -139,44 +172,137 @@ impl Audit {
             principal: call.principal.to_owned(),
             turn: call.turn,
             call: call.call_id.to_owned(),
-            server: view.servers.get(call.tool.name()).map(ToString::to_string).unwrap_or_default(),
-            tool: call.tool.name().to_owned(),
+            server: view.server_of(RequestKind::Call, call.tool.name()).map(ToString::to_string).unwrap_or_default(),
+            method: "tools/call",
+            name: call.tool.name().to_owned(),
             arguments: view.redaction.json_up_to(call.arguments, MAX_ARGUMENTS),
             outcome: error.map_or("OK", |error| error.kind.as_str()).to_owned(),
-            error: error.map(|error| truncate(&view.redaction.text(&error.message), MAX_ERROR)),
-            duration_ms: u64::try_from(meta.duration().as_millis()).unwrap_or(u64::MAX),
+            error: error.map(|error| view.shown(&error.message)),
+            duration_ms: milliseconds(meta.duration()),
             characters: meta.size_chars(),
+        }
+    }
+
+    /// Returns the record of a request that has not been answered.
+    fn record_request(&self, request: &HookedRequest<'_>) -> AuditRecord {
+        let view = self.view();
+        AuditRecord {
+            time: jiff::Timestamp::now().to_string(),
+            session: request.session.to_owned(),
+            principal: request.principal.to_owned(),
+            turn: request.turn,
+            call: String::new(),
+            server: view.server_of(request.kind, request.name).map(ToString::to_string).unwrap_or_default(),
+            method: match request.kind {
+                RequestKind::Prompt => "prompts/get",
+                RequestKind::Resource => "resources/read",
+                _ => "tools/call",
+            },
+            name: view.shown(request.name),
+            arguments: view.redaction.json_up_to(request.arguments, MAX_ARGUMENTS),
+            outcome: ErrorKind::Cancelled.as_str().to_owned(),
+            error: None,
+            duration_ms: 0,
+            characters: 0,
+        }
+    }
+
+    /// Refuses to do something while its record cannot be written.
+    fn check(&self) -> Result<(), ToolError> {
+        if self.required && self.is_failing() {
+            let message = "nothing was done, because the gateway cannot write its audit log; try again later";
+            return Err(ToolError::transient(message));
+        }
+        Ok(())
+    }
+
+    /// Adds a record to the queue. If that has to wait, the runtime drops the future after a second.
+    fn send(&self, record: AuditRecord) -> HookFuture<'_, ()> {
+        let Some(queue) = &self.queue else { return Box::pin(ready(())) };
+        match queue.try_send(Message::Record(Box::new(record))) {
+            Ok(()) => Box::pin(ready(())),
+            Err(error) => {
+                let lost = CountOnDrop(&self.state.lost);
+                Box::pin(async move {
+                    if queue.send(error.into_inner()).await.is_ok() {
+                        std::mem::forget(lost);
+                    }
+                })
+            }
         }
     }
 }
 
-/// The hook over a shared log.
-pub(crate) struct AuditHook(pub(crate) Arc<Audit>);
+impl AuditView {
+    /// Returns a text of a client or server as a record has it. A long one is cut before it is searched for secrets.
+    fn shown(&self, text: &str) -> String {
+        truncate(&self.redaction.text(&truncate(text, 4 * MAX_TEXT)), MAX_TEXT)
+    }
+}
 
-impl Hook for AuditHook {
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The hook that records calls and requests, and charges the prices of calls.
+pub(crate) struct GatewayHook(pub(crate) Arc<Audit>);
+
+impl Hook for GatewayHook {
     fn before<'a>(&'a self, _: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
-        let refuses = self.0.required && self.0.is_failing();
-        Box::pin(std::future::ready(if refuses {
-            Err(ToolError::transient(
-                "the call was not made, because the gateway cannot write its audit log; try again later",
-            ))
-        } else {
-            Ok(())
-        }))
+        Box::pin(ready(self.0.check()))
     }
 
     fn after<'a>(&'a self, call: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
-        let Some(queue) = &self.0.queue else { return Box::pin(std::future::ready(())) };
-        let message = Message::Record(Box::new(self.0.record(call, response)));
-        match queue.try_send(message) {
-            Ok(()) => Box::pin(std::future::ready(())),
-            Err(error) => Box::pin(async move {
-                // The runtime waits for a second, and drops this future then.
-                let lost = CountOnDrop(&self.0.state.lost);
-                if queue.send(error.into_inner()).await.is_ok() {
-                    std::mem::forget(lost);
-                }
-            }),
+        self.0.send(self.0.record(call, response))
+    }
+
+    fn around<'a>(&'a self, call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
+        if let Some(cost) = self.0.view().costs.get(call.tool.name()) {
+            trace::record_cost(call.tool.name().to_owned(), *cost);
+        }
+        next.run()
+    }
+
+    fn around_request<'a>(
+        &'a self,
+        request: &'a HookedRequest<'a>,
+        next: HookFuture<'a, Result<(), ToolError>>,
+    ) -> HookFuture<'a, Result<(), ToolError>> {
+        Box::pin(async move {
+            self.0.check()?;
+            let record = Some(self.0.record_request(request));
+            let mut open = OpenRequest { audit: &self.0, began: Instant::now(), record };
+            let outcome = next.await;
+            if let Some(mut record) = open.finish() {
+                record.outcome = outcome.as_ref().map_or_else(|error| error.kind().as_str(), |()| "OK").to_owned();
+                record.error = outcome.as_ref().err().map(|error| self.0.view().shown(error.message()));
+                _ = timeout(SEND, self.0.send(record)).await;
+            }
+            outcome
+        })
+    }
+}
+
+/// A request that is being answered. It leaves a record if its client gives it up.
+struct OpenRequest<'a> {
+    audit: &'a Audit,
+    began: Instant,
+    record: Option<AuditRecord>,
+}
+
+impl OpenRequest<'_> {
+    fn finish(&mut self) -> Option<AuditRecord> {
+        let mut record = self.record.take()?;
+        record.duration_ms = milliseconds(self.began.elapsed());
+        Some(record)
+    }
+}
+
+impl Drop for OpenRequest<'_> {
+    fn drop(&mut self) {
+        if let Some(record) = self.finish() {
+            // Counted as lost if the queue is full, as nothing can wait here.
+            drop(self.audit.send(record));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tokio::io::AsyncWriteExt;
 
-/// A record of a call that was answered.
+/// A record of a call that was answered, or of a request for a prompt or a resource.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct AuditRecord {
     pub(crate) time: String,
@@ -13,9 +13,13 @@ pub(crate) struct AuditRecord {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) principal: String,
     pub(crate) turn: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) call: String,
     pub(crate) server: String,
-    pub(crate) tool: String,
+    /// `tools/call`, `prompts/get` or `resources/read`.
+    pub(crate) method: &'static str,
+    /// The tool, the prompt, or the URI of the resource.
+    pub(crate) name: String,
     /// Redacted JSON text, cut.
     pub(crate) arguments: String,
     /// `OK`, or the kind of the error.
@@ -106,7 +110,8 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS tool_gateway_audit (
     turn bigint NOT NULL,
     call text NOT NULL,
     server text NOT NULL,
-    tool text NOT NULL,
+    method text NOT NULL,
+    name text NOT NULL,
     arguments text NOT NULL,
     outcome text NOT NULL,
     error text,
@@ -116,11 +121,12 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS tool_gateway_audit (
 
 #[cfg(feature = "postgres")]
 const INSERT: &str = "INSERT INTO tool_gateway_audit
-    (time, session, principal, turn, call, server, tool, arguments, outcome, error, duration_ms, characters)
-    SELECT time::timestamptz, session, principal, turn, call, server, tool, arguments, outcome, error, duration_ms, characters
+    (time, session, principal, turn, call, server, method, name, arguments, outcome, error, duration_ms, characters)
+    SELECT time::timestamptz, session, principal, turn, call, server, method, name, arguments, outcome, error, duration_ms,
+        characters
     FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
-        $9::text[], $10::text[], $11::bigint[], $12::bigint[])
-    AS r(time, session, principal, turn, call, server, tool, arguments, outcome, error, duration_ms, characters)";
+        $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[])
+    AS r(time, session, principal, turn, call, server, method, name, arguments, outcome, error, duration_ms, characters)";
 
 #[cfg(feature = "postgres")]
 impl AuditTable {
@@ -150,7 +156,8 @@ impl AuditTable {
             .bind(numbers(|record| record.turn))
             .bind(texts(|record| &record.call))
             .bind(texts(|record| &record.server))
-            .bind(texts(|record| &record.tool))
+            .bind(texts(|record| record.method))
+            .bind(texts(|record| &record.name))
             .bind(texts(|record| &record.arguments))
             .bind(texts(|record| &record.outcome))
             .bind(errors.collect::<Vec<_>>())

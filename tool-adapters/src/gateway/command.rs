@@ -6,7 +6,7 @@ use crate::gateway::log::StderrLog;
 use crate::gateway::policy::GatewayPolicy;
 use crate::gateway::running::Gateway;
 use crate::gateway::upstream::{Health, PinSource, Route, Upstream};
-use crate::mcp::Pins;
+use crate::mcp::{ChangeNotifier, Pins};
 use crate::transport::serve::BoundServer;
 use clap::{Parser, ValueEnum};
 use std::env;
@@ -273,7 +273,7 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     let changed = Arc::new(Notify::new());
     let start = |entry| {
         let route = Route::new(entry, &policy);
-        Upstream::start(route, Arc::clone(&policy), pins.clone(), None, Arc::clone(&changed))
+        Upstream::start(route, Arc::clone(&policy), pins.clone(), None, Arc::clone(&changed), ChangeNotifier::default())
     };
     let upstreams = settings.servers.into_iter().map(start).collect::<Vec<_>>();
     futures_util::future::join_all(upstreams.iter().map(Upstream::settled)).await;
@@ -294,8 +294,10 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
             .filter(|tool| offered.servers.get(tool.name()).is_some_and(|server| **server == upstream.route.entry.name))
         {
             _ = write!(text, "  {} ({}", tool.name(), tool.category().as_str());
-            if matches!(tool.confirm(), Confirm::Always) {
-                text.push_str(", confirm");
+            match tool.confirm() {
+                Confirm::Never => {}
+                Confirm::Always => text.push_str(", confirm"),
+                Confirm::When(_) => text.push_str(", confirm by arguments"),
             }
             if let Some(calls) = tool.max_calls() {
                 _ = write!(text, ", max_calls {calls}");

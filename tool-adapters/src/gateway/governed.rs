@@ -56,9 +56,10 @@ impl OfferSources {
     }
 }
 
-/// The tools that are offered, and the server of each.
+/// The tools, prompts and resources that are offered.
 pub(crate) struct Offer {
     pub(crate) tools: ToolContext,
+    /// The server of each tool by its name, of each `prompt:NAME` and of each `resource:URI`.
     pub(crate) servers: HashMap<String, Arc<str>>,
     /// The tools, prompts and resources that are left out because another server has one of that name or URI.
     pub(crate) clashes: Vec<String>,
@@ -71,8 +72,7 @@ pub(crate) fn offer<'a>(
     policy: &Arc<GatewayPolicy>,
 ) -> Result<Offer, RegistryErrors> {
     let (mut clashes, mut sources) = (Vec::new(), Vec::new());
-    let mut names = Taken::new("tool of that name");
-    let (mut prompts, mut resources) = (Taken::new("prompt of that name"), Taken::new("resource of that URI"));
+    let mut names = Taken::default();
     let mut builder =
         ToolContext::builder().max_argument_bytes(policy.max_arguments).max_output_bytes(policy.max_result);
     for upstream in upstreams {
@@ -86,7 +86,7 @@ pub(crate) fn offer<'a>(
             if hidden.contains(name) || !policy.allows(name) {
                 continue;
             }
-            if !names.take(name, &server, &mut clashes) {
+            if !names.take("", name, &server, &mut clashes) {
                 continue;
             }
             tools.push(Tool::Function(policy.govern(&tool, &server)));
@@ -96,12 +96,12 @@ pub(crate) fn offer<'a>(
         let mut own_prompts = Toolset::prompts(Arc::clone(&imported));
         own_prompts.retain(|prompt| {
             let own = upstream.route.own_name(prompt.name());
-            is_offered("prompt", prompt.name(), own) && prompts.take(prompt.name(), &server, &mut clashes)
+            is_offered("prompt", prompt.name(), own) && names.take("prompt:", prompt.name(), &server, &mut clashes)
         });
         let mut own_resources = Toolset::resources(Arc::clone(&imported));
         own_resources.retain(|resource| {
             let uri = resource.uri();
-            is_offered("resource", uri, uri) && resources.take(uri, &server, &mut clashes)
+            is_offered("resource", uri, uri) && names.take("resource:", uri, &server, &mut clashes)
         });
         sources.push((Arc::clone(&imported), quarantined));
         let (prompts, resources) = (own_prompts, own_resources);
@@ -114,27 +114,22 @@ pub(crate) fn offer<'a>(
         });
     }
     let sources = OfferSources { policy: Arc::clone(policy), servers: sources };
-    Ok(Offer { tools: builder.build()?, servers: names.names, clashes, sources })
+    Ok(Offer { tools: builder.build()?, servers: names.0, clashes, sources })
 }
 
-/// The names that are taken, each with its server.
-struct Taken {
-    kind: &'static str,
-    names: HashMap<String, Arc<str>>,
-}
+/// The names and URIs that are taken, after their kind, each with its server.
+#[derive(Default)]
+struct Taken(HashMap<String, Arc<str>>);
 
 impl Taken {
-    fn new(kind: &'static str) -> Self {
-        Self { kind, names: HashMap::new() }
-    }
-
     /// Takes a name for a server. Returns false, and notes the clash, if another one has it.
-    fn take(&mut self, name: &str, server: &Arc<str>, clashes: &mut Vec<String>) -> bool {
-        if let Some(other) = self.names.get(name) {
-            clashes.push(format!("`{name}` of `{server}` is left out, as `{other}` has a {}", self.kind));
+    fn take(&mut self, kind: &str, name: &str, server: &Arc<str>, clashes: &mut Vec<String>) -> bool {
+        let key = format!("{kind}{name}");
+        if let Some(other) = self.0.get(&key) {
+            clashes.push(format!("`{key}` of `{server}` is left out, as `{other}` has it too"));
             return false;
         }
-        self.names.insert(name.to_owned(), Arc::clone(server));
+        self.0.insert(key, Arc::clone(server));
         true
     }
 }

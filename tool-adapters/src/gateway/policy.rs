@@ -3,7 +3,7 @@
 use crate::egress::EgressPolicy;
 use crate::gateway::config::{ServerEntry, Target};
 use crate::gateway::document::{Fields, Problems};
-use crate::gateway::value::Expand;
+use crate::gateway::value::{self, Expand};
 use crate::mcp::Server;
 use crate::transport::bearer::BearerToken;
 use reqwest::Url;
@@ -16,12 +16,15 @@ use tool_core::call::Modes;
 use tool_core::session::{CapScope, ToolSearch};
 use tool_core::text::matches_wildcards;
 use tool_core::tool::Confirm;
-use tool_core::trace::Redaction;
+use tool_core::trace::{Cost, Redaction};
 use tool_core::{Category, FunctionTool, Mode, Policy};
 use zeroize::Zeroizing;
 
 /// The default address over HTTP.
 pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
+/// The amounts that are read.
+const DOLLARS: &str = "an amount of US dollars such as 0.05";
 
 /// All policies of a gateway.
 #[derive(Clone)]
@@ -64,6 +67,8 @@ pub(crate) struct FixedSettings {
     pub(crate) audit: AuditSettings,
     pub(crate) otel: Option<OtelSettings>,
     pub(crate) sessions: SessionSettings,
+    /// True if calls have prices.
+    pub(crate) has_costs: bool,
 }
 
 #[derive(Clone, PartialEq)]
@@ -126,8 +131,12 @@ pub(crate) struct Principal {
 pub(crate) struct ToolRule {
     pub(crate) patterns: Vec<String>,
     confirm: Option<bool>,
+    /// Arguments, and patterns of the values for which a person approves a call.
+    confirm_if: Vec<(String, String)>,
     timeout: Option<Duration>,
     max_calls: Option<u32>,
+    /// The price of a call.
+    cost: Option<Cost>,
     max_output: Option<usize>,
     category: Option<Category>,
     modes: Option<Modes>,
@@ -216,6 +225,7 @@ impl GatewayPolicy {
             policy.read_http(table);
         }
         let fixed = &mut policy.fixed;
+        fixed.has_costs = policy.tools.iter().any(|rule| rule.cost.is_some());
         fixed.admin = fields.table("admin").map(read_admin).unwrap_or_default();
         fixed.inspector = fields.table("inspector").map(read_inspector);
         fixed.audit = fields.table("audit").map(|table| read_audit(table, folder)).unwrap_or_default();
@@ -279,6 +289,16 @@ impl GatewayPolicy {
         for (scope, time) in caps {
             if time.is_some() {
                 policy = policy.max_time(scope, time);
+            }
+        }
+        let caps = [
+            (CapScope::Turn, fields.read("max_cost_per_turn", DOLLARS, value::dollars)),
+            (CapScope::Session, fields.read("max_cost_per_session", DOLLARS, value::dollars)),
+            (CapScope::Principal, fields.read("max_cost_per_principal", DOLLARS, value::dollars)),
+        ];
+        for (scope, cost) in caps {
+            if cost.is_some() {
+                policy = policy.max_cost(scope, cost);
             }
         }
         match fields.duration("principal_window") {
@@ -401,6 +421,12 @@ impl GatewayPolicy {
         governed
     }
 
+    /// Returns the price of a call of a tool, which is that of the last rule with one.
+    pub(crate) fn cost_of(&self, tool: &str) -> Option<Cost> {
+        let matches = |rule: &&ToolRule| rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool));
+        self.tools.iter().filter(matches).rev().find_map(|rule| rule.cost)
+    }
+
     /// Returns the patterns of rules that match none of these tools.
     pub(crate) fn unused_patterns(&self, tools: &[&str]) -> Vec<&str> {
         let patterns = self.tools.iter().flat_map(|rule| &rule.patterns).map(String::as_str);
@@ -427,6 +453,10 @@ impl ToolRule {
         let mut tool = tool.clone();
         if let Some(confirm) = self.confirm {
             tool = tool.confirm(if confirm { Confirm::Always } else { Confirm::Never });
+        }
+        if !self.confirm_if.is_empty() {
+            let patterns = self.confirm_if.clone();
+            tool = tool.confirm_where(move |arguments| asks(&patterns, arguments));
         }
         if let Some(timeout) = self.timeout {
             tool = tool.timeout(timeout);
@@ -500,6 +530,7 @@ impl Default for FixedSettings {
             audit: AuditSettings::default(),
             otel: None,
             sessions: SessionSettings::default(),
+            has_costs: false,
         }
     }
 }
@@ -517,6 +548,7 @@ impl FixedSettings {
             ("audit", self.audit == new.audit),
             ("otel", self.otel == new.otel),
             ("sessions", self.sessions == new.sessions),
+            ("tools.cost", self.has_costs == new.has_costs),
             ("limits.turn_after", self.turn_after == new.turn_after),
             ("limits.startup", self.startup == new.startup),
             ("limits.max_message", self.max_message == new.max_message),
@@ -569,15 +601,35 @@ fn read_tool(mut fields: Fields<'_>) -> ToolRule {
     let rule = ToolRule {
         patterns: matched.unwrap_or_default(),
         confirm: fields.flag("confirm"),
+        confirm_if: fields.text_table("confirm_if"),
         timeout: fields.duration("timeout"),
         max_calls: fields.count("max_calls"),
+        cost: fields.read("cost", DOLLARS, value::dollars),
         max_output: fields.count("max_output").and_then(|characters| characters.try_into().ok()),
         category: fields.choice("category", &categories),
         modes: fields.choice("modes", &modes),
         sequential: fields.flag("sequential"),
     };
+    if rule.confirm.is_some() && !rule.confirm_if.is_empty() {
+        fields.problem("confirm_if", "expected no `confirm` beside it; put one of them into another rule");
+    }
     fields.finish();
     rule
+}
+
+/// Returns true if a text in one of the arguments matches the pattern of the argument, or if they cannot be read.
+fn asks(patterns: &[(String, String)], arguments: &str) -> bool {
+    let Ok(arguments) = serde_json::from_str::<Value>(arguments) else { return true };
+    patterns.iter().any(|(name, pattern)| arguments.get(name).is_some_and(|value| has_match(value, pattern)))
+}
+
+fn has_match(value: &Value, pattern: &str) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| has_match(item, pattern)),
+        Value::Object(members) => members.values().any(|member| has_match(member, pattern)),
+        Value::String(text) => matches_wildcards(pattern, text),
+        other => matches_wildcards(pattern, &other.to_string()),
+    }
 }
 
 fn read_server(mut fields: Fields<'_>) -> ServerRule {

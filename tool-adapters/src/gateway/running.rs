@@ -1,6 +1,6 @@
 //! A running gateway.
 
-use crate::gateway::audit::{Audit, AuditHook, AuditView};
+use crate::gateway::audit::{Audit, AuditView, GatewayHook};
 use crate::gateway::config::ServerEntry;
 use crate::gateway::files::{GatewayError, GatewayFiles, Settings, Texts, describe_pins};
 use crate::gateway::governed::{OfferSources, offer};
@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tool_core::trace::Collector;
-use tool_core::{CancellationToken, Mode, Runtime, ToolContext};
+use tool_core::{CancellationToken, Mode, Runtime, ToolContext, ToolDefinition};
 
 /// A gateway that runs: it is connected to the servers of its files, and keeps the policies of its files. Cheap to clone.
 ///
@@ -120,6 +120,13 @@ impl Gateway {
             stop,
         }));
         let inner = &gateway.0;
+        let (watching, mut watched) = (Arc::downgrade(inner), inner.server.changes().watched().start());
+        tokio::spawn(inner.stop.clone().run_until_cancelled_owned(async move {
+            while let Some((uri, is_watched)) = watched.recv().await {
+                let Some(inner) = watching.upgrade() else { return };
+                inner.watch(&uri, is_watched);
+            }
+        }));
         inner.connect(settings.servers, policy);
         let settled = inner.state().upstreams.iter().map(Upstream::settled).collect::<Vec<_>>();
         if timeout(startup, futures_util::future::join_all(settled)).await.is_err() {
@@ -266,7 +273,8 @@ impl GatewayInner {
                         None => PinSource::Memory(Pins::memory()),
                     };
                     let earlier = known.as_ref().and_then(Upstream::toolset);
-                    Upstream::start(route, Arc::clone(&policy), pins, earlier, Arc::clone(&self.changed))
+                    let (changed, notifier) = (Arc::clone(&self.changed), self.server.changes());
+                    Upstream::start(route, Arc::clone(&policy), pins, earlier, changed, notifier)
                 }
             };
             state.upstreams.push(upstream);
@@ -300,7 +308,10 @@ impl GatewayInner {
         for clash in offered.clashes.iter().filter(|clash| !clashes.contains(clash)) {
             tracing::warn!("{clash}; set another `prefix` for one of the servers");
         }
-        self.audit.set_view(AuditView { redaction: policy.redaction.clone(), servers: offered.servers });
+        let names = offered.tools.definitions().map(ToolDefinition::name);
+        let costs = names.filter_map(|name| Some((name.to_owned(), policy.cost_of(name)?))).collect();
+        let (redaction, servers) = (policy.redaction.clone(), offered.servers);
+        self.audit.set_view(AuditView { redaction, offered: Some(offered.tools.clone()), servers, costs });
         if let Err(error) = self.runtime.update_tools(offered.tools) {
             tracing::error!(%error, "failed to offer the tools; the earlier ones stay");
             return false;
@@ -308,7 +319,18 @@ impl GatewayInner {
         // Dropped without the lock, as the last connection of a server may be in it.
         let before = self.state().offered.replace(offered.sources);
         drop(before);
+        for uri in self.server.changes().watched().uris() {
+            self.watch(&uri, true);
+        }
         true
+    }
+
+    /// Subscribes to a resource at its server, or ends the subscription.
+    fn watch(&self, uri: &str, is_watched: bool) {
+        let server = self.audit.server_of_resource(uri).filter(|_| is_watched);
+        for upstream in &self.state().upstreams {
+            upstream.watch(uri, server.as_deref() == Some(upstream.route.entry.name.as_str()));
+        }
     }
 
     /// Gives open sessions what is offered, and notifies their clients.
@@ -397,8 +419,8 @@ async fn runtime(policy: &GatewayPolicy, audit: &Arc<Audit>) -> Result<Runtime, 
     let start = |error: &dyn std::fmt::Display| GatewayError::Start(error.to_string());
     let tools = ToolContext::builder().build().map_err(|error| start(&error))?;
     let mut builder = Runtime::builder(tools).policy(policy.session.clone());
-    if policy.fixed.audit.file.is_some() || policy.fixed.audit.postgres.is_some() {
-        builder = builder.hook(AuditHook(Arc::clone(audit)));
+    if policy.fixed.audit.file.is_some() || policy.fixed.audit.postgres.is_some() || policy.fixed.has_costs {
+        builder = builder.hook(GatewayHook(Arc::clone(audit)));
     }
     let sessions = &policy.fixed.sessions;
     if let Some(key) = &sessions.signing_key {
@@ -422,6 +444,7 @@ fn server(fixed: &FixedSettings, runtime: &Runtime, principals: &Arc<RwLock<Vec<
         .name(&fixed.name, env!("CARGO_PKG_VERSION"))
         .mode(fixed.mode)
         .announce_tool_changes(true)
+        .all_features()
         .turn_after(fixed.turn_after)
         .idle_timeout(fixed.idle_timeout)
         .confirm_timeout(fixed.confirm_timeout)

@@ -2,15 +2,18 @@
 
 use crate::gateway::config::{ServerEntry, Target};
 use crate::gateway::policy::{GatewayPolicy, ServerRights};
-use crate::mcp::{ImportError, ImportedToolset, McpClient, Pins, QuarantineReason, SamplingBudget};
-use std::collections::BTreeSet;
+use crate::mcp::{
+    ChangeNotifier, ImportError, ImportedToolset, McpClient, Pins, QuarantineReason, SamplingBudget, ServerChange,
+};
+use futures_util::FutureExt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep};
-use tool_core::CancellationToken;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tool_core::text::{escape_invisible, truncate};
+use tool_core::{CancellationToken, ErrorKind};
 
 /// The way to a server. Two that are equal need no new connection.
 #[derive(Clone, PartialEq)]
@@ -131,6 +134,8 @@ pub(crate) struct Upstream {
 struct UpstreamState {
     inner: Mutex<Inner>,
     health: watch::Sender<Health>,
+    /// The resources to which clients have subscribed.
+    watched: watch::Sender<BTreeSet<String>>,
 }
 
 #[derive(Default)]
@@ -149,22 +154,29 @@ impl UpstreamState {
 /// The characters of an error that are shown.
 const MAX_ERROR: usize = 500;
 
+/// The time in which updates of resources are collected, and how many at most.
+const SETTLE: Duration = Duration::from_millis(20);
+const MAX_UPDATES: usize = 128;
+
 /// The time between two looks at a connection.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Upstream {
-    /// Starts to connect. `changed` is notified when the tools of the server may have changed.
+    /// Starts to connect. `changed` is notified when the tools of the server may have changed, and `notifier` gets the updates of
+    /// its resources.
     pub(crate) fn start(
         route: Route,
         policy: Arc<GatewayPolicy>,
         pins: PinSource,
         earlier: Option<Arc<ImportedToolset>>,
         changed: Arc<Notify>,
+        notifier: ChangeNotifier,
     ) -> Self {
         let inner = Mutex::new(Inner { toolset: None, earlier });
-        let state = Arc::new(UpstreamState { inner, health: watch::Sender::new(Health::Connecting) });
+        let (health, watched) = (watch::Sender::new(Health::Connecting), watch::Sender::default());
+        let state = Arc::new(UpstreamState { inner, health, watched });
         let stop = CancellationToken::new();
-        let task = keep_connected(route.clone(), policy, pins, Arc::clone(&state), changed);
+        let task = keep_connected(route.clone(), policy, pins, Arc::clone(&state), changed, notifier);
         let stopped = stop.clone();
         tokio::spawn(async move { stopped.run_until_cancelled(Box::pin(task)).await });
         Self { route, state, stop }
@@ -178,6 +190,13 @@ impl Upstream {
     pub(crate) fn settled(&self) -> impl Future<Output = ()> + use<> {
         let mut health = self.state.health.subscribe();
         async move { _ = health.wait_for(|health| *health != Health::Connecting).await }
+    }
+
+    /// Subscribes to a resource of the server, or ends the subscription.
+    pub(crate) fn watch(&self, uri: &str, is_watched: bool) {
+        self.state
+            .watched
+            .send_if_modified(|watched| if is_watched { watched.insert(uri.to_owned()) } else { watched.remove(uri) });
     }
 
     /// Returns the tools that are offered now.
@@ -234,6 +253,7 @@ async fn keep_connected(
     pins: PinSource,
     state: Arc<UpstreamState>,
     changed: Arc<Notify>,
+    notifier: ChangeNotifier,
 ) {
     let (server, mut backoff) = (route.entry.name.as_str(), Backoff(0));
     let toolset = loop {
@@ -255,17 +275,34 @@ async fn keep_connected(
         backoff.pause().await;
     };
     tracing::info!(server, "connected to a server");
-    let mut watched =
-        Watched { route: &route, quarantined: quarantined(&toolset), since: Instant::now(), backoff: Backoff(0) };
+    let mut updates = toolset.changes();
+    let mut watched = Watched {
+        route: &route,
+        quarantined: quarantined(&toolset),
+        since: Instant::now(),
+        backoff: Backoff(0),
+        subscribed: BTreeMap::new(),
+        notifier,
+    };
     {
         let mut inner = state.inner();
         (inner.toolset, inner.earlier) = (Some(toolset), None);
     }
     state.health.send_replace(Health::Up);
     changed.notify_one();
+    let (mut looks, mut resources) = (interval(LOOK), state.watched.subscribe());
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    resources.mark_changed();
     loop {
-        sleep(LOOK).await;
-        watched.look(&state, &changed).await;
+        tokio::select! {
+            _ = looks.tick() => watched.look(&state, &changed).await,
+            Ok(()) = resources.changed() => watched.subscribe(&state).await,
+            Some(first) = updates.next() => {
+                sleep(SETTLE).await;
+                let others = std::iter::from_fn(|| updates.next().now_or_never().flatten());
+                watched.forward(std::iter::once(first).chain(others.take(MAX_UPDATES)));
+            }
+        }
     }
 }
 
@@ -276,6 +313,9 @@ struct Watched<'a> {
     /// The time of the last change that was taken over.
     since: Instant,
     backoff: Backoff,
+    /// The resources that clients have subscribed to, each with true if the server has taken the subscription.
+    subscribed: BTreeMap<String, bool>,
+    notifier: ChangeNotifier,
 }
 
 impl Watched<'_> {
@@ -311,6 +351,54 @@ impl Watched<'_> {
         }
     }
 
+    /// Makes the subscriptions those of the clients.
+    async fn subscribe(&mut self, state: &UpstreamState) {
+        let Some(toolset) = state.inner().toolset.clone() else { return };
+        let (server, wanted) = (self.route.entry.name.as_str(), state.watched.borrow().clone());
+        let ended = self.subscribed.keys().filter(|uri| !wanted.contains(*uri)).cloned().collect::<Vec<_>>();
+        for uri in ended {
+            self.subscribed.remove(&uri);
+            if let Err(error) = toolset.unsubscribe(&uri).await {
+                let error = escape_invisible(error.message());
+                tracing::debug!(server, error, "failed to end the subscription to a resource");
+            }
+        }
+        for uri in wanted {
+            if self.subscribed.contains_key(&uri) {
+                continue;
+            }
+            let subscribed = toolset.subscribe(&uri).await;
+            self.subscribed.insert(uri.clone(), subscribed.is_ok());
+            if let Err(error) = subscribed {
+                let is_silent = error.kind() == ErrorKind::Timeout;
+                let error = truncate(&escape_invisible(error.message()), MAX_ERROR);
+                tracing::warn!(server, error, "failed to subscribe to a resource; its clients get no updates");
+                if is_silent {
+                    // The rest would take as long.
+                    return;
+                }
+            } else {
+                // It may have changed before.
+                self.notifier.resource_updated(uri);
+            }
+        }
+    }
+
+    /// Forwards the updates of resources, each once.
+    fn forward(&self, updates: impl Iterator<Item = ServerChange>) {
+        let mut uris = BTreeSet::new();
+        for update in updates {
+            match update {
+                ServerChange::Resource(uri) if self.subscribed.contains_key(&uri) => _ = uris.insert(uri),
+                ServerChange::Missed => uris.extend(self.subscribed.keys().cloned()),
+                _ => {}
+            }
+        }
+        for uri in uris {
+            self.notifier.resource_updated(uri);
+        }
+    }
+
     async fn connect_again(&mut self, toolset: &ImportedToolset, state: &UpstreamState, changed: &Notify) {
         let server = self.route.entry.name.as_str();
         match toolset.refresh().await {
@@ -319,6 +407,9 @@ impl Watched<'_> {
                 self.backoff = Backoff(0);
                 state.health.send_replace(Health::Up);
                 changed.notify_one();
+                // The client has renewed the others itself.
+                self.subscribed.retain(|_, is_taken| *is_taken);
+                self.subscribe(state).await;
             }
             Err(error) => {
                 let error = truncate(&escape_invisible(&error.to_string()), MAX_ERROR);

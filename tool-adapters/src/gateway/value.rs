@@ -1,9 +1,10 @@
-//! The forms of values in the gateway's files: times, sizes, and variables of the environment.
+//! The forms of values in the gateway's files: times, sizes, amounts of money, and variables of the environment.
 
 use serde_json::Value;
 use std::collections::HashMap;
 use std::env;
 use std::time::Duration;
+use tool_core::trace::Cost;
 
 /// The variables that replace `${NAME}` and `${NAME:-default}` in texts.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +80,12 @@ pub(crate) fn duration(value: &Value) -> Option<Duration> {
     Some(Duration::from_millis(number.checked_mul(milliseconds)?)).filter(|time| !time.is_zero())
 }
 
+/// Reads an amount of US dollars, down to a billionth.
+pub(crate) fn dollars(value: &Value) -> Option<Cost> {
+    let billionths = Duration::try_from_secs_f64(value.as_f64()?).ok()?.as_nanos();
+    u64::try_from(billionths * 1_000).ok().filter(|amount| *amount > 0).map(Cost::pico)
+}
+
 /// Reads a size such as `64KiB` or `4MiB`, or a number of bytes.
 pub(crate) fn size(value: &Value) -> Option<usize> {
     let (number, unit) = match value.as_u64() {
@@ -141,6 +148,16 @@ mod tests {
             (json!(true), None),
         ] {
             assert_eq!(duration(&value), expected.map(Duration::from_millis), "{value}");
+        }
+        for (value, expected) in [
+            (json!(0.05), Some(Cost::micros(50_000))),
+            (json!(2), Some(Cost::micros(2_000_000))),
+            (json!(0), None),
+            (json!(-1), None),
+            (json!(1e9), None),
+            (json!("1"), None),
+        ] {
+            assert_eq!(dollars(&value), expected, "{value}");
         }
         for (value, expected) in [
             (json!("4MiB"), Some(4 << 20)),

@@ -87,6 +87,13 @@ fn grow(ctx: &RunContext) -> &'static str {
     "grown"
 }
 
+/// Report a change of the notes.
+#[tool(category = "action")]
+fn touch(ctx: &RunContext) {
+    let data = ctx.user_data::<(Server, Runtime)>().expect("set");
+    data.0.changes().resource_updated("notes://all");
+}
+
 /// Ask the user before the end.
 #[tool(category = "action")]
 async fn ask(ctx: &RunContext) -> Result<&'static str, ToolError> {
@@ -106,10 +113,21 @@ fn all() -> String {
     version()
 }
 
+/// A text that never comes.
+#[resource(uri = "notes://never")]
+async fn never() -> String {
+    note("never");
+    std::future::pending().await
+}
+
 fn tools() -> ToolContextBuilder {
     let tools = ToolContext::builder().with(echo).with(write).with(hold).with(crash).with(grow);
-    let tools = tools.with_prompt(greet).with_resource(all);
-    if version() == "asks" { tools.with(ask) } else { tools }
+    let tools = tools.with_prompt(greet).with_resource(all).with_resource(never);
+    match version().as_str() {
+        "asks" => tools.with(ask),
+        "changes" => tools.with(touch),
+        _ => tools,
+    }
 }
 
 /// Serves in the other process until standard input ends.

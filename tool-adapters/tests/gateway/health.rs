@@ -7,7 +7,7 @@ use tool_adapters::mcp::McpClient;
 use tool_core::{RunContext, ToolContext};
 
 /// Serves over HTTP. Returns the URL without its path.
-async fn serve(gateway: &Gateway) -> String {
+pub(crate) async fn serve(gateway: &Gateway) -> String {
     let bound = gateway.bind(([127, 0, 0, 1], 0).into()).await.expect("bound");
     let address = bound.address().expect("an address");
     tokio::spawn(bound.serve());

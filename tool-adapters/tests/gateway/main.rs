@@ -11,3 +11,4 @@ mod reload;
 mod servers;
 mod stores;
 mod support;
+mod updates;

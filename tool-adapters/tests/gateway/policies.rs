@@ -35,6 +35,22 @@ async fn budgets_end_the_calls_of_a_turn() {
 }
 
 #[tokio::test]
+async fn a_price_counts_toward_the_caps_on_cost() {
+    let folder = Folder::new("[limits]\nmax_cost_per_session = 0.05\n[[tools]]\nmatch = '*_write'\ncost = 0.02");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
+    let mut refused = Vec::new();
+    for text in ["a", "b", "c", "d"] {
+        refused.push(client.call("one_write", json!({"text": text})).await.1);
+    }
+    assert_eq!(refused, [false, false, true, true]);
+    let writes = folder.notes("one").into_iter().filter(|note| note.starts_with("write")).collect::<Vec<_>>();
+    assert_eq!(writes, ["write a", "write b"]);
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn loops_are_refused() {
     let folder = Folder::new("[limits]\nrepeated_calls = 3");
     let gateway = folder.open().await;
@@ -61,6 +77,30 @@ async fn a_person_approves_and_denies_calls() {
     assert_eq!(client.messages.iter().filter(|message| message["method"] == "elicitation/create").count(), 2);
     let writes = folder.notes("one").into_iter().filter(|note| note.starts_with("write")).collect::<Vec<_>>();
     assert_eq!(writes, ["write a"]);
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_person_approves_calls_by_their_arguments() {
+    let folder = Folder::new(
+        "[[tools]]\nmatch = '*_write'\nconfirm_if = { text = '/etc/*', password = '*' }\n\
+         [[tools]]\nmatch = 'two_*'\nconfirm = false",
+    );
+    folder.servers(&json!({"one": folder.child("one", "v1"), "two": folder.child("two", "v1")}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    client.action = "decline";
+    for (tool, arguments, is_asked) in [
+        ("one_write", json!({"text": "/home/etc/a"}), false),
+        ("one_write", json!({"text": "/etc/passwd"}), true),
+        ("one_write", json!({"text": "a", "password": "p"}), true),
+        ("two_write", json!({"text": "/etc/passwd"}), false),
+    ] {
+        client.messages.clear();
+        let (answer, is_error) = client.call(tool, arguments.clone()).await;
+        let asked = client.messages.iter().any(|message| message["method"] == "elicitation/create");
+        assert_eq!((asked, is_error), (is_asked, is_asked), "{arguments}: {answer}");
+    }
     gateway.close().await;
 }
 

@@ -2,8 +2,9 @@
 
 use crate::support::Folder;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Lines, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 fn program(folder: &Folder) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tool-gateway"));
@@ -11,27 +12,151 @@ fn program(folder: &Folder) -> Command {
     command
 }
 
+/// A program with its client, over the standard streams.
+struct Running {
+    program: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    fn start(folder: &Folder) -> Self {
+        let mut command = program(folder);
+        let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut program = streams.spawn().expect("started");
+        let (input, output) = (program.stdin.take().expect("piped"), program.stdout.take().expect("piped"));
+        let mut running = Self { program, input, output: BufReader::new(output).lines() };
+        let initialize = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "t", "version": "1"}
+        });
+        let answer = running.request(1, "initialize", &initialize);
+        assert!(answer["result"]["serverInfo"]["name"].is_string(), "{answer}");
+        running
+    }
+
+    fn write(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").expect("the gateway reads");
+    }
+
+    fn read(&mut self) -> Value {
+        let line = self.output.next().expect("a message").expect("a line");
+        serde_json::from_str(&line).expect("only the protocol")
+    }
+
+    fn request(&mut self, id: u64, method: &str, params: &Value) -> Value {
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        self.read()
+    }
+
+    fn end(self) {
+        let Self { mut program, input, .. } = self;
+        drop(input);
+        assert!(program.wait().expect("ended").success());
+    }
+}
+
 #[test]
 fn serves_a_client_over_its_standard_streams() {
     let folder = Folder::new("[[tools]]\nmatch = '*_write'\nmax_calls = 1");
-    let mut gateway =
-        program(&folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
-    let (mut input, output) = (gateway.stdin.take().expect("piped"), gateway.stdout.take().expect("piped"));
-    let mut lines = BufReader::new(output).lines();
-    let mut request = |message: Value| {
-        writeln!(input, "{message}").expect("the gateway reads");
-        let line = lines.next().expect("an answer").expect("a line");
-        serde_json::from_str::<Value>(&line).expect("only the protocol")
+    let mut gateway = Running::start(&folder);
+    let call = json!({"name": "one_write", "arguments": {"text": "a"}});
+    let answer = gateway.request(2, "tools/call", &call);
+    assert_eq!(answer["result"]["structuredContent"]["result"], "wrote a");
+    assert_eq!(gateway.request(3, "tools/call", &call)["result"]["isError"], true);
+    gateway.end();
+}
+
+/// Answers a request over HTTP with 200. Returns its head in lower case, and its body.
+fn receive(listener: &TcpListener) -> (String, Vec<u8>) {
+    let (stream, _) = listener.accept().expect("a connection");
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut head).expect("a line") > 0, "{head}");
+    }
+    let head = head.to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+    let mut body = vec![0; length.parse().expect("a number")];
+    reader.read_exact(&mut body).expect("a body");
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    reader.get_mut().write_all(answer).expect("written");
+    (head, body)
+}
+
+#[test]
+fn spans_of_calls_are_exported() {
+    let receiver = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let endpoint = receiver.local_addr().expect("an address");
+    let folder = Folder::new(&format!(
+        "name = 'desk'\n[otel]\nendpoint = 'http://{endpoint}'\nheaders = {{ x-api-key = 'k-7' }}\ncontent = true"
+    ));
+    let export = std::thread::spawn(move || {
+        loop {
+            let (head, body) = receive(&receiver);
+            if head.starts_with("post /v1/traces ") {
+                return (head, body);
+            }
+        }
+    });
+    let mut gateway = Running::start(&folder);
+    let call = json!({"name": "one_echo", "arguments": {"text": "seven", "password": "hunter2-hunter2"}});
+    gateway.request(2, "tools/call", &call);
+    gateway.end();
+    let (head, body) = export.join().expect("a request");
+    assert!(head.contains("x-api-key: k-7") && head.contains("content-type: application/x-protobuf"), "{head}");
+    let has = |text: &str| body.windows(text.len()).any(|window| window == text.as_bytes());
+    for text in ["desk", "one_echo", "mcp.method.name", "tools/call", "seven"] {
+        assert!(has(text), "{text}");
+    }
+    assert!(!has("hunter2"), "arguments are redacted");
+}
+
+#[test]
+fn an_operator_approves_a_call_in_the_inspector() {
+    let token = "0123456789abcdef";
+    let folder = Folder::new(&format!(
+        "[inspector]\nlisten = '127.0.0.1:0'\ntoken = '{token}'\n[audit]\nfile = 'audit.jsonl'\n\
+         [[tools]]\nmatch = '*_write'\nconfirm = true"
+    ));
+    let mut gateway = Running::start(&folder);
+    // Kept open, so that the log can be written.
+    let mut log = BufReader::new(gateway.program.stderr.take().expect("piped")).lines();
+    let address = log.find_map(|line| {
+        let line = line.ok()?;
+        let (_, url) = line.split_once("the inspector is at http://")?;
+        Some(url.trim_end_matches('/').to_owned())
+    });
+    let address = address.expect("the log has the address");
+    let inspect = |method: &str, path: &str| {
+        let mut stream = TcpStream::connect(&address).expect("it listens");
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n");
+        write!(stream, "{head}content-length: 4\r\nconnection: close\r\n\r\nnull").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).expect("a body");
+        serde_json::from_str::<Value>(body).expect("JSON")
     };
-    let initialize =
-        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-    let answer = request(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}));
-    assert_eq!(answer["result"]["serverInfo"]["name"], "tool-gateway");
-    let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "one_write", "arguments": {"text": "a"}}});
-    assert_eq!(request(call(2))["result"]["structuredContent"]["result"], "wrote a");
-    assert_eq!(request(call(3))["result"]["isError"], true);
-    drop(input);
-    assert!(gateway.wait().expect("ended").success());
+    let call = json!({"name": "one_write", "arguments": {"text": "a", "password": "hunter2-hunter2"}});
+    let question = gateway.request(2, "tools/call", &call);
+    assert_eq!(question["method"], "elicitation/create", "the client's user may answer, too");
+
+    let waiting = inspect("GET", "/api/approvals");
+    assert_eq!((&waiting[0]["tool"], waiting.as_array().map(Vec::len)), (&json!("one_write"), Some(1)), "{waiting}");
+    assert!(!waiting.to_string().contains("hunter2"), "{waiting}");
+    assert!(folder.notes("one").iter().all(|note| note != "write a"));
+    let approved = inspect("POST", &format!("/api/approvals/{}/approve", waiting[0]["id"].as_str().expect("an id")));
+    assert_eq!(approved["response"]["envelope"]["data"]["result"], "wrote a", "{approved}");
+    assert_eq!(inspect("GET", "/api/approvals"), json!([]));
+
+    // The user's answer comes too late, and does not run the call again.
+    gateway.write(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}}));
+    let answer = gateway.read();
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(2), &json!(true)), "{answer}");
+    gateway.end();
+    assert_eq!(folder.notes("one").iter().filter(|note| *note == "write a").count(), 1);
+    let audit = folder.read("audit.jsonl");
+    let outcomes = audit.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["outcome"].clone());
+    assert_eq!(outcomes.collect::<Vec<_>>(), ["CONFIRMATION_REQUIRED", "OK"]);
 }
 
 #[test]

@@ -60,12 +60,14 @@ async fn records_are_rows_of_a_table() {
     for text in ["a", "b\0c"] {
         client.call(&format!("{server}_echo"), json!({"text": text, "api_key": "hunter2-hunter2"})).await;
     }
+    client.request("resources/read", json!({"uri": "notes://all"})).await;
     gateway.close().await;
     let pool = sqlx::postgres::PgPool::connect(&url).await.expect("a database");
-    let query = sqlx::query("SELECT outcome, arguments FROM tool_gateway_audit WHERE server = $1 ORDER BY id");
+    let query = sqlx::query("SELECT method, name, arguments FROM tool_gateway_audit WHERE server = $1 ORDER BY id");
     let rows = query.bind(&server).fetch_all(&pool).await.expect("rows");
-    assert_eq!(rows.len(), 2);
+    assert_eq!(rows.len(), 3);
     let text = |row: &sqlx::postgres::PgRow, column: &str| row.get::<String, _>(column);
     assert!(rows.iter().all(|row| !text(row, "arguments").contains("hunter2")), "{:?}", text(&rows[0], "arguments"));
     assert!(text(&rows[0], "arguments").contains(r#""text":"a""#));
+    assert_eq!((text(&rows[2], "method"), text(&rows[2], "name")), ("resources/read".into(), "notes://all".into()));
 }

@@ -106,7 +106,7 @@ impl Client {
         client
     }
 
-    async fn write(&mut self, message: &Value) {
+    pub(crate) async fn write(&mut self, message: &Value) {
         self.to.write_all(format!("{message}\n").as_bytes()).await.expect("the gateway reads");
     }
 

@@ -49,6 +49,71 @@ pub trait Hook: Send + Sync + 'static {
     fn around<'a>(&'a self, _call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
         next.run()
     }
+
+    /// Runs around a request that no tool serves, and returns its outcome: around the get of a prompt, the read of a resource,
+    /// and the answer to a call that reaches no tool. `next` does the work. A hook that returns an error without it refuses a
+    /// prompt or a resource; the answer to a call stays as it is. If the request is given up, the future is dropped. It is
+    /// also dropped one second after the policy's deadline.
+    ///
+    /// ```
+    /// use tool_core::ToolError;
+    /// use tool_core::session::{Hook, HookFuture, HookedRequest};
+    ///
+    /// /// Logs what is read.
+    /// struct Reads;
+    ///
+    /// impl Hook for Reads {
+    ///     fn around_request<'a>(
+    ///         &'a self,
+    ///         request: &'a HookedRequest<'a>,
+    ///         next: HookFuture<'a, Result<(), ToolError>>,
+    ///     ) -> HookFuture<'a, Result<(), ToolError>> {
+    ///         Box::pin(async move {
+    ///             let outcome = next.await;
+    ///             println!("{} {:?} {:?}: {}", request.session, request.kind, request.name, outcome.is_ok());
+    ///             outcome
+    ///         })
+    ///     }
+    /// }
+    /// ```
+    fn around_request<'a>(
+        &'a self,
+        _request: &'a HookedRequest<'a>,
+        next: HookFuture<'a, Result<(), ToolError>>,
+    ) -> HookFuture<'a, Result<(), ToolError>> {
+        next
+    }
+}
+
+/// The request that [`Hook::around_request`] sees.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct HookedRequest<'a> {
+    /// The session's id.
+    pub session: &'a str,
+    /// The principal of the session; empty where the host gave none.
+    pub principal: &'a str,
+    /// The number of the turn.
+    pub turn: u64,
+    /// The kind of the request.
+    pub kind: RequestKind,
+    /// The name of the prompt or of the tool, or the URI of the resource, as it was sent. It may have any length and
+    /// characters.
+    pub name: &'a str,
+    /// The arguments' JSON text: of a call as it was sent, which may be invalid; `{}` for a resource.
+    pub arguments: &'a str,
+}
+
+/// The kind of a request that no tool serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestKind {
+    /// A call that reaches no tool: its name is unknown, its session is over, or its step has too many calls.
+    Call,
+    /// The get of a prompt.
+    Prompt,
+    /// The read of a resource.
+    Resource,
 }
 
 /// The call that a hook sees.

@@ -40,7 +40,8 @@ pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::hooks::{
-    AfterFn, AfterWith, AroundFn, AroundWith, BeforeFn, BeforeWith, Hook, HookFuture, HookedCall, Next,
+    AfterFn, AfterWith, AroundFn, AroundWith, BeforeFn, BeforeWith, Hook, HookFuture, HookedCall, HookedRequest, Next,
+    RequestKind,
 };
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::metrics::{

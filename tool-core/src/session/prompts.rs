@@ -4,8 +4,10 @@ use crate::call::context::{CallContext, CallDeadline, RunContext};
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, ToolError};
 use crate::session::handle::Session;
+use crate::session::hooks::RequestKind;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::cx::session_over;
+use crate::session::pipeline::record::around_request;
 use crate::time::{self, CallInstant};
 use crate::tool::{Completion, CompletionRequest, CompletionTarget, PromptMessage, ResourceContents, TextArguments};
 use futures_util::FutureExt;
@@ -44,7 +46,10 @@ impl Session {
     /// # }
     /// ```
     pub async fn get_prompt(&self, name: &str, arguments: TextArguments) -> Result<Vec<PromptMessage>, ToolError> {
-        governed(&self.0, "the prompt", |ctx| async move { self.tools().get_prompt(name, arguments, &ctx).await }).await
+        let sent = serde_json::to_string(&arguments);
+        let get = |ctx| async move { self.tools().get_prompt(name, arguments, &ctx).await };
+        let work = Box::pin(governed(&self.0, "the prompt", get));
+        around_request(&self.0, (RequestKind::Prompt, name), || sent.unwrap_or_default(), work).await
     }
 
     /// Reads a resource.
@@ -54,7 +59,9 @@ impl Session {
     /// Those of [`ToolContext::read_resource`](crate::ToolContext::read_resource), `SESSION_INACTIVE`, `TIMEOUT` and
     /// `CANCELLED`.
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
-        governed(&self.0, "the resource", |ctx| async move { self.tools().read_resource(uri, &ctx).await }).await
+        let read = |ctx| async move { self.tools().read_resource(uri, &ctx).await };
+        let work = Box::pin(governed(&self.0, "the resource", read));
+        around_request(&self.0, (RequestKind::Resource, uri), || "{}".to_owned(), work).await
     }
 
     /// Completes an argument of a prompt, or a variable of a resource's template.

@@ -42,6 +42,8 @@ pub(crate) struct FunctionInner {
     definition: ToolDefinition,
     pub(crate) handler: Arc<dyn Handler>,
     visible: Option<Arc<Visible>>,
+    /// Decides by the arguments whether a call needs approval.
+    asks: Option<Arc<Asks>>,
     /// The setup without which a method does not work.
     setup: Option<Arc<dyn RequiredSetup>>,
     /// Removes secrets from the tool's errors and panics before they are shown.
@@ -51,6 +53,9 @@ pub(crate) struct FunctionInner {
     /// toolset can take its address.
     toolset: Option<usize>,
 }
+
+/// Returns true if a call with these arguments needs approval.
+type Asks = dyn Fn(&str) -> bool + Send + Sync;
 
 /// The predicate of a tool that a macro describes.
 pub(crate) type VisibleFn = fn(&RunContext) -> bool;
@@ -179,6 +184,25 @@ impl FunctionTool {
         self.derived(|tool| tool.definition.name = name)
     }
 
+    /// Returns a new instance of the tool whose calls need approval if `asks` returns true for the arguments' JSON text, or panics.
+    /// It takes the place of an earlier condition, and unlike [`Confirm::When`] it may capture values.
+    ///
+    /// ```
+    /// use tool_core::FunctionTool;
+    ///
+    /// fn careful(tool: &FunctionTool, word: String) -> FunctionTool {
+    ///     tool.confirm_where(move |arguments| arguments.contains(&word))
+    /// }
+    /// ```
+    pub fn confirm_where(&self, asks: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.confirm(Confirm::When(|_| false)).derived(|tool| tool.asks = Some(Arc::new(asks)))
+    }
+
+    /// Returns true if the condition that the tool captured asks for approval.
+    pub(crate) fn asks(&self, arguments: &str) -> bool {
+        self.0.asks.as_ref().is_some_and(|asks| asks(arguments))
+    }
+
     /// Returns a new instance of the tool that only those runs see for which `visible` returns true. It is called for each
     /// listing and each call. A tool that is already dynamic has to pass both.
     ///
@@ -241,7 +265,7 @@ impl FunctionTool {
 
 impl FunctionInner {
     fn new(definition: ToolDefinition, handler: Arc<dyn Handler>, toolset: Option<usize>) -> Self {
-        Self { definition, handler, visible: None, setup: None, scrub: None, toolset }
+        Self { definition, handler, visible: None, asks: None, setup: None, scrub: None, toolset }
     }
 }
 

@@ -6,8 +6,9 @@ use crate::support::{call, kind, message, tools};
 use crate::support_b::{Log, answer, begin, ms};
 use serde_json::json;
 use std::time::Duration;
-use tool_core::session::{Hook, HookFuture, HookedCall, Next};
-use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolError, ToolResponse, toolset};
+use tool_core::session::{Hook, HookFuture, HookedCall, HookedRequest, Next};
+use tool_core::tool::{Prompt, PromptArgument, PromptDefinition, PromptMessage, TextArguments};
+use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolError, ToolResponse, toolset};
 
 #[derive(Clone, Default)]
 struct Post {
@@ -301,4 +302,82 @@ async fn async_functions_change_the_response() {
         .build();
     let session = runtime.expect("a runtime").session("s-1", Mode::Text).await.expect("a session");
     assert_eq!(call(&session, "send", json!({"what": "a"})).await.data_json(), Some(r#""***""#));
+}
+
+/// A hook that records requests that no tool serves, and refuses or leaves out those of a name.
+struct Requests(Log);
+
+impl Hook for Requests {
+    fn around_request<'a>(
+        &'a self,
+        request: &'a HookedRequest<'a>,
+        next: HookFuture<'a, Result<(), ToolError>>,
+    ) -> HookFuture<'a, Result<(), ToolError>> {
+        assert_eq!((request.session, request.principal), ("s-1", "user:7"));
+        assert_ne!(request.name, "panics", "on purpose");
+        Box::pin(async move {
+            let outcome = match request.name {
+                "refused" => Err(ToolError::auth("not that")),
+                "left_out" => Ok(()),
+                _ => next.await,
+            };
+            let said = outcome.as_ref().map_or_else(|error| error.kind().to_string(), |()| "ok".to_owned());
+            self.0.add(format!("{:?} {} {}: {said}", request.kind, request.name, request.arguments));
+            outcome
+        })
+    }
+}
+
+async fn requests() -> (Session, Log) {
+    let log = Log::default();
+    let inner = log.clone();
+    let prompt = |name: &str| {
+        let definition = PromptDefinition::new(name, "Greet.").argument(PromptArgument::new("who", "Who."));
+        let log = inner.clone();
+        Prompt::new(definition, move |arguments: TextArguments, _: RunContext| {
+            log.add("gets");
+            let who = arguments.get("who").cloned().unwrap_or_default();
+            async move { Ok(vec![PromptMessage::user(who)]) }
+        })
+    };
+    let mut tools = ToolContext::builder().with(Post::default());
+    for name in ["greet", "refused", "left_out", "panics"] {
+        tools = tools.with_prompt(prompt(name));
+    }
+    let runtime = Runtime::builder(tools.build().expect("sound")).hook(Requests(log.clone())).build().expect("sound");
+    (runtime.session("s-1", Mode::Text).principal("user:7").await.expect("open"), log)
+}
+
+fn who() -> TextArguments {
+    TextArguments::from([("who".to_owned(), "Ada".to_owned())])
+}
+
+#[tokio::test]
+async fn hooks_run_around_prompts_and_resources() {
+    let (session, log) = requests().await;
+    assert_eq!(session.get_prompt("greet", who()).await.expect("got"), [PromptMessage::user("Ada")]);
+    assert_eq!(session.read_resource("notes://1").await.expect_err("unknown").kind(), ErrorKind::NotFound);
+    let expected = ["gets", r#"Prompt greet {"who":"Ada"}: ok"#, "Resource notes://1 {}: NOT_FOUND"].map(str::to_owned);
+    assert_eq!(log.all(), expected);
+}
+
+#[tokio::test]
+async fn hooks_see_calls_that_reach_no_tool() {
+    let (session, log) = requests().await;
+    assert_eq!(kind(&call(&session, "refused", json!({"a": 1})).await), Some(ErrorKind::NotFound), "its answer stays");
+    session.end().await;
+    assert_eq!(kind(&call(&session, "send", json!({})).await), Some(ErrorKind::SessionInactive));
+    let expected = [r#"Call refused {"a":1}: AUTH"#, "Call send {}: SESSION_INACTIVE"].map(str::to_owned);
+    assert_eq!(log.all(), expected);
+}
+
+#[tokio::test]
+async fn hooks_refuse_requests_and_fail_alone() {
+    let (session, log) = requests().await;
+    for (name, expected) in
+        [("refused", ErrorKind::Auth), ("left_out", ErrorKind::Internal), ("panics", ErrorKind::Internal)]
+    {
+        assert_eq!(session.get_prompt(name, who()).await.expect_err(name).kind(), expected);
+    }
+    assert!(!log.all().contains(&"gets".to_owned()));
 }

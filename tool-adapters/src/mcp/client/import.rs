@@ -614,11 +614,12 @@ impl ImportedToolset {
     }
 
     /// Subscribes to a resource: its updates become [`changes`](Self::changes). A connection that is made again subscribes
-    /// again.
+    /// again, and reports a change, as updates may have been missed.
     ///
     /// # Errors
     ///
-    /// Those of the server; VALIDATION if the URI has more than 2,000 bytes, or 1,000 others are subscribed to.
+    /// Those of the server; PERMANENT if the URI has more than 2,000 bytes, or 1,000 others are subscribed to; TIMEOUT after
+    /// [`McpClient::timeout`].
     pub async fn subscribe(&self, uri: &str) -> Result<(), ToolError> {
         self.remote.subscribe(uri).await
     }
@@ -627,7 +628,7 @@ impl ImportedToolset {
     ///
     /// # Errors
     ///
-    /// Those of the server.
+    /// Those of the server; TIMEOUT after [`McpClient::timeout`].
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), ToolError> {
         self.remote.unsubscribe(uri).await
     }

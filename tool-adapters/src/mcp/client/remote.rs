@@ -230,7 +230,8 @@ impl RemoteServer {
         let repaired = async {
             let connection = Connection::new(&mut launcher.address, &self.parts).await?;
             self.check_again(&connection, &self.imported_kinds()).await?;
-            self.subscriptions.renew(&connection.peer).await;
+            let renewed = self.subscriptions.renew(&connection.peer, &self.changes);
+            timeout(self.options.timeout, renewed).await.map_err(|_| ImportError::Timeout)?;
             Ok::<_, ImportError>(connection)
         };
         let connection = repaired.await.map_err(|error| {
@@ -429,14 +430,19 @@ impl RemoteServer {
     /// Subscribes to a resource, over this connection and those after it.
     pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), ToolError> {
         let connection = self.connection().await?;
-        let added = self.subscriptions.add(&connection.peer, uri);
-        added.await.map_err(|error| ToolError::permanent(self.options.credentials.display(&error)))
+        self.in_time(self.subscriptions.add(&connection.peer, uri)).await
     }
 
     pub(crate) async fn unsubscribe(&self, uri: &str) -> Result<(), ToolError> {
         let connection = self.connection().await?;
-        let removed = self.subscriptions.remove(&connection.peer, uri);
-        removed.await.map_err(|error| ToolError::permanent(self.options.credentials.display(&error)))
+        self.in_time(self.subscriptions.remove(&connection.peer, uri)).await
+    }
+
+    async fn in_time(&self, work: impl Future<Output = Result<(), String>>) -> Result<(), ToolError> {
+        match timeout(self.options.timeout, work).await {
+            Ok(done) => done.map_err(|error| ToolError::permanent(self.options.credentials.display(&error))),
+            Err(_) => Err(ToolError::timeout("the server did not answer in time")),
+        }
     }
 
     pub(crate) async fn close(&self) {

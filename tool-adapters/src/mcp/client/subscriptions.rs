@@ -74,19 +74,19 @@ impl Subscriptions {
         ended.map(drop).map_err(|error| describe(&error))
     }
 
-    /// Subscribes again over a new connection.
-    pub(crate) async fn renew(&self, peer: &Peer<RoleClient>) {
-        if listens(peer) {
-            return;
-        }
+    /// Subscribes again over a new connection, and reports a change of each resource, as updates may have been missed.
+    pub(crate) async fn renew(&self, peer: &Peer<RoleClient>, changes: &ChangeSender) {
         for uri in self.edit(|uris| uris.clone()) {
-            if let Err(error) = subscribe(peer, &uri).await {
+            if !listens(peer)
+                && let Err(error) = subscribe(peer, &uri).await
+            {
                 tracing::warn!(
                     error = describe(&error).escape_debug().to_string(),
                     "failed to subscribe again to a resource"
                 );
                 return;
             }
+            changes.send(ServerChange::Resource(uri));
         }
     }
 

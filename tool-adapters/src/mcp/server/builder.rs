@@ -108,6 +108,12 @@ impl Server {
         self.with(|settings| settings.tools_change = yes)
     }
 
+    /// Serves prompts and resources also while no tool needs them, as they may come later.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn all_features(self) -> Self {
+        self.with(|settings| settings.all_features = true)
+    }
+
     /// Sets the pause after which a call begins a new turn with new budgets. Defaults to 30 s.
     pub fn turn_after(self, pause: Duration) -> Self {
         self.with(|settings| settings.turn_after = pause)

@@ -3,12 +3,15 @@
 use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{Peer, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
+use tokio::sync::mpsc::UnboundedSender;
+#[cfg(feature = "gateway")]
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 use tool_core::CancellationToken;
 
@@ -51,11 +54,11 @@ enum Change {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct ChangeNotifier(Sender<Change>);
+pub struct ChangeNotifier(Sender<Change>, Arc<WatchedResources>);
 
 impl Default for ChangeNotifier {
     fn default() -> Self {
-        Self(Sender::new(WAITING))
+        Self(Sender::new(WAITING), Arc::default())
     }
 }
 
@@ -72,19 +75,81 @@ impl ChangeNotifier {
         let _ = self.0.send(Change::Resources);
     }
 
+    /// Returns the resources to which clients have subscribed.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn watched(&self) -> &WatchedResources {
+        &self.1
+    }
+
     /// Reports that the list of prompts has changed, such as when a `dynamic` toolset shows others.
     pub fn prompts_changed(&self) {
         let _ = self.0.send(Change::Prompts);
     }
 }
 
-/// The resources to which the client of a session with `initialize` has subscribed.
-#[derive(Default)]
-pub(crate) struct Subscriptions(Mutex<BTreeSet<String>>);
+/// The subscriptions of all clients, counted by URI, for a host that subscribes elsewhere itself.
+#[derive(Debug, Default)]
+pub(crate) struct WatchedResources {
+    counts: Mutex<HashMap<String, usize>>,
+    /// Gets each URI that is watched now, with true, or no longer. Without it nothing is counted.
+    host: OnceLock<UnboundedSender<(String, bool)>>,
+}
+
+impl WatchedResources {
+    fn counts(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, uri: &str) {
+        let Some(host) = self.host.get() else { return };
+        let mut counts = self.counts();
+        let count = counts.entry(uri.to_owned()).or_default();
+        *count += 1;
+        if *count == 1 {
+            // It fails if the host has gone. Sent with the lock, so that the order is kept.
+            _ = host.send((uri.to_owned(), true));
+        }
+    }
+
+    fn remove(&self, uri: &str) {
+        let Some(host) = self.host.get() else { return };
+        let mut counts = self.counts();
+        let Some(count) = counts.get_mut(uri) else { return };
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(uri);
+            _ = host.send((uri.to_owned(), false));
+        }
+    }
+
+    /// Starts to count. Returns the URIs as they become watched, with true, and as they no longer are.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn start(&self) -> UnboundedReceiver<(String, bool)> {
+        let (host, watched) = unbounded_channel();
+        _ = self.host.set(host);
+        watched
+    }
+
+    /// Returns the URIs that are watched.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn uris(&self) -> Vec<String> {
+        self.counts().keys().cloned().collect()
+    }
+}
+
+/// The resources to which the client of a session with `initialize` has subscribed, or a stream of changes.
+pub(crate) struct Subscriptions {
+    uris: Mutex<BTreeSet<String>>,
+    watched: Arc<WatchedResources>,
+}
 
 impl Subscriptions {
+    pub(crate) fn new(changes: &ChangeNotifier) -> Self {
+        Self { uris: Mutex::default(), watched: Arc::clone(&changes.1) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.uris.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn add(&self, uri: String) -> Result<(), ErrorData> {
@@ -93,12 +158,17 @@ impl Subscriptions {
             let message = format!("this session has {MAX_SUBSCRIPTIONS} subscriptions; end one of them");
             return Err(ErrorData::invalid_request(message, None));
         }
-        uris.insert(uri);
+        if !uris.contains(&uri) {
+            self.watched.add(&uri);
+            uris.insert(uri);
+        }
         Ok(())
     }
 
     pub(crate) fn remove(&self, uri: &str) {
-        self.lock().remove(uri);
+        if self.lock().remove(uri) {
+            self.watched.remove(uri);
+        }
     }
 
     fn has(&self, uri: &str) -> bool {
@@ -107,6 +177,12 @@ impl Subscriptions {
 
     fn all(&self) -> Vec<String> {
         self.lock().iter().cloned().collect()
+    }
+}
+
+impl Drop for Subscriptions {
+    fn drop(&mut self) {
+        self.lock().iter().for_each(|uri| self.watched.remove(uri));
     }
 }
 
@@ -190,7 +266,12 @@ pub(crate) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
 
 /// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client or the server ends it.
 pub(crate) async fn listen(changes: &ChangeNotifier, stream: &SubscriptionContext, ended: &CancellationToken) {
+    let watched = Subscriptions::new(changes);
     let mut changes: Receiver<Change> = changes.0.subscribe();
+    for uri in stream.accepted().resource_subscriptions.iter().flatten() {
+        // No more are accepted than it takes.
+        _ = watched.add(uri.clone());
+    }
     let work = async {
         loop {
             let sent = match changes.recv().await {

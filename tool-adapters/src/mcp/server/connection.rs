@@ -162,7 +162,8 @@ impl Connection {
 
     /// Forwards changes to the client until the connection or the server ends.
     fn forward_changes(&self, context: &ServerContext) -> (Arc<Subscriptions>, DropGuard) {
-        let (subscriptions, ended) = (Arc::default(), self.state.settings.shutdown.child_token());
+        let subscriptions = Arc::new(Subscriptions::new(&self.state.changes));
+        let ended = self.state.settings.shutdown.child_token();
         changes::forward(&self.state.changes, context.peer.clone(), Arc::clone(&subscriptions), ended.clone());
         (subscriptions, ended.drop_guard())
     }

@@ -111,6 +111,9 @@ impl Features {
 impl ServerState {
     /// Returns the features that a context needs under the settings of the server.
     pub(crate) fn features(&self, tools: &ToolContext) -> Features {
+        if self.settings.all_features {
+            return Features { prompts: true, resources: true, completions: true };
+        }
         Features::of(tools, self.settings.guides)
     }
 

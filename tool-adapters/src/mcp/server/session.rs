@@ -53,6 +53,7 @@ type ChooseTaskSupport = dyn Fn(&ToolDefinition) -> TaskSupport + Send + Sync;
 type ConfigureSession = dyn Fn(SessionBuilder, &ClientInfo) -> SessionBuilder + Send + Sync;
 
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(crate) struct Settings {
     pub(crate) name: String,
     pub(crate) version: String,
@@ -80,6 +81,8 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// True if the capabilities announce that the list of tools may change.
     pub(crate) tools_change: bool,
+    /// True if prompts and resources are served also while no tool needs them.
+    pub(crate) all_features: bool,
 }
 
 impl Default for Settings {
@@ -109,6 +112,7 @@ impl Default for Settings {
             shutdown: CancellationToken::new(),
             mode: Mode::Text,
             tools_change: false,
+            all_features: false,
         }
     }
 }

@@ -203,7 +203,10 @@ impl<'a> AdmissionGate<'a> {
             Confirm::Never => false,
             Confirm::Always => true,
             // If the predicate panics, a person decides.
-            Confirm::When(predicate) => catch_unwind(AssertUnwindSafe(|| predicate(text))).unwrap_or(true),
+            Confirm::When(predicate) => {
+                let asks = || predicate(text) || self.call.tool.asks(text);
+                catch_unwind(AssertUnwindSafe(asks)).unwrap_or(true)
+            }
         }
     }
 

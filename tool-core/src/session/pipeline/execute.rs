@@ -62,6 +62,10 @@ async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool, r
     if let Err(error) = gate.check_wanted() {
         return call.answer().fail(error);
     }
+    if call.meter.as_ref().is_some_and(|meter| meter.over.is_cancelled()) {
+        // A hook has charged more than was left.
+        return call.answer().fail(call.too_expensive());
+    }
     gate.cancel_replaced();
     if call.definition().options.annotations.blocking {
         return run_blocking(gate, text, validated, refund).await;

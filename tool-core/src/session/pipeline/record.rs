@@ -1,12 +1,12 @@
 //! The steps after a response: it is counted, its intents are carried out, and hooks see it.
 
-use crate::call::{Intent, Mode, ToolCall, ToolResponse};
+use crate::call::{ErrorKind, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::number::ParsedNumber;
 use crate::schema::timestamp::Timestamp;
 use crate::session::account::Payment;
-use crate::session::hooks::HookedCall;
+use crate::session::hooks::{HookFuture, HookedCall, HookedRequest, RequestKind};
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall, UNKNOWN};
 use crate::session::pipeline::admit::AdmissionGate;
@@ -15,12 +15,13 @@ use crate::session::state::{AuditEntry, StateChange};
 use crate::session::store::{Settlement, StoreError};
 use crate::tool::Category;
 use futures_util::FutureExt;
+use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The time that a hook may take after the call's deadline, or after its response.
+/// The time that a hook may take after the deadline of a call or request, or after its response.
 pub(crate) const HOOK_GRACE: Duration = Duration::from_secs(1);
 
 /// Records a call that has reached the gate, if that needs no waiting. Otherwise nothing is recorded, and the result is
@@ -143,6 +144,11 @@ pub(crate) async fn count_without_tool(
     session.log().add(&answered);
     if let Some(kept) = kept_call(session, &answered) {
         keep(session, &kept).await;
+    }
+    if let Some(error) = response.error() {
+        let error = ToolError::new(error.kind, error.message.clone(), error.retryable);
+        let refused = Box::pin(ready(Err::<(), _>(error)));
+        _ = around_request(session, (RequestKind::Call, call.name()), || call.arguments().to_owned(), refused).await;
     }
     response
 }
@@ -320,4 +326,35 @@ async fn run_after_hooks(call: &CallCx<'_>, hooked: &HookedCall<'_>, response: &
             Err(_) => tracing::error!(%tool, "a hook after the call took too long"),
         }
     }
+}
+
+/// Does the work of a request inside the hooks around it.
+pub(crate) async fn around_request<T: Send>(
+    session: &SessionInner,
+    (kind, name): (RequestKind, &str),
+    arguments: impl FnOnce() -> String,
+    work: HookFuture<'_, Result<T, ToolError>>,
+) -> Result<T, ToolError> {
+    let hooks = &session.runtime.hooks;
+    if hooks.is_empty() {
+        return work.await;
+    }
+    let (principal, turn, arguments) = (&session.principal, session.record.turn(), arguments());
+    let session_id = session.id.as_str();
+    let request = HookedRequest { session: session_id, principal, turn, kind, name, arguments: &arguments };
+    let mut done = None;
+    let run = async {
+        let work: HookFuture<'_, _> = Box::pin(async {
+            done = Some(work.await?);
+            Ok(())
+        });
+        hooks.iter().rev().fold(work, |next, hook| hook.around_request(&request, next)).await
+    };
+    let run = timeout(session.policy().deadline.saturating_add(HOOK_GRACE), AssertUnwindSafe(run).catch_unwind());
+    let outcome = match run.await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => Err(ToolError::internal("a hook panicked around a request")),
+        Err(_) => Err(ToolError::new(ErrorKind::Timeout, "a hook around the request took too long", true)),
+    };
+    outcome.and_then(|()| done.ok_or_else(|| ToolError::internal("a hook left out the work of a request")))
 }

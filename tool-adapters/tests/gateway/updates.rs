@@ -1,0 +1,121 @@
+//! Updates of resources, from the servers to the clients that have subscribed.
+
+use crate::support::{Client, Folder, until};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+use tool_adapters::mcp::{McpClient, ServerChange};
+use tool_core::{RunContext, ToolContext};
+
+const UPDATED: &str = "notifications/resources/updated";
+
+/// A folder with a server that reports changes, and what the gateway sends to it.
+fn recorded() -> Folder {
+    let folder = Folder::new("");
+    let mut server = folder.child("one", "changes");
+    let copied = r#"mkfifo in.$$; exec 4<&0; tee -a sent <&4 >in.$$ & exec "$0" "$@" <in.$$ 3>&1 >&2 4<&-"#;
+    (server["args"][1], server["cwd"]) = (json!(copied), json!(folder.as_path()));
+    folder.servers(&json!({"one": server}));
+    folder
+}
+
+/// Returns how often the gateway has sent a request to the server.
+fn sent(folder: &Folder, method: &str) -> usize {
+    folder.read("sent").matches(&format!(r#""{method}""#)).count()
+}
+
+#[tokio::test]
+async fn updates_reach_their_subscribers_over_one_subscription() {
+    let folder = recorded();
+    let gateway = folder.open().await;
+    let (mut one, mut two, mut other) =
+        (Client::connect(&gateway).await, Client::connect(&gateway).await, Client::connect(&gateway).await);
+    let uri = json!({"uri": "notes://all"});
+    one.request("resources/subscribe", uri.clone()).await;
+    // It may have changed before the server knew of the subscription.
+    one.notified(UPDATED).await;
+    two.request("resources/subscribe", uri.clone()).await;
+    assert_eq!(sent(&folder, "resources/subscribe"), 1);
+
+    one.messages.clear();
+    other.call("one_touch", json!({})).await;
+    for client in [&mut one, &mut two] {
+        client.notified(UPDATED).await;
+        let updated = client.messages.iter().find(|message| message["method"] == UPDATED).expect("it came");
+        assert_eq!(updated["params"]["uri"], uri["uri"]);
+    }
+
+    two.request("resources/unsubscribe", uri.clone()).await;
+    one.messages.clear();
+    other.call("one_touch", json!({})).await;
+    one.notified(UPDATED).await;
+    assert_eq!(sent(&folder, "resources/unsubscribe"), 0);
+    other.tools().await;
+    assert!(other.messages.iter().all(|message| message["method"] != UPDATED), "it has not subscribed");
+    // The last one goes without a word.
+    drop(one);
+    until(async || sent(&folder, "resources/unsubscribe") == 1).await;
+    assert_eq!(sent(&folder, "resources/subscribe"), 1);
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn updates_reach_streams_of_changes() {
+    let folder = recorded();
+    let gateway = folder.open().await;
+    let url = format!("{}/mcp", crate::health::serve(&gateway).await);
+    let client = Arc::new(McpClient::url(url).probe().connect().await.expect("an import"));
+    let mut changes = client.changes();
+    client.subscribe("notes://all").await.expect("subscribed");
+    let tools = ToolContext::builder().with(Arc::clone(&client)).build().expect("tools");
+    let mut updated = async || {
+        let update = async { while changes.next().await != Some(ServerChange::Resource("notes://all".to_owned())) {} };
+        timeout(Duration::from_secs(60), update).await.expect("an update");
+    };
+    updated().await;
+    tools.call("one_touch", "{}", &RunContext::detached()).await;
+    updated().await;
+    assert_eq!(sent(&folder, "resources/subscribe"), 1);
+    client.unsubscribe("notes://all").await.expect("unsubscribed");
+    until(async || sent(&folder, "resources/unsubscribe") == 1).await;
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_started_again_is_subscribed_to_again() {
+    let folder = recorded();
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    client.request("resources/subscribe", json!({"uri": "notes://all"})).await;
+    client.notified(UPDATED).await;
+    client.messages.clear();
+    client.call("one_crash", json!({})).await;
+    client.notified(UPDATED).await;
+    assert_eq!(sent(&folder, "resources/subscribe"), 2);
+    client.messages.clear();
+    client.call("one_touch", json!({})).await;
+    client.notified(UPDATED).await;
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_resource_that_is_denied_is_not_subscribed_to() {
+    let folder = recorded();
+    folder.policy("deny = ['notes://all']");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    let answer = client.request("resources/subscribe", json!({"uri": "notes://all"})).await;
+    assert!(answer.get("error").is_some(), "{answer}");
+    folder.policy("");
+    gateway.reload().await.expect("valid files");
+    let answer = client.request("resources/subscribe", json!({"uri": "notes://all"})).await;
+    assert!(answer.get("error").is_none(), "{answer}");
+    client.notified(UPDATED).await;
+    // The policy takes it away again.
+    folder.policy("deny = ['notes://all']");
+    gateway.reload().await.expect("valid files");
+    until(async || sent(&folder, "resources/unsubscribe") == 1).await;
+    assert_eq!(sent(&folder, "resources/subscribe"), 1);
+    gateway.close().await;
+}
