@@ -15,7 +15,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
+use tool_core::Toolset;
 use tool_core::text::escape_invisible;
 use tool_core::tool::Confirm;
 use tracing::level_filters::LevelFilter;
@@ -53,6 +55,11 @@ struct Arguments {
     /// Forget the pin of a tool, after a review of its change, and exit. The next connection pins it again.
     #[arg(long, value_name = "SERVER/TOOL", conflicts_with_all = ["http", "check", "create_pins"])]
     forget_pin: Option<String>,
+
+    /// Sign in at a server that has `oauth` in the policy, keep its tokens, and exit.
+    #[cfg(feature = "mcp-auth")]
+    #[arg(long, value_name = "SERVER", conflicts_with_all = ["http", "check", "create_pins", "forget_pin"])]
+    login: Option<String>,
 
     /// The level of the log on standard error.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
@@ -100,8 +107,8 @@ pub fn main() -> ExitCode {
         }
     };
     let outcome = runtime.block_on(run(&arguments));
-    // A read of standard input does not delay the exit.
-    runtime.shutdown_background();
+    // Processes of servers end with their tasks. A read of standard input does not delay the exit.
+    runtime.shutdown_timeout(Duration::from_millis(100));
     match outcome {
         Ok(code) => code,
         Err(Failure::Files(problems)) => {
@@ -139,15 +146,19 @@ impl From<io::Error> for Failure {
 
 async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = GatewayFiles { config: arguments.config.clone(), policy: arguments.policy.clone() };
+    #[cfg(feature = "mcp-auth")]
+    if let Some(server) = &arguments.login {
+        return until_stopped(log_in(files.parse(&files.read().await?)?, server)).await;
+    }
     if arguments.check || arguments.create_pins || arguments.forget_pin.is_some() {
         let settings = files.parse(&files.read().await?)?;
         return match &arguments.forget_pin {
             Some(pin) => forget_pin(&settings.policy, pin),
             None if arguments.create_pins => create_pins(&settings.policy),
-            None => check(settings).await,
+            None => until_stopped(check(settings)).await,
         };
     }
-    let gateway = Gateway::open(files).await?;
+    let gateway = until_stopped(async { Ok(Gateway::open(files).await?) }).await?;
     let served = serve(&gateway, arguments.http).await;
     gateway.close().await;
     served?;
@@ -191,6 +202,14 @@ async fn serve_until(bound: BoundServer, stopped: impl Future<Output = ()>, gate
     tracing::info!("stopping");
     let (served, ()) = tokio::join!(serving, gateway.close());
     Ok(served?)
+}
+
+/// Runs until it is done, or a signal comes. The processes of servers are not in this process's group, and get no signal.
+async fn until_stopped<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::select! {
+        done = work => done,
+        () = stop_signal() => Err(Failure::Other("interrupted".to_owned())),
+    }
 }
 
 #[cfg(unix)]
@@ -249,6 +268,24 @@ fn forget_pin(policy: &GatewayPolicy, pin: &str) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Asks a person to sign in at a server, and keeps the tokens.
+#[cfg(feature = "mcp-auth")]
+async fn log_in(settings: Settings, server: &str) -> Result<ExitCode, Failure> {
+    let policy = settings.policy;
+    let mut routes = settings.servers.into_iter().map(|entry| Route::new(entry, &policy));
+    let (route, name) = (routes.find(|route| route.entry.name == server), escape_invisible(server));
+    let Some((mut route, mut login)) = route.and_then(|mut route| route.login.take().map(|login| (route, login)))
+    else {
+        return Err(Failure::Other(format!("expected a server that has `oauth` in the policy, got `{name}`")));
+    };
+    login.is_asking = true;
+    route.login = Some(login);
+    let toolset = route.connect(&policy, Pins::memory()).await.map_err(|error| Failure::Other(error.to_string()))?;
+    println!("signed in at {name}");
+    _ = Toolset::close(&toolset).await;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Connects to each server once, and prints the tools.
 async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     let policy = Arc::new(settings.policy);
@@ -304,5 +341,7 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
         _ = writeln!(text, "warning: `match` = \"{pattern}\" matches no tool that is offered");
     }
     io::stdout().lock().write_all(text.as_bytes())?;
+    let toolsets = upstreams.iter().filter_map(Upstream::toolset).collect::<Vec<_>>();
+    futures_util::future::join_all(toolsets.iter().map(|toolset| Toolset::close(&**toolset))).await;
     Ok(code)
 }
