@@ -146,32 +146,36 @@ impl From<io::Error> for Failure {
 
 async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = GatewayFiles { config: arguments.config.clone(), policy: arguments.policy.clone() };
+    let mut stopped = std::pin::pin!(stop_signal());
     #[cfg(feature = "mcp-auth")]
     if let Some(server) = &arguments.login {
-        return until_stopped(log_in(files.parse(&files.read().await?)?, server)).await;
+        return until(stopped, Box::pin(log_in(files.parse(&files.read().await?)?, server))).await;
     }
     if arguments.check || arguments.create_pins || arguments.forget_pin.is_some() {
         let settings = files.parse(&files.read().await?)?;
         return match &arguments.forget_pin {
             Some(pin) => forget_pin(&settings.policy, pin),
             None if arguments.create_pins => create_pins(&settings.policy),
-            None => until_stopped(check(settings)).await,
+            None => until(stopped, check(settings)).await,
         };
     }
-    let gateway = until_stopped(async { Ok(Gateway::open(files).await?) }).await?;
-    let served = serve(&gateway, arguments.http).await;
+    let gateway = until(stopped.as_mut(), async { Ok(Gateway::open(files).await?) }).await?;
+    let served = serve(&gateway, arguments.http, stopped).await;
     gateway.close().await;
     served?;
     Ok(ExitCode::SUCCESS)
 }
 
 #[allow(clippy::option_option, reason = "an option whose value may be left out")]
-async fn serve(gateway: &Gateway, http: Option<Option<SocketAddr>>) -> Result<(), Failure> {
+async fn serve(
+    gateway: &Gateway,
+    http: Option<Option<SocketAddr>>,
+    stopped: impl Future<Output = ()>,
+) -> Result<(), Failure> {
     if let Some(admin) = gateway.bind_admin().await.map_err(|error| Failure::Other(format!("admin.listen: {error}")))? {
         tokio::spawn(admin.serve());
     }
     tokio::spawn(reload_on_hangup(gateway.clone()));
-    let stopped = stop_signal();
     let Some(address) = http else {
         return tokio::select! {
             served = gateway.serve_stdio() => Ok(served?),
@@ -205,10 +209,14 @@ async fn serve_until(bound: BoundServer, stopped: impl Future<Output = ()>, gate
 }
 
 /// Runs until it is done, or a signal comes. The processes of servers are not in this process's group, and get no signal.
-async fn until_stopped<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+async fn until<T>(
+    stopped: impl Future<Output = ()>,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     tokio::select! {
+        biased;
+        () = stopped => Err(Failure::Other("interrupted".to_owned())),
         done = work => done,
-        () = stop_signal() => Err(Failure::Other("interrupted".to_owned())),
     }
 }
 

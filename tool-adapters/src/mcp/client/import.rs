@@ -816,13 +816,16 @@ impl RemoteTool {
         if let Some(level) = self.remote.options.log_level {
             params.meta_or_default().insert("io.modelcontextprotocol/logLevel".to_owned(), level.as_str().into());
         }
-        let again = self.is_idempotent.then(|| params.clone());
-        let (mut connection, mut answer) = self.send(params, exchange).await?;
-        if let Some(params) = again.filter(|_| answer.as_ref().is_err_and(is_lost)) {
+        let mut again = self.is_idempotent.then(|| params.clone());
+        let (connection, answer) = loop {
+            let (connection, answer) = self.send(params, exchange).await?;
+            match again.take().filter(|_| answer.as_ref().is_err_and(is_lost)) {
+                Some(same) => params = same,
+                None => break (connection, answer),
+            }
             // Once its process has ended, the connection is known to be lost.
             connection.status().await;
-            (connection, answer) = self.send(params, exchange).await?;
-        }
+        };
         let credentials = &self.remote.options.credentials;
         let answer = match answer {
             Ok(ServerResult::CallToolResult(result)) => credentials.redact_answer(result).ok().map(Answer::from),
