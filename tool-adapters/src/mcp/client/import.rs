@@ -799,7 +799,7 @@ impl RemoteTool {
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
         let state = RunState::default();
         let exchange = Exchange { remote: &self.remote, ctx, state: &state };
-        let called = Box::pin(exchange.within_limits(async { Ok(self.run(arguments, exchange).await) })).await;
+        let called = exchange.within_limits(async { Ok(Box::pin(self.run(arguments, exchange)).await) }).await;
         called.unwrap_or_else(|error| Err(error.partial_side_effects(!self.read_only)))
     }
 
