@@ -124,6 +124,7 @@ async fn tokens_are_refreshed_and_kept() {
     }
     // Another login of the person is taken over.
     issuer.behaviour().refuses_refresh = true;
+    issuer.behaviour().lifetime = None;
     log_in(&folder, follow).await;
     assert!(!sum(&mut client).await.1);
     gateway.close().await;
