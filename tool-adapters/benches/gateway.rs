@@ -43,6 +43,8 @@ const IN_FLIGHT: u64 = 64;
 const LATENCY_BAR: Duration = Duration::from_micros(150);
 const THROUGHPUT_BAR: f64 = 0.10;
 const MEMORY_BAR: u64 = 64 << 10;
+/// In percent of the calls while servers are killed.
+const ANSWERED_BAR: u64 = 95;
 
 fn main() -> ExitCode {
     let arguments = env::args().collect::<Vec<_>>();
@@ -314,11 +316,20 @@ async fn chaos(report: &mut Report) -> Outcome<()> {
         [&counts.right, &counts.failed, &counts.misrouted, &counts.lost].map(|count| count.load(Ordering::Relaxed));
     line("chaos: clients, calls, killed servers", format_args!("{CLIENTS}, {}, {killed}", CLIENTS * CALLS));
     line("chaos: calls a second", format_args!("{:.0}", (CLIENTS * CALLS) as f64 / time.as_secs_f64()));
-    line("chaos: answered by the tool", right);
-    line("chaos: answered TRANSIENT or UNKNOWN", failed);
+    let share = |count: u64| format!("{count} ({:.1} %)", 100.0 * count as f64 / (CLIENTS * CALLS) as f64);
+    report.bar("chaos: answered by the tool", share(right), right * 100 >= ANSWERED_BAR * CLIENTS * CALLS);
+    let log = std::fs::read_to_string(folder.path().join("audit.jsonl"))?;
+    let mut outcomes = BTreeMap::<String, u64>::new();
+    for record in log.lines() {
+        let outcome = serde_json::from_str::<Value>(record)?["outcome"].as_str().unwrap_or_default().to_owned();
+        *outcomes.entry(outcome).or_default() += 1;
+    }
+    for (outcome, count) in outcomes.iter().filter(|(outcome, _)| *outcome != "OK") {
+        line(&format!("chaos: answered {outcome}"), share(*count));
+    }
     report.bar("chaos: answers of another call", misrouted, misrouted == 0);
     report.bar("chaos: calls without an answer", lost, lost == 0 && right + failed + misrouted == CLIENTS * CALLS);
-    let records = std::fs::read_to_string(folder.path().join("audit.jsonl"))?.lines().count() as u64;
+    let records = outcomes.values().sum::<u64>();
     report.bar("chaos: records of the audit log", records, records == CLIENTS * CALLS);
     line("chaos: memory of the gateway", format_args!("{} MiB", resident(&gateway.0)? >> 10));
     Ok(())
@@ -343,7 +354,7 @@ impl Counts {
             Ok(response) => match (response.data_json(), response.error()) {
                 (Some(data), _) if data == format!(r#"{{"result":{sent}}}"#) => &self.right,
                 (Some(_), _) => &self.misrouted,
-                // The client cannot tell the kind of an error of the gateway's server from its text alone.
+                // Its kind is in the audit log, as the client sees the text alone.
                 (None, Some(error)) if error.kind != ErrorKind::Timeout => &self.failed,
                 _ => &self.lost,
             },

@@ -18,7 +18,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use tokio::runtime::Runtime;
+use std::time::Duration;
 use tokio::sync::Notify;
+use tool_core::Toolset;
 use tool_core::text::escape_invisible;
 use tool_core::tool::Confirm;
 use tracing::level_filters::LevelFilter;
@@ -56,6 +58,11 @@ struct Arguments {
     /// Forget the pin of a tool, after a review of its change, and exit. The next connection pins it again.
     #[arg(long, value_name = "SERVER/TOOL", conflicts_with_all = ["http", "check", "create_pins"])]
     forget_pin: Option<String>,
+
+    /// Sign in at a server that has `oauth` in the policy, keep its tokens, and exit.
+    #[cfg(feature = "mcp-auth")]
+    #[arg(long, value_name = "SERVER", conflicts_with_all = ["http", "check", "create_pins", "forget_pin"])]
+    login: Option<String>,
 
     /// The level of the log on standard error.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
@@ -103,8 +110,8 @@ pub fn main() -> ExitCode {
         }
     };
     let outcome = runtime.block_on(run(&arguments));
-    // A read of standard input does not delay the exit.
-    runtime.shutdown_background();
+    // Processes of servers end with their tasks. A read of standard input does not delay the exit.
+    runtime.shutdown_timeout(Duration::from_millis(100));
     match outcome {
         Ok(code) => code,
         Err(Failure::Files(problems)) => {
@@ -152,28 +159,36 @@ fn runtime() -> io::Result<Runtime> {
 
 async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = GatewayFiles { config: arguments.config.clone(), policy: arguments.policy.clone() };
+    let mut stopped = std::pin::pin!(stop_signal());
+    #[cfg(feature = "mcp-auth")]
+    if let Some(server) = &arguments.login {
+        return until(stopped, Box::pin(log_in(files.parse(&files.read().await?)?, server))).await;
+    }
     if arguments.check || arguments.create_pins || arguments.forget_pin.is_some() {
         let settings = files.parse(&files.read().await?)?;
         return match &arguments.forget_pin {
             Some(pin) => forget_pin(&settings.policy, pin),
             None if arguments.create_pins => create_pins(&settings.policy),
-            None => check(settings).await,
+            None => until(stopped, check(settings)).await,
         };
     }
-    let gateway = Gateway::open(files).await?;
-    let served = serve(&gateway, arguments.http).await;
+    let gateway = until(stopped.as_mut(), async { Ok(Gateway::open(files).await?) }).await?;
+    let served = serve(&gateway, arguments.http, stopped).await;
     gateway.close().await;
     served?;
     Ok(ExitCode::SUCCESS)
 }
 
 #[allow(clippy::option_option, reason = "an option whose value may be left out")]
-async fn serve(gateway: &Gateway, http: Option<Option<SocketAddr>>) -> Result<(), Failure> {
+async fn serve(
+    gateway: &Gateway,
+    http: Option<Option<SocketAddr>>,
+    stopped: impl Future<Output = ()>,
+) -> Result<(), Failure> {
     if let Some(admin) = gateway.bind_admin().await.map_err(|error| Failure::Other(format!("admin.listen: {error}")))? {
         tokio::spawn(admin.serve());
     }
     tokio::spawn(reload_on_hangup(gateway.clone()));
-    let stopped = stop_signal();
     let Some(address) = http else {
         return tokio::select! {
             served = gateway.serve_stdio() => Ok(served?),
@@ -204,6 +219,18 @@ async fn serve_until(bound: BoundServer, stopped: impl Future<Output = ()>, gate
     tracing::info!("stopping");
     let (served, ()) = tokio::join!(serving, gateway.close());
     Ok(served?)
+}
+
+/// Runs until it is done, or a signal comes. The processes of servers are not in this process's group, and get no signal.
+async fn until<T>(
+    stopped: impl Future<Output = ()>,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        biased;
+        () = stopped => Err(Failure::Other("interrupted".to_owned())),
+        done = work => done,
+    }
 }
 
 #[cfg(unix)]
@@ -259,6 +286,24 @@ fn forget_pin(policy: &GatewayPolicy, pin: &str) -> Result<ExitCode, Failure> {
         return Err(Failure::Other(format!("no tool is pinned as `{}`", escape_invisible(pin))));
     }
     println!("forgot the pin of {}", escape_invisible(pin));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks a person to sign in at a server, and keeps the tokens.
+#[cfg(feature = "mcp-auth")]
+async fn log_in(settings: Settings, server: &str) -> Result<ExitCode, Failure> {
+    let policy = settings.policy;
+    let mut routes = settings.servers.into_iter().map(|entry| Route::new(entry, &policy));
+    let (route, name) = (routes.find(|route| route.entry.name == server), escape_invisible(server));
+    let Some((mut route, mut login)) = route.and_then(|mut route| route.login.take().map(|login| (route, login)))
+    else {
+        return Err(Failure::Other(format!("expected a server that has `oauth` in the policy, got `{name}`")));
+    };
+    login.is_asking = true;
+    route.login = Some(login);
+    let toolset = route.connect(&policy, Pins::memory()).await.map_err(|error| Failure::Other(error.to_string()))?;
+    println!("signed in at {name}");
+    _ = Toolset::close(&toolset).await;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -319,5 +364,7 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
         _ = writeln!(text, "warning: `match` = \"{pattern}\" matches no tool that is offered");
     }
     io::stdout().lock().write_all(text.as_bytes())?;
+    let toolsets = upstreams.iter().filter_map(Upstream::toolset).collect::<Vec<_>>();
+    futures_util::future::join_all(toolsets.iter().map(|toolset| Toolset::close(&**toolset))).await;
     Ok(code)
 }

@@ -6,6 +6,7 @@
 //!
 //! - `command`: the command line; `log`: its log; `files`: its files, and `document` and `value`: what is common to them
 //! - `config`: the servers; `policy`: the policies
+//! - `login`: the logins at servers, with the feature `mcp-auth`
 //! - `upstream`: the connection to a server; `governed`: the tools of all servers under the policies
 //! - `running`: a running gateway and its reloads; `health`: its addresses over HTTP, and the routes for machines
 //! - `audit`: the hook that records calls; `audit_sinks`: the file and the table of the records
@@ -19,6 +20,8 @@ mod files;
 mod governed;
 mod health;
 mod log;
+#[cfg(feature = "mcp-auth")]
+mod login;
 mod policy;
 mod running;
 mod upstream;

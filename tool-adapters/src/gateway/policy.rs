@@ -152,6 +152,8 @@ pub(crate) struct ServerRule {
     pub(crate) env_from_parent: Vec<String>,
     pub(crate) allow_unencrypted: bool,
     pub(crate) rights: ServerRights,
+    #[cfg(feature = "mcp-auth")]
+    pub(crate) login: Option<crate::gateway::login::LoginSettings>,
 }
 
 /// The requests that a server may make to the client of a call.
@@ -210,8 +212,11 @@ impl GatewayPolicy {
         }
         policy.session = policy.session.clone().redaction(policy.redaction.clone());
         policy.tools = fields.tables("tools").into_iter().map(read_tool).collect();
-        policy.servers =
-            fields.named_tables("servers").into_iter().map(|(name, table)| (name, read_server(table))).collect();
+        policy.servers = fields
+            .named_tables("servers")
+            .into_iter()
+            .map(|(name, table)| (name, read_server(table, folder)))
+            .collect();
         if let Some(mut table) = fields.table("pins") {
             policy.pins = table.text("file").map(|file| folder.join(file));
             set(&mut policy.pinned_only, table.flag("pinned_only"));
@@ -363,6 +368,13 @@ impl GatewayPolicy {
             );
         }
         for server in servers {
+            #[cfg(feature = "mcp-auth")]
+            if matches!(server.target, Target::Command { .. })
+                && self.servers.get(&server.name).is_some_and(|rule| rule.login.is_some())
+            {
+                let place = format!("servers.{}.oauth", server.name);
+                problems.add(&place, "expected a server with a `url`, as one with a `command` has no login");
+            }
             if let Target::Url { url, .. } = &server.target
                 && let Err(problem) = self.egress_of(url)
             {
@@ -632,7 +644,8 @@ fn has_match(value: &Value, pattern: &str) -> bool {
     }
 }
 
-fn read_server(mut fields: Fields<'_>) -> ServerRule {
+#[cfg_attr(not(feature = "mcp-auth"), allow(unused_variables))]
+fn read_server(mut fields: Fields<'_>, folder: &Path) -> ServerRule {
     let prefix = fields.text("prefix");
     let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if let Some(prefix) = prefix.as_deref().filter(|prefix| !is_name(prefix)) {
@@ -649,7 +662,13 @@ fn read_server(mut fields: Fields<'_>) -> ServerRule {
             roots: fields.flag("roots").unwrap_or_default(),
             sampling: fields.table("sampling").and_then(read_sampling),
         },
+        #[cfg(feature = "mcp-auth")]
+        login: fields.table("oauth").and_then(|table| crate::gateway::login::LoginSettings::read(table, folder)),
     };
+    #[cfg(not(feature = "mcp-auth"))]
+    if fields.table("oauth").is_some() {
+        fields.problem("oauth", missing_feature("mcp-auth"));
+    }
     fields.finish();
     rule
 }

@@ -27,6 +27,8 @@ pub(crate) struct Route {
     allow_unencrypted: bool,
     rights: ServerRights,
     egress: Option<crate::gateway::policy::EgressRules>,
+    #[cfg(feature = "mcp-auth")]
+    pub(crate) login: Option<crate::gateway::login::LoginSettings>,
 }
 
 impl Route {
@@ -41,6 +43,8 @@ impl Route {
             allow_unencrypted: rule.allow_unencrypted,
             rights: rule.rights,
             egress: policy.egress.clone(),
+            #[cfg(feature = "mcp-auth")]
+            login: rule.login,
             entry,
         }
     }
@@ -73,7 +77,13 @@ impl Route {
             }
             Target::Url { url, headers } => {
                 let egress = policy.egress_of(url).map_err(|problem| ImportError::Protocol(problem.into()))?;
-                let mut client = McpClient::url(url.as_str()).egress(egress);
+                let mut client = McpClient::url(url.as_str());
+                #[cfg(feature = "mcp-auth")]
+                if let Some(login) = &self.login {
+                    let egress = policy.egress.is_some().then(|| egress.clone());
+                    client = client.oauth(login.of_server(&self.entry.name, egress));
+                }
+                client = client.egress(egress);
                 for (name, value) in headers {
                     client = client.header(name, &**value);
                 }

@@ -2,9 +2,19 @@
 #![cfg(unix)]
 
 mod audit;
+#[cfg(feature = "mcp-auth")]
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../oauth2/browser.rs"]
+mod browser;
 mod child;
 mod files;
 mod health;
+#[cfg(feature = "mcp-auth")]
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../mcp_auth/issuer.rs"]
+mod issuer;
+#[cfg(feature = "mcp-auth")]
+mod logins;
 mod policies;
 mod program;
 mod reload;

@@ -240,3 +240,29 @@ fn no_secret_of_the_files_is_printed() {
         assert!(printed.contains("ends"), "{printed}");
     }
 }
+
+/// Returns true if a process runs. A zombie does not.
+fn runs(process: &str) -> bool {
+    let output = Command::new("ps").args(["-o", "stat=", "-p", process]).output().expect("ps");
+    let state = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+#[test]
+fn an_interrupted_program_leaves_no_process() {
+    let folder = Folder::new("");
+    let script = "sleep 1000 & echo $$ $! >new; mv new processes; exec sleep 1000";
+    folder.servers(&json!({"stuck": {"command": "sh", "args": ["-c", script], "cwd": "."}}));
+    let mut gateway = program(&folder).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
+    // It waits for the server then.
+    while !folder.path("processes").exists() {
+        std::thread::yield_now();
+    }
+    let signal = Command::new("kill").args(["-INT", &gateway.id().to_string()]).status().expect("kill");
+    assert!(signal.success());
+    assert_eq!(gateway.wait().expect("ended").code(), Some(1));
+    let waiting = std::time::Instant::now();
+    while folder.read("processes").split_whitespace().any(runs) {
+        assert!(waiting.elapsed().as_secs() < 20, "they go on");
+    }
+}

@@ -100,6 +100,9 @@ fn listed(mode: &str, starts: usize) -> Value {
         schema.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
         tools.push(json!({"name": name, "inputSchema": schema}));
     }
+    for (name, hint) in [("read", "readOnlyHint"), ("set", "idempotentHint"), ("poison", "readOnlyHint")] {
+        tools.push(json!({"name": name, "inputSchema": object, "annotations": {hint: true}}));
+    }
     tools.push(json!({"name": "task", "inputSchema": object, "execution": {"taskSupport": "required"}}));
     json!({"tools": tools})
 }
@@ -190,7 +193,12 @@ fn serves() {
         let message = serde_json::from_str::<Value>(&line).expect("JSON");
         writeln!(notes, "{} {}", message["method"].as_str().unwrap_or_default(), message["params"]).expect("written");
         let loses_task = mode == "loses the connection" && message["method"] == "tasks/get" && starts == 1;
-        if message["params"]["name"] == "crash" || loses_task {
+        let crashes = match message["params"]["name"].as_str().unwrap_or_default() {
+            "crash" | "poison" => true,
+            "read" | "set" => starts == 1,
+            _ => false,
+        };
+        if crashes || loses_task {
             eprintln!("boom");
             std::process::exit(7);
         }
@@ -375,8 +383,7 @@ async fn a_task_outlives_the_connection_of_its_call() {
     let response = call(&tools, "task").await;
     assert_eq!(response.data::<Value>().expect("parts"), json!([{"type": "text", "text": "t-1"}]));
     assert_eq!(starts(&file), 2);
-    let calls = lines(&file).iter().filter(|line| line.starts_with("tools/call")).count();
-    assert_eq!(calls, 1, "the task is not begun again");
+    assert_eq!(calls(&file), 1, "the task is not begun again");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -420,13 +427,48 @@ async fn a_crashed_server_is_started_again() {
     let tools = tools("", &file).await;
     let crashed = call(&tools, "crash").await;
     let message = "the connection to the tool's server is lost (exit status: 7); the call may have had effects";
-    assert_eq!(failure(&crashed), (ErrorKind::Transient, message));
-    assert!(crashed.error().is_some_and(|error| error.partial_side_effects));
+    assert_eq!(failure(&crashed), (ErrorKind::Unknown, message));
+    assert!(crashed.error().is_some_and(|error| error.partial_side_effects && !error.retryable));
     let calls = (0..20).map(|_| call(&tools, "echo"));
     for response in futures_util::future::join_all(calls).await {
         assert!(response.is_ok(), "{:?}", response.error());
     }
     assert_eq!(starts(&file), 2, "for all 20 calls");
+}
+
+// T25
+#[tokio::test]
+async fn a_server_that_answers_is_started_each_time() {
+    const ROUNDS: u32 = 8;
+    let (_folder, file) = folder();
+    let tools = tools("", &file).await;
+    let began = std::time::Instant::now();
+    for _ in 0..ROUNDS {
+        assert!(call(&tools, "echo").await.is_ok());
+        assert_eq!(failure(&call(&tools, "crash").await).0, ErrorKind::Unknown);
+    }
+    assert!(call(&tools, "echo").await.is_ok());
+    assert_eq!(starts(&file), 9);
+    assert!(began.elapsed() >= Duration::from_millis(250) * (ROUNDS - 1), "between two starts");
+}
+
+#[tokio::test]
+async fn a_call_without_effects_is_sent_once_more() {
+    for tool in ["read", "set"] {
+        let (_folder, file) = folder();
+        let response = call(&tools("", &file).await, tool).await;
+        assert!(response.is_ok(), "{:?}", response.error());
+        assert_eq!((starts(&file), calls(&file)), (2, 2));
+    }
+    let (_folder, file) = folder();
+    let poisoned = call(&tools("", &file).await, "poison").await;
+    assert_eq!(failure(&poisoned).0, ErrorKind::Transient);
+    assert!(poisoned.error().is_some_and(|error| !error.partial_side_effects));
+    assert_eq!((starts(&file), calls(&file)), (2, 2), "it ends the second process too");
+}
+
+fn calls(file: &Path) -> usize {
+    lines(file).iter().filter(|line| line.starts_with("tools/call")).count()
 }
 
 // T25
@@ -534,6 +576,53 @@ fn a_child_ends_with_its_importer() {
         }
         assert!(ended(), "{mode}");
     }
+}
+
+/// Returns the command of a server that has started a process of its own, which holds its standard streams.
+fn with_grandchild(file: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"sleep 1000 & echo "grandchild $!" >>"$TOOL_ADAPTERS_CHILD_FILE"; exec "$0" "$@" 3>&1 >&2"#]);
+    command.arg(std::env::current_exe().expect("this program"));
+    command.args(["--ignored", "--exact", "children::serves", "--nocapture", "--test-threads=1"]);
+    command.env(MODE, "").env(FILE, file);
+    command
+}
+
+fn grandchildren(file: &Path) -> Vec<String> {
+    lines(file).iter().filter_map(|line| line.strip_prefix("grandchild ")).map(str::to_owned).collect()
+}
+
+// T25
+#[tokio::test]
+async fn a_grandchild_does_not_outlive_its_server() {
+    let (_folder, file) = folder();
+    let imported = McpClient::command(with_grandchild(&file)).name("child").connect().await.expect("an import");
+    let imported = Arc::new(imported);
+    let tools = ToolContext::builder().with(imported.clone()).build().expect("tools");
+    assert!(runs(&grandchildren(&file)[0]));
+    // It crashes, and is closed.
+    let crashed = call(&tools, "crash").await;
+    assert!(failure(&crashed).1.contains("exit status: 7"), "{crashed:?}");
+    until(async || !runs(&grandchildren(&file)[0])).await;
+    assert!(call(&tools, "echo").await.is_ok());
+    assert!(runs(&grandchildren(&file)[1]));
+    imported.close().await.expect("closed");
+    until(async || !runs(&grandchildren(&file)[1])).await;
+}
+
+#[test]
+fn a_grandchild_ends_with_the_importer() {
+    let (_folder, file) = folder();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let imported = runtime.block_on(McpClient::command(with_grandchild(&file)).name("child").connect());
+    assert!(runs(&grandchildren(&file)[0]));
+    drop(runtime);
+    drop(imported);
+    let waiting = std::time::Instant::now();
+    while runs(&grandchildren(&file)[0]) && waiting.elapsed() < Duration::from_secs(20) {
+        std::thread::yield_now();
+    }
+    assert!(!runs(&grandchildren(&file)[0]));
 }
 
 // T25

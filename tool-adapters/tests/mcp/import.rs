@@ -152,7 +152,7 @@ async fn converts_results_of_each_kind() {
 }
 
 #[tokio::test]
-async fn reports_a_lost_server_as_transient() {
+async fn the_outcome_of_a_call_of_a_lost_server_is_unknown() {
     let fake = FakeServer::with_tools(&["dies"]);
     let (import, serving) = fake.start();
     let session = session(import.connect().await.expect("an import")).await;
@@ -164,7 +164,7 @@ async fn reports_a_lost_server_as_transient() {
     serving.task.abort();
     let answer = call.await.expect("no panic");
     let error = answer.error().expect("an error");
-    assert_eq!((error.kind, error.partial_side_effects), (ErrorKind::Transient, true));
+    assert_eq!((error.kind, error.retryable, error.partial_side_effects), (ErrorKind::Unknown, false, true));
     let after = session.call(ToolCall::new("2", "dies", r#"{"text":"x"}"#)).await;
     assert_eq!(after.error().map(|error| error.kind), Some(ErrorKind::Transient));
 }

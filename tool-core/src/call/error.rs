@@ -87,7 +87,7 @@ error_kinds! {
     Auth = "AUTH",
     /// The service behind the tool received too many requests.
     RateLimit = "RATE_LIMIT",
-    /// An earlier process started the call, and its outcome is not known.
+    /// The call was started, and its process or its server ended before the outcome was known.
     Unknown = "UNKNOWN",
 }
 
@@ -187,6 +187,8 @@ impl ToolError {
         session_inactive => SessionInactive, false;
         /// Creates the error of a call whose caller has given it up.
         cancelled => Cancelled, false;
+        /// Creates the error of a call that may have run, or not, and is not repeated.
+        unknown => Unknown, false;
         /// Creates an internal error. The message goes to the log; the model reads `An internal error occurred`.
         internal => Internal, false;
     }

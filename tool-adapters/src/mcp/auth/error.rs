@@ -28,6 +28,9 @@ pub enum LoginError {
     /// The authorization server does not register this client.
     #[error("the authorization server does not register the client: {0}")]
     Registration(String),
+    /// A person has to sign in by another program. The text is the hint of [`OAuthLogin::stored`](super::OAuthLogin::stored).
+    #[error("{0}")]
+    Required(String),
     /// The function of the program that asks the person failed.
     #[error("failed to ask for the login: {0}")]
     Ask(String),

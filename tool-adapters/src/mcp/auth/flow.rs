@@ -198,7 +198,7 @@ impl Flow<'_> {
                 (Some(loopback), redirect_url)
             }
             Consent::Redirect { url, .. } => (None, url.clone()),
-            Consent::Machine => (None, String::new()),
+            Consent::Machine | Consent::Stored(_) => (None, String::new()),
         };
         let known = known.filter(|known| known.redirect_url == redirect_url && known.issuer == grant.provider);
         let registration = match known {

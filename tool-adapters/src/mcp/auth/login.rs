@@ -64,6 +64,8 @@ pub(crate) enum Consent {
     Redirect { url: String, ask: Arc<Ask> },
     /// None is needed.
     Machine,
+    /// Another program asks, and this one uses what it has kept. The text says how to sign in.
+    Stored(String),
 }
 
 /// A client that is registered at an issuer.
@@ -121,6 +123,20 @@ impl OAuthLogin {
     /// Gets tokens for the program itself (client credentials), as a client that is registered at this issuer.
     pub fn machine(issuer: impl Into<String>, client_id: impl Into<String>, client_secret: impl Into<Secret>) -> Self {
         Self::new(Consent::Machine).client(issuer, client_id).client_secret(client_secret)
+    }
+
+    /// Uses the login that another program keeps in the [`store`](Self::store), and refreshes its tokens. Without one the error is
+    /// [`LoginError::Required`](crate::mcp::LoginError::Required) with `hint`, which says how to sign in.
+    ///
+    /// ```
+    /// use tool_adapters::mcp::{McpClient, MemoryLoginStore, OAuthLogin};
+    ///
+    /// # let store = MemoryLoginStore::default();
+    /// let login = OAuthLogin::stored("sign in on the page of settings").store(store);
+    /// let calendar = McpClient::url("https://mcp.example/mcp").oauth(login);
+    /// ```
+    pub fn stored(hint: impl Into<String>) -> Self {
+        Self::new(Consent::Stored(hint.into()))
     }
 
     /// Sets a client that is registered at an issuer, in place of dynamic registration. Its id and secret are used at this issuer

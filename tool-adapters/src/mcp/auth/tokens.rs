@@ -235,12 +235,8 @@ impl ServerTokens {
             }
             Err(LoginError::Refused(reason)) => {
                 // Another process that shares the store may have used the refresh token, which is good once.
-                let newer = self.load().await?.filter(|newer| newer.refresh_token() != Some(refresh.expose()));
-                if let Some(newer) = newer.filter(|newer| newer.tokens.is_some()) {
-                    let access = newer.tokens.as_ref().map(|tokens| tokens.access.clone());
-                    state.stored = Some(newer);
-                    self.publish(state);
-                    return Ok(access);
+                if let Some(access) = self.take_newer(state).await? {
+                    return Ok(Some(access));
                 }
                 stored.tokens = None;
                 let kept = Some(stored).filter(|_| !is_unknown_client(&reason));
@@ -251,7 +247,24 @@ impl ServerTokens {
         }
     }
 
+    /// Takes the login that another process has kept in the store since.
+    async fn take_newer(&self, state: &mut State) -> Result<Option<Secret>, LoginError> {
+        let known = state.stored.as_ref().and_then(StoredLogin::access);
+        let newer = self.load().await?;
+        let access = newer.as_ref().and_then(StoredLogin::access);
+        let access = access.filter(|access| known.is_none_or(|known| known.expose() != access.expose())).cloned();
+        if access.is_some() {
+            state.stored = newer;
+            self.publish(state);
+        }
+        Ok(access)
+    }
+
     async fn log_in(&self, state: &mut State, found: &Discovered, challenge: &Challenge) -> Result<Secret, LoginError> {
+        if let Consent::Stored(hint) = &self.login.consent {
+            let newer = self.take_newer(state).await?;
+            return newer.ok_or_else(|| LoginError::Required(hint.clone()));
+        }
         while state.logins.front().is_some_and(|first| first.elapsed() >= WINDOW) {
             state.logins.pop_front();
         }
@@ -328,8 +341,8 @@ fn is_unknown_client(reason: &str) -> bool {
 }
 
 impl StoredLogin {
-    fn refresh_token(&self) -> Option<&str> {
-        self.tokens.as_ref()?.refresh.as_ref().map(Secret::expose)
+    fn access(&self) -> Option<&Secret> {
+        self.tokens.as_ref().map(|tokens| &tokens.access)
     }
 
     fn to_text(&self, server: &str) -> Secret {

@@ -160,7 +160,10 @@ impl Exchange<'_> {
             let finish = task.finish(&connection.peer, options.rights.any(), report);
             let error = match self.attend(route, finish).await {
                 Err(error) if tasks::is_lost(&error) && resumed < MAX_RESUMED => error,
-                answer => return answer,
+                answer => {
+                    connection.note_answer(&answer);
+                    return answer;
+                }
             };
             resumed += 1;
             connection = match self.remote.connection().await {
@@ -197,6 +200,7 @@ impl Exchange<'_> {
         let mut cancel = cancel_on_drop(peer.clone(), sent.id.clone());
         let answer = self.attend(route, sent.await_response()).await;
         cancel.disarm();
+        connection.note_answer(&answer);
         answer
     }
 

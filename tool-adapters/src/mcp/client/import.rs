@@ -15,6 +15,7 @@ use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
 use crate::mcp::client::remote::{Connection, RemoteServer};
 use crate::mcp::client::resource_tools::resource_tools;
 use crate::mcp::client::rights::ServerRights;
+use crate::mcp::client::tasks::is_lost;
 use rmcp::model::{
     self, CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, JsonObject, RequestParamsMeta, ServerResult,
 };
@@ -115,8 +116,14 @@ impl McpClient {
     /// `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER` only, or their counterparts on Windows, so that the keys of this
     /// process do not reach it. [`env_from_parent`](Self::env_from_parent) names others. What it writes to its
     /// standard error is logged at `debug`. Keys belong into variables: all users of the machine can read the arguments of a
-    /// process, so a warning is logged if one looks like a key. A process that has ended is started again by the next call, up to 5 times a
-    /// minute. It is stopped when the toolset is closed or dropped.
+    /// process, so a warning is logged if one looks like a key.
+    ///
+    /// A process that has ended is started again by the next call, after at least 250 ms. One that ends 6 times without an answer
+    /// to a call rests for a minute. A call that was under way is sent once more if its tool only reads or is idempotent by its own
+    /// hints; the outcome of others is `UNKNOWN`. The process is stopped when the toolset is closed or dropped.
+    ///
+    /// On Unix it leads a process group, which ends with it. A Ctrl-C in a terminal reaches this program only: the server
+    /// sees the end of its input, and is killed with its group if the program drops its runtime.
     pub fn command(command: Command) -> Self {
         let (name, _) = names::of_command(&command);
         Self::new(ServerAddress::Command(command, Vec::new()), name)
@@ -714,6 +721,8 @@ struct RemoteTool {
     /// The name that the server gives the tool.
     name: String,
     read_only: bool,
+    /// True if a call may be sent twice.
+    is_idempotent: bool,
     output: Option<SchemaChecker>,
 }
 
@@ -737,6 +746,7 @@ pub(crate) fn import_tool(
         remote: Arc::clone(remote),
         name: declared.name.to_string(),
         read_only: annotations.read_only_hint == Some(true),
+        is_idempotent: annotations.read_only_hint == Some(true) || annotations.is_idempotent(),
         output: declared.output_schema.as_ref().map(|schema| SchemaChecker::new(&Value::Object((**schema).clone()))),
     };
     let handler = async |tool: &RemoteTool, arguments: Value, ctx: &RunContext| tool.call(arguments, ctx).await;
@@ -790,14 +800,11 @@ impl RemoteTool {
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
         let state = RunState::default();
         let exchange = Exchange { remote: &self.remote, ctx, state: &state };
-        let called = Box::pin(exchange.within_limits(async { Ok(self.run(arguments, exchange).await) })).await;
+        let called = exchange.within_limits(async { Ok(Box::pin(self.run(arguments, exchange)).await) }).await;
         called.unwrap_or_else(|error| Err(error.partial_side_effects(!self.read_only)))
     }
 
     async fn run(&self, arguments: Value, exchange: Exchange<'_>) -> Result<ToolOutput, ToolError> {
-        // The list is checked again before a new connection is used.
-        let connection = self.remote.connection().await?;
-        self.remote.check_offered(&self.name, "tool", &self.name)?;
         let mut params = CallToolRequestParams::new(self.name.clone());
         if let Value::Object(arguments) = arguments {
             params = params.with_arguments(arguments);
@@ -810,12 +817,15 @@ impl RemoteTool {
         if let Some(level) = self.remote.options.log_level {
             params.meta_or_default().insert("io.modelcontextprotocol/logLevel".to_owned(), level.as_str().into());
         }
-        let answer = if self.remote.runs_as_task(&self.name) {
-            exchange.run_task(Arc::clone(&connection), &params).await
-        } else {
-            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-            let conversed = exchange.converse(&connection, request).await;
-            conversed.map_err(|error| error.partial_side_effects(!self.read_only))?
+        let mut again = self.is_idempotent.then(|| params.clone());
+        let (connection, answer) = loop {
+            let (connection, answer) = self.send(params, exchange).await?;
+            match again.take().filter(|_| answer.as_ref().is_err_and(is_lost)) {
+                Some(same) => params = same,
+                None => break (connection, answer),
+            }
+            // Once its process has ended, the connection is known to be lost.
+            connection.status().await;
         };
         let credentials = &self.remote.options.credentials;
         let answer = match answer {
@@ -832,6 +842,28 @@ impl RemoteTool {
         }
     }
 
+    /// Sends the call over a connection that works, and returns both.
+    async fn send(
+        &self,
+        params: CallToolRequestParams,
+        exchange: Exchange<'_>,
+    ) -> Result<(Arc<Connection>, Result<ServerResult, ServiceError>), ToolError> {
+        // The list is checked again before a new connection is used.
+        let connection = self.remote.connection().await?;
+        self.remote.check_offered(&self.name, "tool", &self.name)?;
+        if connection.is_lost() {
+            return Err(ToolError::transient("the connection to the tool's server is closed"));
+        }
+        let answer = if self.remote.runs_as_task(&self.name) {
+            exchange.run_task(Arc::clone(&connection), &params).await
+        } else {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+            let conversed = exchange.converse(&connection, request).await;
+            conversed.map_err(|error| error.partial_side_effects(!self.read_only))?
+        };
+        Ok((connection, answer))
+    }
+
     async fn convert_error(&self, error: ServiceError, connection: &Connection) -> ToolError {
         let credentials = &self.remote.options.credentials;
         let error = match error {
@@ -843,12 +875,13 @@ impl RemoteTool {
                 let message = credentials.redact(&error.message);
                 return ToolError::permanent(truncate(&message, MAX_TEXT));
             }
-            error @ (ServiceError::TransportSend(_) | ServiceError::TransportClosed) => {
+            error if is_lost(&error) => {
                 let status = connection.status().await.map(|status| format!(" ({status})")).unwrap_or_default();
                 let error = credentials.display(&describe(&error));
                 tracing::warn!(tool = %self.name.escape_debug(), %error, status, "lost the connection to a server");
                 let effects = if self.read_only { "" } else { "; the call may have had effects" };
-                ToolError::transient(format!("the connection to the tool's server is lost{status}{effects}"))
+                let message = format!("the connection to the tool's server is lost{status}{effects}");
+                if self.is_idempotent { ToolError::transient(message) } else { ToolError::unknown(message) }
             }
             error => {
                 let error = credentials.display(&describe(&error));

@@ -16,7 +16,8 @@ use tokio::time::timeout;
 use tool_core::CancellationToken;
 use tool_core::text::truncate;
 
-/// A running process. It is stopped when [`ServerProcess::stop`] is called, and killed when the runtime ends before that.
+/// A running process. It is stopped when [`ServerProcess::stop`] is called, and killed when the runtime ends before that. On Unix
+/// the processes that it has started are killed with it, unless they have left its process group.
 #[derive(Clone)]
 pub(crate) struct ServerProcess {
     stopping: CancellationToken,
@@ -47,7 +48,27 @@ const STATUS_AFTER_EOF: Duration = Duration::from_secs(1);
 pub(crate) fn prepare(command: std::process::Command) -> CommandWrap {
     let mut command = Command::from(command);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    CommandWrap::from(command)
+    let mut command = CommandWrap::from(command);
+    #[cfg(unix)]
+    command.wrap(process_wrap::tokio::ProcessGroup::leader());
+    command
+}
+
+/// A process and its group, which is killed when this is dropped.
+struct ProcessGroup(Box<dyn ChildWrapper>);
+
+impl ProcessGroup {
+    /// Waits for the process, and not for its group: that may go on without it.
+    async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.0.inner_mut().wait().await
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        // Fails if all have ended.
+        _ = self.0.start_kill();
+    }
 }
 
 impl ServerProcess {
@@ -64,8 +85,13 @@ impl ServerProcess {
         let lines = LastLines::default();
         let reading = read_errors(errors, child.id(), Arc::clone(credentials), Arc::clone(&lines));
         let (stopping, (end, ended)) = (CancellationToken::new(), watch::channel(None));
-        tokio::spawn(supervise(child, stopping.clone(), tokio::spawn(reading), end));
+        tokio::spawn(supervise(ProcessGroup(child), stopping.clone(), tokio::spawn(reading), end));
         Ok((Self { stopping, ended, lines }, output, input))
+    }
+
+    /// Returns true if the process has ended, or is being stopped.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.stopping.is_cancelled() || self.ended.borrow().is_some()
     }
 
     pub(crate) fn begin_stop(&self) {
@@ -94,35 +120,36 @@ impl ServerProcess {
 
 /// Waits for the end of a process, or stops it.
 async fn supervise(
-    mut child: Box<dyn ChildWrapper>,
+    mut group: ProcessGroup,
     stopping: CancellationToken,
     errors: JoinHandle<()>,
     end: watch::Sender<Option<String>>,
 ) {
     let status = tokio::select! {
-        status = child.wait() => status,
-        () = stopping.cancelled() => stop(&mut *child).await,
+        status = group.wait() => status,
+        () = stopping.cancelled() => stop(&mut group).await,
     };
+    drop(group);
     _ = timeout(LINES_AFTER_END, errors).await;
     end.send_replace(Some(status.map_or_else(|error| error.to_string(), |status| status.to_string())));
 }
 
 /// Stops a process in the steps that the protocol names.
-async fn stop(child: &mut dyn ChildWrapper) -> io::Result<ExitStatus> {
-    if let Ok(status) = timeout(GRACE, child.wait()).await {
+async fn stop(group: &mut ProcessGroup) -> io::Result<ExitStatus> {
+    if let Ok(status) = timeout(GRACE, group.wait()).await {
         return status;
     }
     #[cfg(unix)]
     {
         const SIGTERM: i32 = 15;
-        if child.signal(SIGTERM).is_ok()
-            && let Ok(status) = timeout(GRACE, child.wait()).await
+        if group.0.signal(SIGTERM).is_ok()
+            && let Ok(status) = timeout(GRACE, group.wait()).await
         {
             return status;
         }
     }
-    child.start_kill()?;
-    child.wait().await
+    group.0.start_kill()?;
+    group.wait().await
 }
 
 /// Logs what a server writes to its standard error, and keeps the last lines. A long line is read in parts.

@@ -12,14 +12,14 @@ use crate::mcp::client::process::ServerProcess;
 use crate::mcp::client::quarantine::{Quarantine, QuarantineReason};
 use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::subscriptions::Subscriptions;
-use crate::mcp::client::tasks::{TaskSupport, TaskTools};
+use crate::mcp::client::tasks::{TaskSupport, TaskTools, is_lost};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomRequest, PaginatedRequestParams, Tool};
-use rmcp::service::Peer;
+use rmcp::service::{Peer, ServiceError};
 use serde_json::json;
 use std::collections::HashSet;
 use std::ops::Deref;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -66,29 +66,30 @@ pub(crate) struct Connection {
     pub(crate) calls: DirectCalls,
     running: tokio::sync::Mutex<Option<RunningClient>>,
     process: Option<ServerProcess>,
+    /// True once the server has answered a call.
+    has_answered: AtomicBool,
 }
 
 /// The address of a server, and the connections that were made again.
 struct Launcher {
     address: ServerAddress,
-    /// The connections that were made again, without one that lasted for [`Launcher::STABLE`].
+    /// The connections that were made again since the last good one, which answered a call or lasted for [`Launcher::STABLE`].
     repairs: u32,
     connected: Instant,
 }
 
 impl Launcher {
-    /// The time after which a connection was good, so that the count of repairs begins anew.
     const STABLE: Duration = Duration::from_secs(60);
 
     const MAX_REPAIRS: u32 = 5;
 
-    /// The pause before the second repair, which doubles with each one.
+    /// The shortest time between two starts, which doubles with each connection that was not good.
     const PAUSE: Duration = Duration::from_millis(250);
 
-    /// Counts a repair, and waits for the pause before it. Returns an error if there were too many.
-    async fn admit(&mut self) -> Result<(), ToolError> {
+    /// Waits for the pause before a repair, and counts it. Returns an error if there were too many.
+    async fn admit(&mut self, was_good: bool) -> Result<(), ToolError> {
         let since = self.connected.elapsed();
-        if since >= Self::STABLE {
+        if was_good || since >= Self::STABLE {
             self.repairs = 0;
         }
         if self.repairs >= Self::MAX_REPAIRS {
@@ -99,9 +100,8 @@ impl Launcher {
             );
             return Err(ToolError::transient(message));
         }
-        let pause = Self::PAUSE * (2_u32.pow(self.repairs) - 1);
+        sleep_until(time::after(self.connected, Self::PAUSE * 2_u32.pow(self.repairs))).await;
         self.repairs += 1;
-        sleep_until(time::after(self.connected, pause)).await;
         self.connected = Instant::now();
         Ok(())
     }
@@ -134,11 +134,20 @@ impl Connection {
         if let Some(level) = options.log_level {
             set_log_level(&peer, level, options).await;
         }
-        Ok(Arc::new(Self { peer, routes, calls, running: tokio::sync::Mutex::new(Some(running)), process }))
+        let (running, has_answered) = (tokio::sync::Mutex::new(Some(running)), AtomicBool::new(false));
+        Ok(Arc::new(Self { peer, routes, calls, running, process, has_answered }))
     }
 
     pub(crate) fn is_lost(&self) -> bool {
-        self.peer.is_transport_closed()
+        // rmcp closes the peer only once the process has ended, and it is known before that.
+        self.peer.is_transport_closed() || self.process.as_ref().is_some_and(ServerProcess::is_ending)
+    }
+
+    /// Notes that the server answers calls. Its end is not one of a crash loop then.
+    pub(crate) fn note_answer<T>(&self, answer: &Result<T, ServiceError>) {
+        if !self.has_answered.load(Ordering::Relaxed) && !answer.as_ref().is_err_and(is_lost) {
+            self.has_answered.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Returns the status with which the server's process has ended, such as `exit status: 1`.
@@ -225,7 +234,8 @@ impl RemoteServer {
         }
         let status = lost.status().await.unwrap_or_else(|| "no status".to_owned());
         let (server, lines) = (self.options.name.escape_debug(), lost.last_lines());
-        launcher.admit().await?;
+        // Noted once, as the next start may fail.
+        launcher.admit(lost.has_answered.swap(false, Ordering::Relaxed)).await?;
         tracing::warn!(%server, status, lines, attempt = launcher.repairs, "connecting again to a server that was lost");
         let repaired = async {
             let connection = Connection::new(&mut launcher.address, &self.parts).await?;

@@ -1,6 +1,6 @@
 //! Recording calls in the journal, and answering those that an earlier process has recorded.
 
-use crate::call::{ErrorKind, ToolError, ToolResponse};
+use crate::call::{ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
 use crate::session::journal::{JournalEntry, JournalError, RecoveredCall};
@@ -106,5 +106,5 @@ fn recovered_response(call: &CallCx<'_>, found: &RecoveredCall) -> Option<ToolRe
          again. Find out, and call it again with another id if it did not.",
         found.entry.tool, found.entry.started_at
     );
-    Some(call.answer().fail(ToolError::new(ErrorKind::Unknown, message, false).partial_side_effects(true)))
+    Some(call.answer().fail(ToolError::unknown(message).partial_side_effects(true)))
 }

@@ -1,0 +1,136 @@
+//! Logins at servers: their settings in the policy, the files that keep them, and the person who signs in.
+
+use crate::egress::EgressPolicy;
+use crate::gateway::document::Fields;
+use crate::mcp::{LoginRequest, LoginStore, OAuthLogin};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tool_core::Secret;
+use tool_core::text::escape_invisible;
+use zeroize::Zeroizing;
+
+/// The login at a server, the table `oauth` of the policy.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct LoginSettings {
+    file: PathBuf,
+    client: Option<RegisteredClient>,
+    scopes: Vec<String>,
+    port: Option<u16>,
+    /// True if a person at this terminal signs in anew.
+    pub(crate) is_asking: bool,
+}
+
+/// A client that is registered at an authorization server.
+#[derive(Clone, PartialEq, Eq)]
+struct RegisteredClient {
+    issuer: String,
+    id: String,
+    secret: Option<Zeroizing<String>>,
+}
+
+debug_only!(LoginSettings, |this| file: this.file);
+
+impl LoginSettings {
+    /// Reads the table. A relative path is of `folder`.
+    pub(crate) fn read(mut fields: Fields<'_>, folder: &Path) -> Option<Self> {
+        let file = fields.text("file").filter(|file| !file.is_empty());
+        if file.is_none() {
+            fields.problem("file", "expected the file that keeps the tokens, such as \"github.login.json\"");
+        }
+        let port = |value: &serde_json::Value| value.as_u64().and_then(|port| u16::try_from(port).ok());
+        let port = fields.read("port", "a port from 0 to 65535", port);
+        let scopes = fields.texts("scopes").unwrap_or_default();
+        let (issuer, id) = (fields.text("issuer"), fields.text("client_id"));
+        let secret = fields.text("client_secret").map(Zeroizing::new);
+        if issuer.is_some() != id.is_some() || (secret.is_some() && id.is_none()) {
+            fields.problem("", "expected `issuer` and `client_id`, or neither, and `client_secret` only with them");
+        }
+        fields.finish();
+        let client = issuer.zip(id).map(|(issuer, id)| RegisteredClient { issuer, id, secret });
+        Some(Self { file: folder.join(file?), client, scopes, port, is_asking: false })
+    }
+
+    /// Returns the login at a server. The gateway itself asks no person.
+    pub(crate) fn of_server(&self, server: &str, egress: Option<EgressPolicy>) -> OAuthLogin {
+        let mut login = if self.is_asking {
+            OAuthLogin::browser(|request| std::future::ready(show_page(&request)))
+        } else {
+            let server = escape_invisible(server);
+            OAuthLogin::stored(format!("expected a login, got none that is good; run `tool-gateway --login {server}`"))
+        };
+        login = login.store(LoginFile { path: self.file.clone(), is_new: self.is_asking }).client_name("tool-gateway");
+        if let Some(RegisteredClient { issuer, id, secret }) = &self.client {
+            login = login.client(issuer, id);
+            if let Some(secret) = secret {
+                login = login.client_secret(&***secret);
+            }
+        }
+        if let Some(port) = self.port {
+            login = login.redirect_port(port);
+        }
+        if let Some(egress) = egress {
+            login = login.egress(egress);
+        }
+        login.scopes(&self.scopes)
+    }
+}
+
+/// Prints the page on which a person signs in.
+fn show_page(request: &LoginRequest) -> io::Result<()> {
+    let [server, issuer, url] = [&request.server, &request.issuer, &request.url].map(|text| escape_invisible(text));
+    let mut output = io::stdout().lock();
+    writeln!(output, "{server} asks you to sign in at {issuer}. Open this page in a browser on this machine:\n{url}")?;
+    output.flush()
+}
+
+/// A file that keeps the login at one server. Its user only can read it.
+struct LoginFile {
+    path: PathBuf,
+    /// True if the login that it has is not used.
+    is_new: bool,
+}
+
+type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn std::error::Error + Send + Sync>>> + Send + 'a>>;
+
+impl LoginStore for LoginFile {
+    fn load<'a>(&'a self, _: &'a str) -> Stored<'a, Option<Secret>> {
+        Box::pin(async {
+            if self.is_new {
+                return Ok(None);
+            }
+            match tokio::fs::read_to_string(&self.path).await {
+                Ok(text) => Ok(Some(text.into())),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+
+    fn save<'a>(&'a self, _: &'a str, login: Option<Secret>) -> Stored<'a, ()> {
+        let path = self.path.clone();
+        Box::pin(async move { Ok(tokio::task::spawn_blocking(move || write(&path, login.as_ref())).await??) })
+    }
+}
+
+/// Replaces the file as a whole, so that a reader sees the earlier login or this one.
+fn write(path: &Path, login: Option<&Secret>) -> io::Result<()> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let Some(login) = login else {
+        return fs::remove_file(path).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        });
+    };
+    let mut new = path.as_os_str().to_owned();
+    new.push(format!(".{}-{}", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&new)?;
+    let written = file.write_all(login.expose().as_bytes()).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&new, path)).inspect_err(|_| _ = fs::remove_file(&new))
+}
