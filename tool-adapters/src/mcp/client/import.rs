@@ -15,6 +15,7 @@ use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
 use crate::mcp::client::remote::{Connection, RemoteServer};
 use crate::mcp::client::resource_tools::resource_tools;
 use crate::mcp::client::rights::ServerRights;
+use crate::providers::mcp::messages::with_hints;
 use rmcp::model::{
     self, CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, JsonObject, RequestParamsMeta, ServerResult,
 };
@@ -31,12 +32,11 @@ use tool_core::arguments::SchemaChecker;
 use tool_core::call::{LogLevel, Root};
 use tool_core::text::truncate;
 use tool_core::tool::{
-    self, Completion, CompletionRequest, CompletionTarget, LifecycleFuture, Prompt, PromptMessage, Resource,
+    Completion, CompletionRequest, CompletionTarget, LifecycleFuture, Prompt, PromptMessage, Resource,
     ResourceContents, TextArguments,
 };
 use tool_core::{
-    Category, FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput, Toolset,
-    trace,
+    FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput, Toolset, trace,
 };
 use zeroize::Zeroizing;
 
@@ -740,7 +740,8 @@ pub(crate) fn import_tool(
     };
     let handler = async |tool: &RemoteTool, arguments: Value, ctx: &RunContext| tool.call(arguments, ctx).await;
     let tool = FunctionTool::raw_output_with(raw, state, handler).validate(true).timeout(remote.options.timeout);
-    let mut tool = annotate(&tool, &annotations);
+    let model::ToolAnnotations { read_only_hint, destructive_hint, idempotent_hint, open_world_hint, .. } = annotations;
+    let mut tool = with_hints(&tool, [read_only_hint, destructive_hint, idempotent_hint, open_world_hint]);
     if let Some(title) = declared.title.as_ref().or(annotations.title.as_ref()) {
         tool = tool.title(title);
     }
@@ -770,18 +771,6 @@ fn parameters(schema: &JsonObject) -> Value {
         return json!({"type": "object", "properties": {}});
     }
     Value::Object(schema.clone())
-}
-
-/// Sets the category and the annotations. Missing hints get the protocol's defaults, which assume the worst.
-fn annotate(tool: &FunctionTool, hints: &model::ToolAnnotations) -> FunctionTool {
-    let read_only = hints.read_only_hint == Some(true);
-    let annotations = tool::ToolAnnotations {
-        idempotent: hints.is_idempotent(),
-        destructive: !read_only && hints.is_destructive(),
-        open_world: hints.open_world_hint != Some(false),
-        ..tool::ToolAnnotations::default()
-    };
-    tool.category(if read_only { Category::Retrieval } else { Category::Action }).flags(annotations)
 }
 
 impl RemoteTool {
