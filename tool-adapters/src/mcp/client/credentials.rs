@@ -370,8 +370,10 @@ impl AuthorizedClient {
         });
         // A small body cannot become a large one, and a proxy cannot read keys for this machine.
         let http = credentials.http_builder()?.redirect(same_origin).referer(false).no_gzip();
-        let is_guarded = credentials.is_guarded();
-        let http = if is_local(url.host_str().unwrap_or_default()) && !is_guarded { http.no_proxy() } else { http };
+        let is_local = is_local(url.host_str().unwrap_or_default()) && !credentials.is_guarded();
+        let http = if is_local { http.no_proxy() } else { http };
+        // Without encryption, the system's certificates need not be read.
+        let http = if is_local && url.scheme() == "http" { http.tls_certs_only([]) } else { http };
         let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
         credentials.note_secrets(url);
         Ok(Self { http, credentials, tasks, routes })
