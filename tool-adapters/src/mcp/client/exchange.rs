@@ -40,9 +40,8 @@ pub(crate) struct RunState {
     said: Mutex<String>,
 }
 
-/// The rounds of input that a server may require for a request, and the requests of each.
+/// The rounds of input that a server may require for a request.
 const MAX_ROUNDS: u32 = 8;
-const MAX_REQUESTS: usize = 8;
 
 /// The pause before a request is repeated for which the server requires no input, which doubles with each round.
 const STATE_PAUSE: Duration = Duration::from_millis(100);
@@ -87,14 +86,28 @@ impl Exchange<'_> {
         }
     }
 
-    /// Sends a request, and repeats it with the input that the server requires (revision 2026-07-28).
+    /// Sends a request, and repeats it with the input that the server requires (revision 2026-07-28), or once after the user has
+    /// agreed to the pages that it requires (revision 2025-11-25).
     pub(crate) async fn converse(
         &self,
         connection: &Connection,
         request: ClientRequest,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         if !connection.peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version)) {
-            return Ok(self.send(connection, request).await);
+            let again = self.remote.options.rights.urls.then(|| request.clone());
+            return match self.send(connection, request).await {
+                Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
+                    requests::show_pages(self.asked(), error).await?;
+                    let again = again.ok_or_else(requests::unfinished_pages)?;
+                    match self.send(connection, again).await {
+                        Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
+                            Err(requests::unfinished_pages())
+                        }
+                        answer => Ok(answer),
+                    }
+                }
+                answer => Ok(answer),
+            };
         }
         let mut next = request.clone();
         for round in 0..=MAX_ROUNDS {
@@ -115,7 +128,7 @@ impl Exchange<'_> {
     /// Returns the input that a server requires.
     async fn input(&self, required: InputRequiredResult, round: u32) -> Result<Option<InputResponses>, ToolError> {
         let requests = required.input_requests.unwrap_or_default();
-        if requests.len() > MAX_REQUESTS {
+        if requests.len() > requests::MAX_REQUESTS {
             return Err(ToolError::permanent(format!("the tool's server asked {} things at once", requests.len())));
         }
         if requests.is_empty() {

@@ -310,7 +310,8 @@ impl McpClient {
     /// Allows the server to send the user to a page, such as for signing in, while it is called. By default it is refused.
     ///
     /// The host's handler gets a [`Question`](tool_core::call::Question) with a `url`. The address is `https`, or on this
-    /// machine, and its host is written in ASCII.
+    /// machine, and its host is written in ASCII. A request that the server answers with the error -32042, because the user has
+    /// to be on up to 8 pages before, is made again once after the user has agreed to all of them.
     pub fn allow_url_elicitation(mut self) -> Self {
         self.options.rights.urls = true;
         self
@@ -504,22 +505,24 @@ impl ImportedToolset {
     /// Imports again what the server lists now, over the same connection, such as after it has [changed](Self::changes) its list.
     /// Pins are checked as at the first import. The connection is closed with the last of its toolsets.
     ///
-    /// Sessions keep the toolset that they were opened with, and those that are opened after
-    /// [`Runtime::update_tools`](tool_core::Runtime::update_tools) get the new one.
+    /// Sessions that are opened after [`Runtime::update_tools`](tool_core::Runtime::update_tools) get the new toolset. Open ones
+    /// keep theirs until they are [renewed](tool_core::session::SessionBuilder::renewed).
     ///
     /// ```no_run
     /// use std::sync::Arc;
     /// use tool_adapters::mcp::{McpClient, ServerChange};
-    /// use tool_core::{Runtime, ToolContext};
+    /// use tool_core::{Mode, Runtime, ToolContext};
     ///
     /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
     /// let mut tracker = Arc::new(McpClient::url("https://tracker.example/mcp").connect().await?);
     /// let runtime = Runtime::builder(ToolContext::builder().with(Arc::clone(&tracker)).build()?).build()?;
+    /// let mut session = runtime.session("s-1", Mode::Text).await?;
     /// let mut changes = tracker.changes();
     /// while let Some(change) = changes.next().await {
     ///     if let ServerChange::Tools | ServerChange::Missed = change {
     ///         tracker = Arc::new(tracker.import_again().await?);
     ///         runtime.update_tools(ToolContext::builder().with(Arc::clone(&tracker)).build()?)?;
+    ///         session = runtime.session("s-1", Mode::Text).renewed().await?;
     ///     }
     /// }
     /// # Ok(())
