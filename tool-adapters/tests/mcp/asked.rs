@@ -212,7 +212,7 @@ async fn a_question_of_an_unknown_mode_is_refused_over_http() {
             }
             Some(_) => StatusCode::ACCEPTED.into_response(),
             None if message["id"] == "q-1" => {
-                *own.0.lock().expect("no panic") = message;
+                *own.0.lock().expect("no panic") = message.clone();
                 own.1.notify_one();
                 StatusCode::ACCEPTED.into_response()
             }
