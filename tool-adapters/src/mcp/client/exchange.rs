@@ -97,7 +97,7 @@ impl Exchange<'_> {
             let again = self.remote.options.rights.urls.then(|| request.clone());
             return match self.send(connection, request).await {
                 Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
-                    requests::show_pages(self.asked(), error).await?;
+                    requests::show_pages(self.asked(), &error).await?;
                     let again = again.ok_or_else(requests::unfinished_pages)?;
                     match self.send(connection, again).await {
                         Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {

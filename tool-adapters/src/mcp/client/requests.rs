@@ -70,7 +70,7 @@ pub(crate) const PAGES_REQUIRED: ErrorCode = ErrorCode(-32042);
 pub(crate) const MAX_REQUESTS: usize = 8;
 
 /// Asks the user to open the pages that a server requires. Fails unless the user agrees to all of them.
-pub(crate) async fn show_pages(run: AskedRun<'_>, error: ErrorData) -> Result<(), ToolError> {
+pub(crate) async fn show_pages(run: AskedRun<'_>, error: &ErrorData) -> Result<(), ToolError> {
     let refused = |why: &str| {
         ToolError::permanent(format!("the tool's server needs the user to open a page before the call: {why}"))
     };

@@ -132,7 +132,9 @@ impl Subscriptions {
             }
         };
         if has_ended {
-            Declaration::ALL.into_iter().for_each(|kind| lists.note(kind));
+            for kind in Declaration::ALL {
+                lists.note(kind);
+            }
             changes.send(ServerChange::Missed);
         }
         loop {
