@@ -48,8 +48,8 @@ fn every_option_is_stored_in_the_definition() {
     assert!(matches!(tool.confirm(), Confirm::Always));
     let all = ToolAnnotations {
         idempotent: true,
-        destructive: true,
-        open_world: true,
+        destructive: Some(true),
+        open_world: Some(true),
         ignore_on_enter: true,
         cancellable: true,
         sequential: true,

@@ -102,7 +102,7 @@ fn raw_schema_is_published_unchanged() {
 #[test]
 fn raw_tool_takes_the_options_of_the_macro() {
     use tool_core::tool::{Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
-    let flags = ToolAnnotations { destructive: true, open_world: true, ..ToolAnnotations::default() };
+    let flags = ToolAnnotations { destructive: Some(true), open_world: Some(true), ..ToolAnnotations::default() };
     let tool = FunctionTool::raw(declared("n", numbers()), echo)
         .title("A number")
         .confirm(Confirm::Always)

@@ -213,8 +213,8 @@ fn flags(tool: &ToolDefinition) -> Vec<&'static str> {
     let flags = tool.flags();
     let named = [
         (flags.idempotent, "idempotent"),
-        (flags.destructive, "destructive"),
-        (flags.open_world, "open_world"),
+        (flags.destructive == Some(true), "destructive"),
+        (flags.open_world == Some(true), "open_world"),
         (flags.ignore_on_enter, "ignore_on_enter"),
         (flags.cancellable, "cancellable"),
         (flags.sequential, "sequential"),

@@ -1,10 +1,10 @@
 //! The tools of a command line: linked tools, a given context, or the declarations of a file.
 
 use crate::cli::output::{CommandError, CommandIo};
+use crate::providers::mcp::messages::with_hints;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::Path;
-use tool_core::tool::{Category, ToolAnnotations};
 use tool_core::{FunctionTool, RawTool, RegistryErrors, RunContext, ToolContext, ToolError};
 
 /// Returns the tools of a command line without `--tools`. They are not built if a file has the tools.
@@ -136,7 +136,8 @@ fn echo_tool(entry: Value, output_schemas: bool) -> Result<FunctionTool, Vec<Str
     let (Some(name), Some(parameters), true) = (name, parameters, problems.is_empty()) else { return Err(problems) };
     let mut tool = FunctionTool::raw(RawTool { name, description, parameters }, echo).validate(true);
     if let Some(hints) = &hints {
-        tool = annotate(&tool, hints);
+        let names = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
+        tool = with_hints(&tool, names.map(|name| hints.get(name).and_then(Value::as_bool)));
     }
     let hinted = hints.as_ref().and_then(|hints| hints.get("title")?.as_str()).map(str::to_owned);
     if let Some(title) = title.or(hinted) {
@@ -147,19 +148,6 @@ fn echo_tool(entry: Value, output_schemas: bool) -> Result<FunctionTool, Vec<Str
         _ => {}
     }
     Ok(tool)
-}
-
-/// Sets the category and the annotations of MCP's hints. Missing hints get the protocol's defaults, which assume the worst.
-fn annotate(tool: &FunctionTool, hints: &Map<String, Value>) -> FunctionTool {
-    let hint = |name: &str| hints.get(name).and_then(Value::as_bool);
-    let read_only = hint("readOnlyHint") == Some(true);
-    let annotations = ToolAnnotations {
-        idempotent: hint("idempotentHint") == Some(true),
-        destructive: !read_only && hint("destructiveHint") != Some(false),
-        open_world: hint("openWorldHint") != Some(false),
-        ..ToolAnnotations::default()
-    };
-    tool.category(if read_only { Category::Retrieval } else { Category::Action }).flags(annotations)
 }
 
 /// Removes an optional string from an entry.

@@ -60,8 +60,8 @@ fn option_names(tool: &ToolDefinition) -> Vec<String> {
     }
     let described = [
         (flags.idempotent, "idempotent"),
-        (flags.destructive, "destructive"),
-        (flags.open_world, "open world"),
+        (flags.destructive == Some(true), "destructive"),
+        (flags.open_world == Some(true), "open world"),
         (flags.ignore_on_enter, "ignored on enter"),
         (flags.cancellable, "cancellable"),
         (flags.sequential, "sequential"),

@@ -174,8 +174,8 @@ impl OpenApi {
     ///
     /// # fn api(document: &str) -> Result<(), Box<dyn std::error::Error>> {
     /// let api = OpenApi::from_json(document)?.map_tools(|tool| match tool.definition().flags().destructive {
-    ///     true => tool.confirm(Confirm::Always),
-    ///     false => tool,
+    ///     Some(true) => tool.confirm(Confirm::Always),
+    ///     _ => tool,
     /// });
     /// # Ok(())
     /// # }
@@ -273,8 +273,8 @@ impl OpenApi {
         let handler = async |call: &Call, arguments: Value, ctx: &RunContext| call.call(arguments, ctx).await;
         let annotations = ToolAnnotations {
             idempotent: is_idempotent,
-            destructive: operation.method == Method::DELETE,
-            open_world: true,
+            destructive: (operation.method == Method::DELETE).then_some(true),
+            open_world: Some(true),
             ..ToolAnnotations::default()
         };
         let category = if is_retrieval { Category::Retrieval } else { Category::Action };

@@ -2,6 +2,9 @@
 
 use super::http::serve;
 use super::scripted::ScriptedServer;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::io::split;
@@ -148,6 +151,8 @@ async fn hostile_questions_do_not_reach_the_user() {
         json!({"requestedSchema": form()}),
         json!({"message": 7, "requestedSchema": form()}),
         json!({}),
+        json!({"mode": "window", "message": "?", "requestedSchema": form()}),
+        json!({"mode": 7, "message": "?", "requestedSchema": form()}),
     ];
     for url in ["javascript:alert(1)", "http://evil.example/", "https://bank.example@evil.example/", "x", ""] {
         hostile.push(json!({"mode": "url", "message": "?", "url": url, "elicitationId": "1"}));
@@ -172,6 +177,138 @@ async fn a_page_is_shown_with_its_whole_address() {
     assert_eq!(user.asked()[0].url.as_deref(), Some("https://xn--cme-5cd.example/device?c=1"));
     let answer = asked_in_a_call(McpClient::allow_elicitation, &user, "elicitation/create", params).await;
     assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("mode `url`")), "{answer}");
+}
+
+/// Over HTTP, in the stream of the call.
+#[tokio::test]
+async fn a_question_of_an_unknown_mode_is_refused_over_http() {
+    let answered = Arc::new((Mutex::new(Value::Null), Notify::new()));
+    let own = Arc::clone(&answered);
+    let app = axum::Router::new().fallback(move |body: String| {
+        let message = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        let answer = |result: Value| json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        let response = match message["method"].as_str() {
+            Some("initialize") => {
+                let info = json!({"name": "web", "version": "1"});
+                axum::Json(answer(
+                    json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}),
+                ))
+                .into_response()
+            }
+            Some("tools/list") => {
+                axum::Json(answer(json!({"tools": [{"name": "work", "inputSchema": {"type": "object"}}]})))
+                    .into_response()
+            }
+            Some("tools/call") => {
+                let params = json!({"mode": "window", "message": "?", "requestedSchema": form()});
+                let asked = json!({"jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create", "params": params});
+                let (done, own) = (answer(json!({"content": []})), Arc::clone(&own));
+                let events = stream::iter([asked]).chain(stream::once(async move {
+                    own.1.notified().await;
+                    done
+                }));
+                let events = events.map(|event| Ok::<_, std::io::Error>(format!("data: {event}\n\n")));
+                ([("content-type", "text/event-stream")], axum::body::Body::from_stream(events)).into_response()
+            }
+            Some(_) => StatusCode::ACCEPTED.into_response(),
+            None if message["id"] == "q-1" => {
+                *own.0.lock().expect("no panic") = message.clone();
+                own.1.notify_one();
+                StatusCode::ACCEPTED.into_response()
+            }
+            None => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+        };
+        std::future::ready(response)
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let user = User::new(Answer::Accepted(json!({"branch": "main"})));
+    let imported = McpClient::url(url).allow_elicitation().connect().await.expect("an import");
+    let session = session_of(imported, &user).await;
+    assert!(call(&session, "c-1", "work").await.expect("no panic").is_ok());
+    let answer = answered.0.lock().expect("no panic");
+    assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("`form` or `url`")), "{answer}");
+    assert!(user.asked().is_empty());
+}
+
+fn page(at: usize) -> Value {
+    json!({"mode": "url", "elicitationId": format!("e-{at}"), "message": "Sign in", "url": format!("https://acme.example/{at}")})
+}
+
+/// Calls a tool, and has the server answer that it needs the user on these pages before.
+async fn call_needing(
+    pages: &Value,
+    user: &User,
+    configure: impl FnOnce(McpClient) -> McpClient,
+) -> (ScriptedServer, Session, JoinHandle<ToolResponse>, Value) {
+    let (mut server, imported) = ScriptedServer::import(configure).await;
+    let session = session_of(imported, user).await;
+    let calling = call(&session, "c-1", "work");
+    let begun = server.receive_method("tools/call").await;
+    need(&mut server, &begun, pages).await;
+    (server, session, calling, begun)
+}
+
+async fn need(server: &mut ScriptedServer, call: &Value, pages: &Value) {
+    let error = json!({"code": -32042, "message": "canary", "data": {"elicitations": pages}});
+    server.send(json!({"jsonrpc": "2.0", "id": call["id"], "error": error})).await;
+}
+
+#[tokio::test]
+async fn a_call_that_needs_pages_is_made_again_after_them() {
+    let (user, pages) = (User::new(Answer::Accepted(json!({}))), json!([page(1), page(2)]));
+    let (mut server, _session, calling, first) = call_needing(&pages, &user, McpClient::allow_url_elicitation).await;
+    let again = server.receive_method("tools/call").await;
+    assert_eq!((&again["params"]["name"], &again["params"]["arguments"]), (&json!("work"), &json!({})));
+    assert_ne!(again["id"], first["id"]);
+    server.finish(&again, "done").await;
+    assert!(calling.await.expect("no panic").is_ok());
+    let asked = user.asked().into_iter().map(|question| (question.message, question.url.unwrap_or_default()));
+    let question = |at| ("`acme` asks: Sign in".to_owned(), format!("https://acme.example/{at}"));
+    assert_eq!(asked.collect::<Vec<_>>(), [question(1), question(2)]);
+}
+
+#[tokio::test]
+async fn a_page_that_is_needed_twice_ends_the_call() {
+    let (user, pages) = (User::new(Answer::Accepted(json!({}))), json!([page(1)]));
+    let (mut server, _session, calling, _) = call_needing(&pages, &user, McpClient::allow_url_elicitation).await;
+    let again = server.receive_method("tools/call").await;
+    need(&mut server, &again, &pages).await;
+    let response = calling.await.expect("no panic");
+    assert!(response.error().is_some_and(|error| error.message.contains("has not finished")), "{response:?}");
+    assert_eq!(user.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_is_not_made_again_without_its_pages() {
+    type Configure = fn(McpClient) -> McpClient;
+    let (yes, no) = (Answer::Accepted(json!({})), Answer::Declined);
+    let evil = json!({"mode": "url", "message": "?", "url": "https://bank.example@evil.example/"});
+    let (one, urls) = (json!([page(1)]), McpClient::allow_url_elicitation as Configure);
+    let cases: [(Configure, Answer<Value>, Value, &str, usize); 9] = [
+        (|client| client, yes.clone(), one.clone(), "does not allow this server to ask", 0),
+        (McpClient::allow_elicitation, yes.clone(), one.clone(), "shows no questions of the mode `url`", 0),
+        (urls, no, one.clone(), "declined", 1),
+        (urls, Answer::Cancelled, one, "closed the form", 1),
+        (urls, yes.clone(), json!([page(1), evil]), "expected an `https` URL", 1),
+        (urls, yes.clone(), json!([]), "1 to 8 pages", 0),
+        (urls, yes.clone(), json!((0..9).map(page).collect::<Vec<_>>()), "1 to 8 pages", 0),
+        (urls, yes.clone(), json!("https://acme.example/"), "1 to 8 pages", 0),
+        (|client| client.allow_url_elicitation().max_questions(1), yes, json!([page(1), page(2)]), "1 questions", 1),
+    ];
+    for (configure, answer, pages, why, asked) in cases {
+        let user = User::new(answer);
+        let (mut server, session, calling, _) = call_needing(&pages, &user, configure).await;
+        let response = calling.await.expect("no panic");
+        assert!(response.error().is_some_and(|error| error.message.contains(why)), "{why}: {response:?}");
+        assert_eq!(user.asked().len(), asked, "{why}");
+        let other = call(&session, "c-2", "long");
+        let next = server.receive_method("tools/call").await;
+        assert_eq!(next["params"]["name"], "long", "{why}: the call was made again");
+        server.finish(&next, "done").await;
+        assert!(other.await.expect("no panic").is_ok());
+    }
 }
 
 #[tokio::test]

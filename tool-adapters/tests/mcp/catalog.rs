@@ -1,8 +1,12 @@
 //! The prompts and resources of an imported server.
 
+use super::http::serve;
+use super::prompts::letters;
 use super::scripted::ScriptedServer;
+use super::support::until;
+use futures_util::FutureExt;
 use serde_json::{Value, json};
-use tool_adapters::mcp::{McpClient, Pins, QuarantineReason, ServerChange};
+use tool_adapters::mcp::{ImportedToolset, McpClient, Pins, QuarantineReason, ServerChange};
 use tool_core::tool::{CompletionRequest, CompletionTarget, PromptMessage, ResourceContents, TextArguments};
 use tool_core::{ErrorKind, RunContext, ToolContext, Toolset};
 
@@ -155,6 +159,68 @@ async fn changes_of_lists_and_resources_are_reported() {
         imported.unsubscribe("issue://7").await.expect("the end of it");
     };
     tokio::join!(serve, used);
+}
+
+/// Reports changes until the importer tells of this one. Returns all of which it told. A stream of changes is opened in the
+/// background, and a change before that reaches no client.
+async fn told(imported: &ImportedToolset, wanted: &ServerChange, report: impl Fn()) -> Vec<ServerChange> {
+    let (mut changes, mut told) = (imported.changes(), Vec::new());
+    until(async || {
+        report();
+        told.extend(changes.next().now_or_never().flatten());
+        told.contains(wanted)
+    })
+    .await;
+    told
+}
+
+#[tokio::test]
+async fn the_newest_revision_tells_of_changes_over_http() {
+    let server = letters();
+    let (url, notifier) = (serve(&server).await, server.changes());
+    let import = async || McpClient::url(&*url).probe().connect().await.expect("an import");
+    told(&import().await, &ServerChange::Prompts, || notifier.prompts_changed()).await;
+    let imported = import().await;
+    told(&imported, &ServerChange::Resources, || notifier.resources_changed()).await;
+    imported.subscribe("letters://book").await.expect("a subscription");
+    let (book, stamp) = ("letters://book", "letters://stamps/a");
+    let updated = |uri: &str| ServerChange::Resource(uri.to_owned());
+    let report = |uris: [&'static str; 2]| uris.into_iter().for_each(|uri| notifier.resource_updated(uri));
+    assert!(!told(&imported, &updated(book), || report([stamp, book])).await.contains(&updated(stamp)));
+    imported.unsubscribe(book).await.expect("the end of it");
+    imported.subscribe(stamp).await.expect("a subscription");
+    told(&imported, &updated(stamp), || report([book, stamp])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_changes_that_ends_is_requested_again() {
+    let can = json!({"tools": {"listChanged": true}});
+    let discover = json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": can, "ttlMs": 0, "cacheScope": "private"
+    });
+    let tools = json!({"tools": [{"name": "work", "inputSchema": {"type": "object"}}]});
+    let lists = json!({"server/discover": discover, "tools/list": tools});
+    let (mut server, imported) = ScriptedServer::import_lists(lists, McpClient::probe).await;
+    let mut changes = imported.changes();
+    for at in 0..3 {
+        let listen = server.receive_method("subscriptions/listen").await;
+        let meta = json!({"io.modelcontextprotocol/subscriptionId": listen["id"]});
+        let accepted = json!({"_meta": meta, "notifications": {"toolsListChanged": true}});
+        server.notify("notifications/subscriptions/acknowledged", accepted).await;
+        if at == 0 {
+            server.notify("notifications/tools/list_changed", json!({"_meta": meta})).await;
+        } else {
+            // What has changed since the last stream is not known, so the list is requested in any case.
+            while changes.next().await != Some(ServerChange::Missed) {}
+        }
+        // The list is requested and answered while this waits for the next message.
+        let told = async { while changes.next().await != Some(ServerChange::Tools) {} };
+        server.answer(&listen, json!({"resultType": "complete", "_meta": meta})).await;
+        tokio::select! {
+            () = told => {}
+            message = server.receive() => panic!("{message}"),
+        }
+    }
 }
 
 #[tokio::test]

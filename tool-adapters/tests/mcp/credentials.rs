@@ -59,14 +59,14 @@ async fn a_refused_token_is_replaced_once() {
     };
     let imported = McpClient::url(&url).bearer_from(provide).connect().await.expect("an import");
     let tools = ToolContext::builder().with(imported).build().expect("tools");
-    for round in 1..=1_000 {
+    for round in 1..=200 {
         valid.store(round, Ordering::Relaxed);
         let sum = tools.call("add", json!({"a": round, "b": 1}), &RunContext::detached()).await;
         assert_eq!(sum.data_json(), Some(&*json!({"result": round + 1}).to_string()), "{sum:?}");
     }
     // The stream of notifications may have been refused once more, while a token changed.
     let refused = refusals.load(Ordering::Relaxed);
-    assert!((1_000..=1_010).contains(&refused), "{refused}");
+    assert!((200..=210).contains(&refused), "{refused}");
 }
 
 #[tokio::test]
@@ -337,7 +337,7 @@ async fn imports_of_a_process_with_proxies() {
         for scheme in ["http://", ""] {
             let client = McpClient::url(format!("{scheme}{host}:{port}/mcp")).bearer("canary-token");
             let tools = ToolContext::builder().with(client.connect().await.expect("an import")).build().expect("tools");
-            for _ in 0..200 {
+            for _ in 0..170 {
                 tools.call("repeat", json!({}), &RunContext::detached()).await;
             }
         }
@@ -370,8 +370,8 @@ async fn keys_for_this_machine_reach_no_proxy() {
 // B8
 #[tokio::test]
 async fn a_bomb_is_not_decompressed() {
-    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
-    bomb.write_all(format!("{{\"jsonrpc\": \"{}\"}}", " ".repeat(256 << 20)).as_bytes()).expect("compresses");
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
+    bomb.write_all(format!("{{\"jsonrpc\": \"{}\"}}", " ".repeat(64 << 20)).as_bytes()).expect("compresses");
     let bomb = bomb.finish().expect("compresses");
     assert!(bomb.len() < 1 << 20, "{}", bomb.len());
     let asked = Arc::new(Mutex::new(Vec::new()));

@@ -62,7 +62,7 @@ impl Letters {
     }
 }
 
-fn letters() -> Server {
+pub(crate) fn letters() -> Server {
     Server::from_tools(ToolContext::builder().with(Letters).build().expect("sound")).expect("a server")
 }
 

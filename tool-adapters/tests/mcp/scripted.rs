@@ -1,6 +1,7 @@
 //! A server whose messages a test writes itself.
 
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
 use tokio::time::timeout;
@@ -13,6 +14,8 @@ pub(crate) struct ScriptedServer {
     pub(crate) begun: Value,
     /// The lists, by the methods that request them.
     pub(crate) lists: Value,
+    /// Other messages that came while the client connected.
+    early: VecDeque<Value>,
 }
 
 impl ScriptedServer {
@@ -32,7 +35,8 @@ impl ScriptedServer {
     ) -> (Self, ImportedToolset) {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (from, to) = split(theirs);
-        let mut server = Self { from: BufReader::new(from).lines(), to, begun: Value::Null, lists };
+        let mut server =
+            Self { from: BufReader::new(from).lines(), to, begun: Value::Null, lists, early: VecDeque::new() };
         let (input, output) = split(ours);
         let client = configure(McpClient::streams("acme", input, output));
         let connecting = tokio::spawn(client.connect());
@@ -41,7 +45,10 @@ impl ScriptedServer {
                 biased;
                 line = server.from.next_line() => {
                     let line = line.expect("the client writes").expect("the client is connected");
-                    server.answer_list(&serde_json::from_str(&line).expect("JSON")).await;
+                    let message = serde_json::from_str(&line).expect("JSON");
+                    if !server.answer_list(&message).await {
+                        server.early.push_back(message);
+                    }
                 }
                 () = tokio::task::yield_now() => {}
             }
@@ -66,6 +73,7 @@ impl ScriptedServer {
                 json!({"protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": info})
             }
             "notifications/initialized" => return true,
+            "logging/setLevel" => json!({}),
             list => match self.lists.get(list) {
                 Some(listed) => listed.clone(),
                 None if list == "resources/templates/list" => json!({"resourceTemplates": []}),
@@ -99,6 +107,9 @@ impl ScriptedServer {
 
     /// Returns the next message. Requests for lists are answered.
     pub(crate) async fn receive(&mut self) -> Value {
+        if let Some(message) = self.early.pop_front() {
+            return message;
+        }
         loop {
             let line = timeout(Duration::from_secs(20), self.from.next_line()).await.expect("a message in time");
             let line = line.expect("the client writes").expect("the client is connected");

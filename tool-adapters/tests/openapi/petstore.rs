@@ -62,7 +62,7 @@ fn tools(document: Value) -> String {
             offered.path,
             tool.category().as_str(),
             if flags.idempotent { ", idempotent" } else { "" },
-            if flags.destructive { ", destructive" } else { "" },
+            if flags.destructive == Some(true) { ", destructive" } else { "" },
             tool.description(),
             tool.parameters(),
         )

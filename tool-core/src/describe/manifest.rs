@@ -376,10 +376,10 @@ fn flags(flags: ToolAnnotations) -> Vec<String> {
     let named = [
         ("blocking", flags.blocking),
         ("cancellable", flags.cancellable),
-        ("destructive", flags.destructive),
+        ("destructive", flags.destructive == Some(true)),
         ("idempotent", flags.idempotent),
         ("ignoreOnEnter", flags.ignore_on_enter),
-        ("openWorld", flags.open_world),
+        ("openWorld", flags.open_world == Some(true)),
         ("sequential", flags.sequential),
     ];
     named.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_owned()).collect()

@@ -144,7 +144,7 @@ pub enum Confirm {
 ///
 /// let tools = ToolContext::builder().with(delete_notes).build()?;
 /// let flags = tools.definitions().next().expect("a tool").flags();
-/// assert!(flags.destructive && flags.idempotent && !flags.open_world);
+/// assert!(flags.destructive == Some(true) && flags.idempotent && flags.open_world.is_none());
 /// # Ok::<(), tool_core::RegistryErrors>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,10 +152,10 @@ pub enum Confirm {
 pub struct ToolAnnotations {
     /// A repeated call with the same arguments has no further effect.
     pub idempotent: bool,
-    /// The tool may delete or overwrite data.
-    pub destructive: bool,
-    /// The tool reaches systems outside the program's own data.
-    pub open_world: bool,
+    /// The tool may delete or overwrite data. `None` if that is not known.
+    pub destructive: Option<bool>,
+    /// The tool reaches systems outside the program's own data. `None` if that is not known.
+    pub open_world: Option<bool>,
     /// The tool is hidden from the reply that an agent generates when it enters a conversation.
     pub ignore_on_enter: bool,
     /// The model may cancel a running call.
@@ -188,8 +188,8 @@ impl ToolOptions {
         timeout: None,
         annotations: ToolAnnotations {
             idempotent: false,
-            destructive: false,
-            open_world: false,
+            destructive: None,
+            open_world: None,
             ignore_on_enter: false,
             cancellable: false,
             sequential: false,
@@ -233,9 +233,9 @@ macro_rules! for_each_option {
             /// Marks that a repeated call with the same arguments has no further effect.
             idempotent() => annotations.idempotent = true;
             /// Marks that the tool may delete or overwrite data.
-            destructive() => annotations.destructive = true;
+            destructive() => annotations.destructive = Some(true);
             /// Marks that the tool reaches systems outside the program's own data.
-            open_world() => annotations.open_world = true;
+            open_world() => annotations.open_world = Some(true);
             /// Hides the tool from the reply that an agent generates when it enters a conversation.
             ignore_on_enter() => annotations.ignore_on_enter = true;
             /// Allows the model to cancel a running call.

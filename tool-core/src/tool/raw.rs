@@ -305,7 +305,7 @@ impl FunctionTool {
     /// use tool_core::FunctionTool;
     ///
     /// fn deletes(tool: &FunctionTool) -> FunctionTool {
-    ///     tool.flags(ToolAnnotations { destructive: true, open_world: true, ..tool.definition().flags() })
+    ///     tool.flags(ToolAnnotations { destructive: Some(true), open_world: Some(true), ..tool.definition().flags() })
     /// }
     /// ```
     pub fn flags(&self, flags: ToolAnnotations) -> Self {

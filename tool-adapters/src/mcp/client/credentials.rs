@@ -5,6 +5,7 @@ use crate::mcp::client::error::{ImportError, is_unauthorized, text_with_causes};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
 use crate::mcp::client::names::{self, KEY, looks_random};
+use crate::mcp::client::rights::without_form;
 use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{IdScanner, MessageId};
@@ -381,8 +382,10 @@ impl AuthorizedClient {
         });
         // A small body cannot become a large one, and a proxy cannot read keys for this machine.
         let http = credentials.http_builder()?.redirect(same_origin).referer(false).no_gzip();
-        let is_guarded = credentials.is_guarded();
-        let http = if is_local(url.host_str().unwrap_or_default()) && !is_guarded { http.no_proxy() } else { http };
+        let is_local = is_local(url.host_str().unwrap_or_default()) && !credentials.is_guarded();
+        let http = if is_local { http.no_proxy() } else { http };
+        // Without encryption, the system's certificates need not be read.
+        let http = if is_local && url.scheme() == "http" { http.tls_certs_only([]) } else { http };
         let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
         credentials.note_secrets(url);
         Ok(Self { http, url: url.as_str().into(), session: Arc::default(), credentials, tasks, routes })
@@ -571,6 +574,7 @@ impl StreamableHttpClient for AuthorizedClient {
             self.http.get_stream_with_max_sse_event_size(uri, session, last, token, headers, max_event)
         })
         .await
+        .map(|events| self.observe(events, None))
     }
 }
 
@@ -585,17 +589,22 @@ impl AuthorizedClient {
             data.map(|data| Sse { data: Some(data), ..Sse::default() })
         };
         let events = events.map(move |event| match event {
-            Ok(event) => {
+            Ok(mut event) => {
                 let text = event.data.as_deref().unwrap_or_default();
                 tasks.note(text.as_bytes());
                 let is_read = text.is_empty() || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();
                 let is_answer = || matches!(IdScanner::scan(text.as_bytes()), MessageId::Response(_));
                 let failed = if !is_read && is_answer() { fail(unreadable()) } else { None };
-                // A request in the stream of a call belongs to this call.
                 if memmem::find(text.as_bytes(), b"\"method\"").is_some()
-                    && let (MessageId::Request(id), Some(stream)) = (IdScanner::scan(text.as_bytes()), &stream)
+                    && let MessageId::Request(id) = IdScanner::scan(text.as_bytes())
                 {
-                    routes.note_stream(id, stream.clone());
+                    // A request in the stream of a call belongs to this call.
+                    if let Some(stream) = &stream {
+                        routes.note_stream(id, stream.clone());
+                    }
+                    if let Some(refused) = without_form(text.as_bytes()) {
+                        event.data = Some(refused.to_string());
+                    }
                 }
                 Ok(failed.unwrap_or(event))
             }

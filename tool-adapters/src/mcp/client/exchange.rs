@@ -41,9 +41,8 @@ pub(crate) struct RunState {
     said: Mutex<String>,
 }
 
-/// The rounds of input that a server may require for a request, and the requests of each.
+/// The rounds of input that a server may require for a request.
 const MAX_ROUNDS: u32 = 8;
-const MAX_REQUESTS: usize = 8;
 
 /// The pause before a request is repeated for which the server requires no input, which doubles with each round.
 const STATE_PAUSE: Duration = Duration::from_millis(100);
@@ -88,17 +87,28 @@ impl Exchange<'_> {
         }
     }
 
-    /// Sends a request, and repeats it with the input that the server requires (revision 2026-07-28).
+    /// Sends a request, and repeats it with the input that the server requires (revision 2026-07-28), or once after the user has
+    /// agreed to the pages that it requires (revision 2025-11-25).
     pub(crate) async fn converse(
         &self,
         connection: &Connection,
         request: ClientRequest,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         if !connection.peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version)) {
-            return Ok(match &request {
-                ClientRequest::CallToolRequest(_) => self.call(connection, request).await,
-                _ => self.send(connection, request).await,
-            });
+            let again = self.remote.options.rights.urls.then(|| request.clone());
+            return match self.send_in_session(connection, request).await {
+                Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
+                    requests::show_pages(self.asked(), &error).await?;
+                    let again = again.ok_or_else(requests::unfinished_pages)?;
+                    match self.send_in_session(connection, again).await {
+                        Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
+                            Err(requests::unfinished_pages())
+                        }
+                        answer => Ok(answer),
+                    }
+                }
+                answer => Ok(answer),
+            };
         }
         let mut next = request.clone();
         for round in 0..=MAX_ROUNDS {
@@ -119,7 +129,7 @@ impl Exchange<'_> {
     /// Returns the input that a server requires.
     async fn input(&self, required: InputRequiredResult, round: u32) -> Result<Option<InputResponses>, ToolError> {
         let requests = required.input_requests.unwrap_or_default();
-        if requests.len() > MAX_REQUESTS {
+        if requests.len() > requests::MAX_REQUESTS {
             return Err(ToolError::permanent(format!("the tool's server asked {} things at once", requests.len())));
         }
         if requests.is_empty() {
@@ -170,6 +180,17 @@ impl Exchange<'_> {
                 Ok(next) if !Arc::ptr_eq(&next, &connection) => next,
                 _ => return Err(error),
             };
+        }
+    }
+
+    async fn send_in_session(
+        &self,
+        connection: &Connection,
+        request: ClientRequest,
+    ) -> Result<ServerResult, ServiceError> {
+        match request {
+            ClientRequest::CallToolRequest(_) => self.call(connection, request).await,
+            _ => self.send(connection, request).await,
         }
     }
 

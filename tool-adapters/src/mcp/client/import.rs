@@ -16,6 +16,7 @@ use crate::mcp::client::remote::{Connection, RemoteServer};
 use crate::mcp::client::resource_tools::resource_tools;
 use crate::mcp::client::rights::ServerRights;
 use crate::mcp::client::tasks::is_lost;
+use crate::providers::mcp::messages::with_hints;
 use rmcp::model::{
     self, CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, JsonObject, RequestParamsMeta, ServerResult,
 };
@@ -32,12 +33,11 @@ use tool_core::arguments::SchemaChecker;
 use tool_core::call::{LogLevel, Root};
 use tool_core::text::truncate;
 use tool_core::tool::{
-    self, Completion, CompletionRequest, CompletionTarget, LifecycleFuture, Prompt, PromptMessage, Resource,
+    Completion, CompletionRequest, CompletionTarget, LifecycleFuture, Prompt, PromptMessage, Resource,
     ResourceContents, TextArguments,
 };
 use tool_core::{
-    Category, FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput, Toolset,
-    trace,
+    FunctionTool, RawTool, RegistryErrors, RunContext, Tool, ToolContext, ToolError, ToolOutput, Toolset, trace,
 };
 use zeroize::Zeroizing;
 
@@ -317,7 +317,8 @@ impl McpClient {
     /// Allows the server to send the user to a page, such as for signing in, while it is called. By default it is refused.
     ///
     /// The host's handler gets a [`Question`](tool_core::call::Question) with a `url`. The address is `https`, or on this
-    /// machine, and its host is written in ASCII.
+    /// machine, and its host is written in ASCII. A request that the server answers with the error -32042, because the user has
+    /// to be on up to 8 pages before, is made again once after the user has agreed to all of them.
     pub fn allow_url_elicitation(mut self) -> Self {
         self.options.rights.urls = true;
         self
@@ -511,22 +512,24 @@ impl ImportedToolset {
     /// Imports again what the server lists now, over the same connection, such as after it has [changed](Self::changes) its list.
     /// Pins are checked as at the first import. The connection is closed with the last of its toolsets.
     ///
-    /// Sessions keep the toolset that they were opened with, and those that are opened after
-    /// [`Runtime::update_tools`](tool_core::Runtime::update_tools) get the new one.
+    /// Sessions that are opened after [`Runtime::update_tools`](tool_core::Runtime::update_tools) get the new toolset. Open ones
+    /// keep theirs until they are [renewed](tool_core::session::SessionBuilder::renewed).
     ///
     /// ```no_run
     /// use std::sync::Arc;
     /// use tool_adapters::mcp::{McpClient, ServerChange};
-    /// use tool_core::{Runtime, ToolContext};
+    /// use tool_core::{Mode, Runtime, ToolContext};
     ///
     /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
     /// let mut tracker = Arc::new(McpClient::url("https://tracker.example/mcp").connect().await?);
     /// let runtime = Runtime::builder(ToolContext::builder().with(Arc::clone(&tracker)).build()?).build()?;
+    /// let mut session = runtime.session("s-1", Mode::Text).await?;
     /// let mut changes = tracker.changes();
     /// while let Some(change) = changes.next().await {
     ///     if let ServerChange::Tools | ServerChange::Missed = change {
     ///         tracker = Arc::new(tracker.import_again().await?);
     ///         runtime.update_tools(ToolContext::builder().with(Arc::clone(&tracker)).build()?)?;
+    ///         session = runtime.session("s-1", Mode::Text).renewed().await?;
     ///     }
     /// }
     /// # Ok(())
@@ -751,7 +754,8 @@ pub(crate) fn import_tool(
     };
     let handler = async |tool: &RemoteTool, arguments: Value, ctx: &RunContext| tool.call(arguments, ctx).await;
     let tool = FunctionTool::raw_output_with(raw, state, handler).validate(true).timeout(remote.options.timeout);
-    let mut tool = annotate(&tool, &annotations);
+    let model::ToolAnnotations { read_only_hint, destructive_hint, idempotent_hint, open_world_hint, .. } = annotations;
+    let mut tool = with_hints(&tool, [read_only_hint, destructive_hint, idempotent_hint, open_world_hint]);
     if let Some(title) = declared.title.as_ref().or(annotations.title.as_ref()) {
         tool = tool.title(title);
     }
@@ -781,18 +785,6 @@ fn parameters(schema: &JsonObject) -> Value {
         return json!({"type": "object", "properties": {}});
     }
     Value::Object(schema.clone())
-}
-
-/// Sets the category and the annotations. Missing hints get the protocol's defaults, which assume the worst.
-fn annotate(tool: &FunctionTool, hints: &model::ToolAnnotations) -> FunctionTool {
-    let read_only = hints.read_only_hint == Some(true);
-    let annotations = tool::ToolAnnotations {
-        idempotent: hints.is_idempotent(),
-        destructive: !read_only && hints.is_destructive(),
-        open_world: hints.open_world_hint != Some(false),
-        ..tool::ToolAnnotations::default()
-    };
-    tool.category(if read_only { Category::Retrieval } else { Category::Action }).flags(annotations)
 }
 
 impl RemoteTool {

@@ -7,11 +7,12 @@ use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
 use crate::mcp::client::direct::DirectCalls;
 use crate::mcp::client::notices::RateLimit;
 use crate::mcp::client::process::ServerProcess;
+use crate::mcp::client::rights::without_form;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{BoundedLines, IdScanner, Line, MessageId};
 use futures_util::{SinkExt, StreamExt};
 use rmcp::RoleClient;
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorData, JsonRpcMessage, ServerRequest};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::collections::VecDeque;
@@ -64,7 +65,13 @@ impl LineTransport {
             return;
         }
         self.tasks.note(text);
-        if let Ok(message) = serde_json::from_slice::<ServerMessage>(text) {
+        if let Ok(mut message) = serde_json::from_slice::<ServerMessage>(text) {
+            if let JsonRpcMessage::Request(request) = &message
+                && let ServerRequest::ElicitRequest(_) = &request.request
+                && let Some(refused) = without_form(text).and_then(|request| serde_json::from_value(request).ok())
+            {
+                message = refused;
+            }
             self.read.push_back(message);
         } else if let Ok(messages) = serde_json::from_slice::<Vec<ServerMessage>>(text) {
             self.read.extend(messages);

@@ -7,8 +7,9 @@ use crate::mcp::client::rights::{ELICIT, MAX_QUESTIONS, ROOTS, SAMPLE, invalid, 
 use crate::mcp::client::sampling;
 use crate::transport::base_url::is_local;
 use reqwest::Url;
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
+use tool_core::ToolError;
 use tool_core::call::{Answer, AskError, RawQuestion};
 
 /// Answers a request for a call, within the limits of the call's session.
@@ -60,6 +61,37 @@ async fn elicit(run: AskedRun<'_>, mut params: Value) -> Result<Value, ErrorData
             Err(ErrorData::internal_error(error.to_string(), None))
         }
     }
+}
+
+/// The error of a request that is to be made again once the user has been on pages of the server (revision 2025-11-25).
+pub(crate) const PAGES_REQUIRED: ErrorCode = ErrorCode(-32042);
+
+/// Maximum number of pages of such an error, and of the requests that an answer may require.
+pub(crate) const MAX_REQUESTS: usize = 8;
+
+/// Asks the user to open the pages that a server requires. Fails unless the user agrees to all of them.
+pub(crate) async fn show_pages(run: AskedRun<'_>, error: &ErrorData) -> Result<(), ToolError> {
+    let refused = |why: &str| {
+        ToolError::permanent(format!("the tool's server needs the user to open a page before the call: {why}"))
+    };
+    let pages = error.data.as_ref().and_then(|data| data["elicitations"].as_array());
+    let pages = pages.filter(|pages| (1..=MAX_REQUESTS).contains(&pages.len()));
+    let pages = pages.ok_or_else(|| refused(&format!("expected 1 to {MAX_REQUESTS} pages in its error")))?;
+    for page in pages {
+        let params = json!({"mode": "url", "message": page["message"], "url": page["url"]});
+        let answer = answer(run, ELICIT, params).await.map_err(|error| refused(&error.message))?;
+        match answer["action"].as_str() {
+            Some("accept") => {}
+            Some("decline") => return Answer::Declined.required(),
+            _ => return Answer::Cancelled.required(),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the error of a request that still needs the user on a page.
+pub(crate) fn unfinished_pages() -> ToolError {
+    ToolError::permanent("the user has not finished on the page of the tool's server; call again after that")
 }
 
 /// Masks this client's keys in a request that repeats them.

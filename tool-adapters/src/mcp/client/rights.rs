@@ -67,6 +67,18 @@ impl ServerRights {
     }
 }
 
+/// Returns a question of an unknown mode without its form. rmcp drops the mode, and would take it for a form.
+pub(crate) fn without_form(text: &[u8]) -> Option<Value> {
+    let mut request = serde_json::from_slice::<Value>(text).ok()?;
+    let params = request.get_mut("params")?.as_object_mut()?;
+    let is_known = |mode: &Value| mode.is_null() || mode == "form" || mode == "url";
+    if params.get("mode").is_none_or(is_known) {
+        return None;
+    }
+    params.remove("requestedSchema")?;
+    Some(request)
+}
+
 pub(crate) fn written_roots(roots: &[Root]) -> Value {
     let written = |root: &Root| match &root.name {
         Some(name) => json!({"uri": root.uri, "name": name}),

@@ -95,18 +95,26 @@ impl Subscriptions {
         if listens(peer) {
             let (own, peer, lists, changes) = (Arc::downgrade(self), peer.clone(), Arc::clone(lists), changes.clone());
             tokio::spawn(async move {
-                while let Some(subscriptions) = own.upgrade() {
-                    if peer.is_transport_closed() || !subscriptions.listen(&peer, &lists, &changes).await {
-                        return;
+                let mut has_ended = false;
+                while let Some(subscriptions) = own.upgrade().filter(|_| !peer.is_transport_closed()) {
+                    match subscriptions.listen(&peer, &lists, &changes, has_ended).await {
+                        Some(ended) => has_ended = ended,
+                        None => return,
                     }
                 }
             });
         }
     }
 
-    /// Listens until the resources change, or the stream has ended and a pause is over. Returns false if the server has no
-    /// changes to tell.
-    async fn listen(&self, peer: &Peer<RoleClient>, lists: &ChangedLists, changes: &ChangeSender) -> bool {
+    /// Listens until the resources change, or the stream has ended and a pause is over, of which it returns true. What changed
+    /// since an earlier stream has ended is not known. Returns `None` if the server has no changes to tell.
+    async fn listen(
+        &self,
+        peer: &Peer<RoleClient>,
+        lists: &ChangedLists,
+        changes: &ChangeSender,
+        has_ended: bool,
+    ) -> Option<bool> {
         let mut filter = SubscriptionFilter::builder().tools_list_changed().prompts_list_changed();
         filter = filter.resources_list_changed();
         let uris = self.edit(|uris| uris.clone());
@@ -120,14 +128,20 @@ impl Subscriptions {
                     error = describe(&error).escape_debug().to_string(),
                     "failed to listen for changes of a server"
                 );
-                return false;
+                return None;
             }
         };
+        if has_ended {
+            for kind in Declaration::ALL {
+                lists.note(kind);
+            }
+            changes.send(ServerChange::Missed);
+        }
         loop {
             tokio::select! {
                 () = self.changed.notified() => {
                     _ = stream.cancel().await;
-                    return true;
+                    return Some(false);
                 }
                 change = stream.next() => match change {
                     Ok(Some(ServerNotification::ToolListChangedNotification(_))) => lists.note(Declaration::Tool),
@@ -142,6 +156,6 @@ impl Subscriptions {
             }
         }
         sleep(PAUSE).await;
-        true
+        Some(true)
     }
 }

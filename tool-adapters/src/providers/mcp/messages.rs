@@ -10,6 +10,8 @@ use crate::providers::request::{Request, RequestBody, embedded_data, name_of_dat
 use serde_json::{Map, Value, json};
 use tool_core::call::ModelResult;
 use tool_core::{Category, Content, ErrorKind, ToolCall, ToolDefinition};
+#[cfg(any(feature = "cli", feature = "mcp"))]
+use tool_core::{FunctionTool, tool::ToolAnnotations};
 
 /// The kinds of request ids.
 pub(crate) const TEXT_ID: &str = "text";
@@ -163,14 +165,31 @@ fn annotations(tool: &ToolDefinition) -> Map<String, Value> {
     let (flags, is_read_only) = (tool.flags(), tool.category() == Category::Retrieval);
     let mut annotations = Map::from_iter([("readOnlyHint".to_owned(), is_read_only.into())]);
     let hints = [
-        // The hint has no meaning for a tool that only reads.
-        ("destructiveHint", flags.destructive && !is_read_only),
-        ("idempotentHint", flags.idempotent),
+        // A tool that only reads is not destructive.
+        ("destructiveHint", flags.destructive.filter(|is_destructive| !(*is_destructive && is_read_only))),
+        ("idempotentHint", flags.idempotent.then_some(true)),
         ("openWorldHint", flags.open_world),
     ];
-    annotations.extend(hints.into_iter().filter(|(_, is_set)| *is_set).map(|(hint, _)| (hint.to_owned(), true.into())));
+    annotations.extend(hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), hint?.into()))));
     annotations.extend(tool.title().map(|title| ("title".to_owned(), title.into())));
     annotations
+}
+
+/// The hints of a tool: `readOnlyHint`, `destructiveHint`, `idempotentHint` and `openWorldHint`.
+#[cfg(any(feature = "cli", feature = "mcp"))]
+pub(crate) type Hints = [Option<bool>; 4];
+
+/// Sets the category and the annotations of hints. Missing hints get the protocol's defaults, which assume the worst.
+#[cfg(any(feature = "cli", feature = "mcp"))]
+pub(crate) fn with_hints(tool: &FunctionTool, [read_only, destructive, idempotent, open_world]: Hints) -> FunctionTool {
+    let read_only = read_only == Some(true);
+    let annotations = ToolAnnotations {
+        idempotent: idempotent == Some(true),
+        destructive: destructive.or(Some(true)).filter(|is_destructive| !(*is_destructive && read_only)),
+        open_world: open_world.or(Some(true)),
+        ..ToolAnnotations::default()
+    };
+    tool.category(if read_only { Category::Retrieval } else { Category::Action }).flags(annotations)
 }
 
 /// Writes the result of `tools/call`. Data that is an object is structured content too.

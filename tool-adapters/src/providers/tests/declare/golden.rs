@@ -29,7 +29,7 @@ fn tools() -> Vec<FunctionTool> {
     let tree = json!({"type": "object", "properties": {"tree": {"$ref": "#/$defs/Tree"}}, "required": ["tree"], "$defs": {
         "Tree": {"type": "object", "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}, "required": ["name"]}}});
     let labels = json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": {"type": "string"}}, "anything": true}});
-    let deletes = ToolAnnotations { destructive: true, open_world: true, ..ToolAnnotations::default() };
+    let deletes = ToolAnnotations { destructive: Some(true), open_world: Some(true), ..ToolAnnotations::default() };
     vec![
         raw("create_event", "Create an event in the calendar.", event)
             .title("Create an event")
