@@ -113,7 +113,7 @@ async fn wait_for<T>(
 
 pin_project_lite::pin_project! {
     /// Ends at the deadline of a call and a grace. While the tool waits for the user, the deadline moves.
-    struct Deadline<'a> {
+    pub(crate) struct Deadline<'a> {
         questions: Option<&'a OnceLock<Arc<CallQuestions>>>,
         // The end of the call if the user takes no time.
         end: Instant,
@@ -125,8 +125,11 @@ pin_project_lite::pin_project! {
 
 impl<'a> Deadline<'a> {
     fn new(call: &CallCx<'a>, grace: Duration) -> Self {
-        let end = call.deadline() + grace;
-        let questions = call.scope().map(|scope| &scope.questions);
+        Self::of(call.scope().map(|scope| &scope.questions), call.deadline() + grace)
+    }
+
+    /// Returns the end of what ends at this time if its questions take none.
+    pub(crate) fn of(questions: Option<&'a OnceLock<Arc<CallQuestions>>>, end: Instant) -> Self {
         Self { questions, end, until: end, timer: sleep_until(end) }
     }
 }
