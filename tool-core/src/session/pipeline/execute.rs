@@ -15,7 +15,7 @@ use crate::session::store::Charge;
 use crate::time;
 use crate::tool::dispatch::ResponseBuilder;
 use crate::tool::invocation::{Execution, Invocation, ToolResult};
-use crate::tool::panic_guard::{self, Guarded};
+use crate::tool::panic_guard::{self, GuardedTool};
 use crate::trace;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, select};
@@ -77,7 +77,7 @@ async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool, r
 }
 
 /// Waits for a call that is not done at once. It is listed, so that it can be cancelled, and dropped at its deadline.
-pub(crate) async fn wait(call: &CallCx<'_>, gate: &AdmissionGate<'_>, future: Guarded<'_>) -> ToolResult {
+pub(crate) async fn wait(call: &CallCx<'_>, gate: &AdmissionGate<'_>, future: GuardedTool<'_>) -> ToolResult {
     let running = gate.take_running().unwrap_or_else(|| call.list());
     // On an error the guard cancels the token, which ends what the tool has spawned.
     let outcome = wait_for(call, &running, pin!(future)).await?;
