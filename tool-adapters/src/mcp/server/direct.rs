@@ -44,11 +44,11 @@ pub(crate) fn answer(
     }
     let mut call = connection.begin_at_once(client, params)?;
     let attributes = || connection.attributes(id, Some(revision), Some(parts));
-    let work = trace::import(connection.parent(meta), trace::attributed(attributes, &mut call.response));
+    let work = trace::import(connection.parent(meta), trace::attributed(attributes, &mut call.asking.response));
     let response = work.now_or_never();
     let Some(response) = response.as_ref().filter(|response| response.meta().confirmations().next().is_none()) else {
         if let Some(response) = response {
-            call.response = Box::pin(std::future::ready(response));
+            call.asking.response = Box::pin(std::future::ready(response));
         }
         call.hand_over(parts);
         return None;
