@@ -14,6 +14,8 @@ use tool_core::{
 
 /// A red pixel as PNG.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+/// The guide of a tool, which is a skill.
+const GUIDE: &str = "# Regions\n\nAnswers with a region.\n\n## Watch Out\n\nA region is any text.\n";
 /// A WAV without samples.
 const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
@@ -381,6 +383,15 @@ fn test_prompt_with_arguments(
     format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
 }
 
+/// A prompt that asks for its context.
+#[prompt]
+async fn test_input_required_result_prompt(ctx: &RunContext) -> Result<String, ToolError> {
+    let form = json!({"type": "object", "properties": {"context": {"type": "string"}}, "required": ["context"]});
+    let question = RawQuestion::form("What context should the prompt use?", form);
+    let answer = ctx.ask_raw(question).named("user_context").await?.required()?;
+    Ok(format!("Use this context: {}", answer["context"]))
+}
+
 fn words(request: &CompletionRequest) -> Completion {
     Completion::matching(&request.value, ["paris", "park", "party", "test", "testValue1"])
 }
@@ -440,9 +451,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let builder = ToolContext::builder().with(test_simple_text).with(test_image_content).with(test_audio_content);
     let builder = builder.with(test_embedded_resource).with(test_multiple_content_types).with(test_error_handling);
     let builder = builder.with(test_tool_with_progress).with(test_input_required_result_tampered_state);
-    let builder = builder.with(test_input_required_result_elicitation).with(json_schema()).with(header());
+    let builder = builder.with(test_input_required_result_elicitation).with(json_schema()).with(header().guide(GUIDE));
     let builder = builder.with_prompt(test_simple_prompt).with_prompt(test_prompt_with_arguments);
     let builder = builder.with_prompt(test_prompt_with_embedded_resource).with_prompt(test_prompt_with_image);
+    let builder = builder.with_prompt(test_input_required_result_prompt);
     let builder = builder.with_resource(static_text).with_resource(static_binary).with_resource(template_data);
     let builder = builder.with_resource(watched).with(test_trigger_prompt_change);
     let builder = builder.with(test_tool_with_logging).with(test_logging_tool).with(test_sampling);

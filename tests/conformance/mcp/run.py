@@ -55,19 +55,20 @@ RUN = {
         input-required-result-missing-input-response input-required-result-result-type
         input-required-result-unsupported-methods input-required-result-tampered-state
         input-required-result-capability-check input-required-result-ignore-extra-params
-        input-required-result-validate-input server-stateless caching
+        input-required-result-validate-input input-required-result-non-tool-request server-stateless caching
     """,
     ("conformance-2026", EXTENSION): """
         tasks-lifecycle tasks-capability-negotiation tasks-wire-fields tasks-request-state-removal tasks-mrtr-input
         tasks-request-headers tasks-dispatch-and-envelope tasks-required-task-error tasks-mrtr-composition
+        sep-2640-skills-enumeration sep-2640-skills-manifest
     """,
 }
 
 # What is not served, and so not run. A name stands for itself and for all that begin with it.
 NOT_SERVED = {
-    "sep-2640-skills-": "the skills extension is not served",
-    "input-required-result-non-tool-request": "prompts do not ask the client",
-    "tasks-status-notifications": "the suite only skips it, until it observes `subscriptions/listen`",
+    "sep-2640-skills-directory": "`resources/directory/read` is optional, and a skill of ours has one file",
+    "tasks-status-notifications": "optional, and the suite only skips it; rmcp 3.9 reads no `taskIds` of `subscriptions/listen`, "
+    "and cannot acknowledge them",
 }
 
 

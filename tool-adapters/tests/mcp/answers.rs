@@ -4,7 +4,7 @@ use super::support::{LineClient, server, until};
 use serde_json::{Value, json};
 use tool_adapters::mcp::Server;
 use tool_core::call::ContentError;
-use tool_core::{Content, Runtime, ToolContext, tool};
+use tool_core::{Content, RunContext, Runtime, ToolContext, tool};
 
 #[tokio::test]
 async fn sends_the_json_of_the_data_as_text() {
@@ -92,6 +92,22 @@ async fn sends_increasing_progress_before_the_result() {
     assert_eq!(percents.len(), 5);
     assert!(percents.is_sorted_by(|a, b| a < b), "{percents:?}");
     assert!(sent.iter().all(|message| message["params"]["progressToken"] == "p"));
+}
+
+#[tokio::test]
+async fn long_messages_about_progress_are_cut() {
+    /// Report a lot.
+    #[tool(name = "chatter")]
+    fn chatter(ctx: &RunContext) {
+        ctx.update("x".repeat(1 << 20));
+    }
+
+    let tools = ToolContext::builder().with(chatter).build().expect("a sound tool");
+    let mut client = LineClient::initialized(&Server::from_tools(tools).expect("a server"), json!({})).await;
+    let params = json!({"name": "chatter", "arguments": {}, "_meta": {"progressToken": "p"}});
+    client.request(json!(1), "tools/call", params).await;
+    let sent = client.received.iter().find(|line| line.contains("notifications/progress")).expect("progress");
+    assert!((16_384..17_000).contains(&sent.len()), "{}", sent.len());
 }
 
 #[tokio::test]

@@ -4,7 +4,9 @@
 
 use super::support::{LineClient, server, stateless, until};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tool_adapters::mcp::Server;
+use tool_core::text::hex;
 use tool_core::tool::{
     CompletionRequest, PromptMessage, Resource, ResourceContents, ResourceDefinition, ResourceRequest,
 };
@@ -241,7 +243,7 @@ fn guided() -> ToolContext {
 }
 
 #[tokio::test]
-async fn guides_are_prompts_and_resources() {
+async fn guides_are_prompts_and_skills() {
     let server = Server::from_tools(guided()).expect("a server");
     let mut client = initialized(&server).await;
     let prompts = client.request(json!(1), "prompts/list", json!({})).await;
@@ -251,19 +253,61 @@ async fn guides_are_prompts_and_resources() {
     assert_eq!(got["result"]["messages"][0]["content"]["text"], "# Echo\n\nRepeats all.\n");
 
     let resources = client.request(json!(3), "resources/list", json!({})).await;
-    let uri = &resources["result"]["resources"][0]["uri"];
-    assert_eq!(uri, "guide://a%2Fb");
+    let (uri, file) =
+        ("skill://a-b/SKILL.md", "---\nname: \"a-b\"\ndescription: \"Repeats all.\"\n---\n\n# Echo\n\nRepeats all.\n");
+    let resource = json!({
+        "uri": uri, "name": "a-b", "title": "Guide of a/b", "description": "Repeats all.", "mimeType": "text/markdown",
+        "size": file.len()
+    });
+    assert_eq!(resources["result"]["resources"], json!([resource]));
     let read = client.request(json!(4), "resources/read", json!({"uri": uri})).await;
-    let expected = json!({"uri": uri, "mimeType": "text/markdown", "text": "# Echo\n\nRepeats all.\n"});
-    assert_eq!(read["result"]["contents"], json!([expected]));
+    assert_eq!(read["result"]["contents"], json!([{"uri": uri, "mimeType": "text/markdown", "text": file}]));
+
+    let digest = format!("sha256:{}", hex(&Sha256::digest(file)));
+    let skill = json!({
+        "uri": uri, "frontmatter": {"name": "a-b", "description": "Repeats all."},
+        "resources": [{"uri": uri, "digest": digest, "size": file.len()}]
+    });
+    let skills = client.request(json!(5), "skills/list", json!({})).await;
+    assert_eq!(skills["result"], json!({"skills": [skill]}));
+    let got = client.request(json!(6), "skills/get", json!({"uri": uri})).await;
+    assert_eq!(got["result"], json!({"skill": skill}));
+    for uri in [json!("skill://b/SKILL.md"), json!("x"), json!(7)] {
+        let unknown = client.request(json!(7), "skills/get", json!({"uri": uri})).await;
+        assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn tools_with_like_names_have_skills_of_their_own() {
+    async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
+        Ok(arguments)
+    }
+    let mut builder = ToolContext::builder();
+    for name in ["a_b", "a-b", "a-b-2"] {
+        let declared =
+            RawTool { name: name.to_owned(), description: "Echo.".to_owned(), parameters: json!({"type": "object"}) };
+        builder = builder.with(FunctionTool::raw(declared, echo).guide(&format!("# {name}\n\nEcho.\n")));
+    }
+    let server = Server::from_tools(builder.build().expect("sound")).expect("a server");
+    let mut client = initialized(&server).await;
+    let skills = client.request(json!(1), "skills/list", json!({})).await["result"]["skills"].clone();
+    let names = skills.as_array().expect("skills").iter().map(|skill| skill["frontmatter"]["name"].clone());
+    assert_eq!(names.collect::<Vec<_>>(), ["a-b", "a-b-2", "a-b-2-2"]);
+    for (skill, name) in skills.as_array().expect("skills").iter().zip(["a_b", "a-b", "a-b-2"]) {
+        let read = client.request(json!(2), "resources/read", json!({"uri": skill["uri"]})).await;
+        let text = read["result"]["contents"][0]["text"].as_str().expect("a text");
+        assert!(text.ends_with(&format!("# {name}\n\nEcho.\n")), "{text}");
+    }
 }
 
 #[tokio::test]
 async fn guides_can_be_turned_off() {
     let server = Server::from_tools(guided()).expect("a server").guides(false);
     let mut client = initialized(&server).await;
-    for method in ["prompts/list", "resources/list", "resources/read", "prompts/get"] {
-        let answer = client.request(json!(1), method, json!({"uri": "guide://a%2Fb", "name": "a/b_guide"})).await;
+    for method in ["prompts/list", "resources/list", "resources/read", "prompts/get", "skills/list", "skills/get"] {
+        let answer =
+            client.request(json!(1), method, json!({"uri": "skill://a-b/SKILL.md", "name": "a/b_guide"})).await;
         assert_eq!(answer["error"]["code"], -32601, "{answer}");
     }
 }
@@ -350,6 +394,26 @@ async fn stream_of_changes_carries_what_was_asked_for() {
         received["method"] == "notifications/prompts/list_changed"
     })
     .await;
+}
+
+#[tokio::test]
+async fn stream_of_changes_carries_changed_tools() {
+    let server = letters().announce_tool_changes(true);
+    let mut client = LineClient::connect(&server);
+    let acknowledged = listen(&mut client, 1, json!({"toolsListChanged": true})).await;
+    assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
+    // The stream is open once it has been acknowledged, and listens a moment later.
+    let changed = async {
+        loop {
+            server.refresh().await;
+            tokio::task::yield_now().await;
+        }
+    };
+    let received = tokio::select! {
+        received = client.receive() => received,
+        () = changed => unreachable!("it changes for ever"),
+    };
+    assert_eq!(received["method"], "notifications/tools/list_changed", "{received}");
 }
 
 #[tokio::test]

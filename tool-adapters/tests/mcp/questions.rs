@@ -13,7 +13,7 @@ use rmcp::{ClientHandler, ErrorData, ServiceExt};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tool_adapters::mcp::Server;
-use tool_core::{Policy, RunContext, Runtime, ToolContext, ToolError, tool, tool_type};
+use tool_core::{Policy, RunContext, Runtime, ToolContext, ToolError, prompt, resource, tool, tool_type};
 
 /// A seat.
 #[tool_type]
@@ -42,8 +42,23 @@ async fn book_nested(ctx: &RunContext) -> Result<String, ToolError> {
     Ok(ctx.call("book", json!({"flight": "LH 1"})).await.into_text())
 }
 
+/// Write about a seat.
+#[prompt]
+async fn write(ctx: &RunContext, about: &str) -> Result<String, ToolError> {
+    let seat = ctx.ask::<Seat>(format!("Which seat on {about}?")).await?.required()?;
+    Ok(format!("{about}: {} {:?}", seat.row, seat.side))
+}
+
+/// The seat that the user names.
+#[resource(uri = "seats://{flight}")]
+async fn seat(ctx: &RunContext, flight: &str) -> Result<String, ToolError> {
+    let seat = ctx.ask::<Seat>(format!("Which seat on {flight}?")).await?.required()?;
+    Ok(format!("{flight}: {} {:?}", seat.row, seat.side))
+}
+
 fn server_with(policy: Policy) -> Server {
-    let tools = ToolContext::builder().with(book).with(book_nested).build().expect("sound tools");
+    let builder = ToolContext::builder().with(book).with(book_nested).with_prompt(write).with_resource(seat);
+    let tools = builder.build().expect("sound tools");
     Server::new(Runtime::builder(tools).policy(policy).build().expect("a runtime"))
 }
 
@@ -194,6 +209,90 @@ async fn newest_revision_repeats_the_call_with_the_answer() {
         let answer = http.call_stateless(1, "book", &flight, repeated(&asked, row)).await;
         assert_eq!(text(&answer), format!("LH {row}: {row} Window"));
     }
+}
+
+/// The requests that read a prompt and a resource, and the texts of their results.
+const READS: [(&str, &str, fn(&Value) -> &Value); 2] = [
+    ("prompts/get", r#"{"name": "write", "arguments": {"about": "LH1"}}"#, |result| {
+        &result["messages"][0]["content"]["text"]
+    }),
+    ("resources/read", r#"{"uri": "seats://LH1"}"#, |result| &result["contents"][0]["text"]),
+];
+
+/// Returns a request of the newest revision.
+fn reading(id: u64, method: &str, params: &str, more: &Value) -> Value {
+    let mut params = serde_json::from_str::<Value>(params).expect("JSON");
+    params["_meta"] = stateless(&elicitation());
+    params.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+// R-Q7
+#[tokio::test]
+async fn prompts_and_resources_ask_the_clients_user() {
+    for (method, params, text) in READS {
+        let params = serde_json::from_str::<Value>(params).expect("JSON");
+        let mut client = LineClient::initialized(&server(), elicitation()).await;
+        client.send(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
+        let question = client.receive().await;
+        assert_eq!(question["params"]["message"], "Which seat on LH1?", "{question}");
+        client.send(&accept(&question["id"], 7)).await;
+        assert_eq!(text(&client.receive().await["result"]), "LH1: 7 Aisle");
+
+        let mut client = LineClient::initialized(&server(), json!({})).await;
+        let refused = client.request(json!(1), method, params).await;
+        let message = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("this MCP client cannot ask its user"), "{refused}");
+    }
+}
+
+// R-Q7
+#[tokio::test]
+async fn newest_revision_repeats_prompts_and_resources() {
+    for (method, params, text) in READS {
+        let mut line = LineClient::connect(&server());
+        line.send(&reading(1, method, params, &json!({}))).await;
+        let asked = line.receive().await;
+        assert_eq!(asked["result"]["inputRequests"]["ask"]["params"]["message"], "Which seat on LH1?", "{asked}");
+        let (answered, state) = (repeated(&asked, 7), json!({"requestState": asked["result"]["requestState"]}));
+        // The state belongs to this request only.
+        for (other, others, _) in READS.iter().filter(|(other, ..)| *other != method) {
+            line.send(&reading(2, other, others, &answered)).await;
+            assert_eq!(line.receive().await["error"]["code"], -32602, "{other}");
+        }
+        line.send(&newest(3, &json!({"flight": "LH1"}), &answered)).await;
+        assert_eq!(line.receive().await["error"]["code"], -32602);
+        line.send(&reading(4, method, &params.replace("LH1", "LH2"), &answered)).await;
+        assert_eq!(line.receive().await["error"]["code"], -32602);
+        line.send(&reading(5, method, params, &state)).await;
+        assert_eq!(line.receive().await["result"], asked["result"]);
+        line.send(&reading(6, method, params, &answered)).await;
+        assert_eq!(text(&line.receive().await["result"]), "LH1: 7 Window");
+        line.send(&reading(7, method, params, &answered)).await;
+        assert_eq!(line.receive().await["error"]["code"], -32602, "a state is valid once");
+
+        let mut without = reading(8, method, params, &json!({}));
+        without["params"]["_meta"] = stateless(&json!({}));
+        line.send(&without).await;
+        assert_eq!(line.receive().await["error"]["code"], -32021);
+    }
+}
+
+// T18
+#[tokio::test]
+async fn foreigners_answer_no_prompt_over_http() {
+    let http = HttpClient::new(&serve(&by_user(server())).await).with("mcp-protocol-version", "2026-07-28");
+    let (method, params, text) = READS[0];
+    let send = async |user: &str, more: &Value| {
+        let client = http.with("x-user", user).with("mcp-method", method).with("mcp-name", "write");
+        let answer = client.post(&reading(1, method, params, more)).await;
+        EventReader::new(answer).next().await.expect("an answer")
+    };
+    let answered = repeated(&send("ada", &json!({})).await, 7);
+    for _ in 0..100 {
+        assert_eq!(send("eve", &answered).await["error"]["code"], -32602);
+    }
+    assert_eq!(text(&send("ada", &answered).await["result"]), "LH1: 7 Window");
 }
 
 // R-Q7

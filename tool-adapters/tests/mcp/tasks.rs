@@ -2,7 +2,7 @@
 
 use super::http::{EventReader, HttpClient, by_user, serve};
 use super::support::{LineClient, stateless, until};
-use reqwest::Method;
+use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +39,20 @@ async fn ask_first(ctx: &RunContext) -> Result<bool, ToolError> {
     Ok(answer)
 }
 
+/// Work, once the user agrees.
+#[tool(confirm, timeout = "60s")]
+async fn work_approved(ctx: &RunContext) -> Result<bool, ToolError> {
+    pause().await;
+    ctx.ask::<bool>("Go on?").await?.required()
+}
+
+/// Report, and go on.
+#[tool(timeout = "60s")]
+async fn report(ctx: &RunContext) {
+    ctx.update("half way");
+    std::future::pending().await
+}
+
 /// Answer at once.
 #[tool]
 async fn quick() -> &'static str {
@@ -47,14 +61,15 @@ async fn quick() -> &'static str {
 
 fn support(tool: &ToolDefinition) -> TaskSupport {
     match tool.name() {
-        "ask_first" => TaskSupport::Required,
+        "ask_first" | "work_approved" => TaskSupport::Required,
         _ => TaskSupport::Optional,
     }
 }
 
 fn server() -> (Server, Arc<Notify>) {
     let done = Arc::new(Notify::new());
-    let tools = ToolContext::builder().with(work).with(ask_later).with(ask_first).with(quick).build();
+    let tools = ToolContext::builder().with(work).with(ask_later).with(ask_first).with(quick);
+    let tools = tools.with(work_approved).with(report).build();
     let runtime = Runtime::builder(tools.expect("sound tools")).policy(Server::policy()).build().expect("a runtime");
     let shared = Arc::clone(&done);
     let server = Server::new(runtime).tasks(support);
@@ -160,6 +175,40 @@ async fn question_before_any_work_comes_before_the_task() {
 }
 
 #[tokio::test]
+async fn approved_call_becomes_a_task() {
+    let (server, _) = server();
+    let mut line = LineClient::connect(&server);
+    let asked = call(&mut line, "work_approved", json!({})).await["result"].clone();
+    assert_eq!(asked["inputRequests"]["confirm"]["method"], "elicitation/create", "{asked}");
+    let yes = json!({"confirm": {"action": "accept", "content": {}}});
+    let repeated =
+        json!({"name": "work_approved", "arguments": {}, "requestState": asked["requestState"], "inputResponses": yes});
+    let created = request(&mut line, &with_tasks(), "tools/call", repeated.clone()).await["result"].clone();
+    assert_eq!((&created["resultType"], &created["status"]), (&json!("task"), &json!("working")), "{created}");
+    let id = &created["taskId"];
+    wait_for(&mut line, id, "input_required").await;
+    let again = request(&mut line, &with_tasks(), "tools/call", repeated).await;
+    assert_eq!(again["error"]["code"], -32602, "{again}");
+    let answer = json!({"inputResponses": {"ask": {"action": "accept", "content": {"answer": true}}}});
+    of_task(&mut line, "tasks/update", id, answer).await;
+    assert_eq!(wait_for(&mut line, id, "completed").await["result"]["content"][0]["text"], "true");
+}
+
+#[tokio::test]
+async fn approved_task_is_cancelled() {
+    let (server, _) = server();
+    let mut line = LineClient::connect(&server);
+    let asked = call(&mut line, "work_approved", json!({})).await["result"].clone();
+    let yes = json!({"confirm": {"action": "accept", "content": {}}});
+    let repeated =
+        json!({"name": "work_approved", "arguments": {}, "requestState": asked["requestState"], "inputResponses": yes});
+    let id = request(&mut line, &with_tasks(), "tools/call", repeated).await["result"]["taskId"].clone();
+    wait_for(&mut line, &id, "input_required").await;
+    of_task(&mut line, "tasks/cancel", &id, json!({})).await;
+    wait_for(&mut line, &id, "cancelled").await;
+}
+
+#[tokio::test]
 async fn cancelled_task_ends_its_call() {
     let (server, _) = server();
     let mut line = LineClient::connect(&server);
@@ -230,6 +279,19 @@ async fn task_is_kept_for_its_time_only() {
     }
 }
 
+/// Reads an answer until its text contains a mark.
+async fn read_until(mut answer: Response, mark: &str) -> (Response, String) {
+    let mut text = String::new();
+    while !text.contains(mark) {
+        text.push_str(&String::from_utf8_lossy(&answer.chunk().await.expect("a body").expect("an event")));
+    }
+    (answer, text)
+}
+
+fn first_id(events: &str) -> String {
+    events.lines().find_map(|line| line.strip_prefix("id:")).expect("an id").trim().to_owned()
+}
+
 #[tokio::test]
 async fn lost_stream_of_a_long_call_is_resumed() {
     let (server, done) = server();
@@ -237,16 +299,30 @@ async fn lost_stream_of_a_long_call_is_resumed() {
     let session = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
     let params = json!({"name": "work", "arguments": {"text": "still here"}});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    let mut stream = session.post(&call).await;
-    let mut text = String::new();
-    while !text.contains("\n\n") {
-        text.push_str(&String::from_utf8_lossy(&stream.chunk().await.expect("a body").expect("an event")));
-    }
-    let id = text.lines().find_map(|line| line.strip_prefix("id:")).expect("an id").trim().to_owned();
+    let (stream, text) = read_until(session.post(&call).await, "\n\n").await;
+    let id = first_id(&text);
     assert!(text.contains("retry:"), "{text}");
     drop(stream);
     let resumed = session.with("last-event-id", &id).request(Method::GET).send().await.expect("an answer");
     done.notify_one();
     let answer = EventReader::new(resumed).next().await.expect("the answer");
     assert_eq!(answer["result"]["content"][0]["text"], "still here");
+}
+
+// T18
+#[tokio::test]
+async fn cancelled_call_keeps_no_events() {
+    let url = serve(&server().0).await;
+    let session = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
+    let params = json!({"name": "report", "arguments": {}, "_meta": {"progressToken": "p"}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let (stream, text) = read_until(session.post(&call).await, "half way").await;
+    drop(stream);
+    let resume = async || session.with("last-event-id", &first_id(&text)).request(Method::GET).send().await;
+    let mut resumed = EventReader::new(resume().await.expect("an answer"));
+    assert_eq!(resumed.next().await.expect("an event")["params"]["message"], "half way");
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    session.post(&cancel).await;
+    let resumed = EventReader::new(resume().await.expect("an answer")).next().await;
+    assert_eq!(resumed, None, "the stream ends");
 }

@@ -480,7 +480,8 @@ impl RunContext {
     }
 
     pub(crate) fn asker(&self) -> Option<&Asker> {
-        self.call.call.as_ref().and_then(ToolCall::asker)
+        let own = self.call.call.as_ref().and_then(ToolCall::asker);
+        own.or_else(|| Some(&self.call.questions.get()?.asker))
     }
 
     /// Returns the questions of this call to its host.

@@ -5,6 +5,7 @@ use crate::call::log_message::LogMessage;
 use crate::call::questions::Question;
 use crate::call::roots::RootsRequest;
 use crate::call::sampling::SamplingRequest;
+use std::fmt;
 use std::sync::Arc;
 
 /// The handler of one kind of request.
@@ -105,3 +106,47 @@ macro_rules! handler_setters {
 }
 
 pub(crate) use handler_setters;
+
+/// The handlers of what one call, prompt or resource asks of the host. They come before those of the session. Cheap to clone.
+///
+/// ```
+/// use tool_core::call::{Answer, HostHandlers, Question};
+/// use tool_core::serde_json::json;
+/// use tool_core::tool::TextArguments;
+/// use tool_core::{Mode, RunContext, Runtime, ToolContext, ToolError, prompt};
+///
+/// /// Write in a tone that the user chooses.
+/// #[prompt]
+/// async fn write(ctx: &RunContext) -> Result<String, ToolError> {
+///     Ok(format!("Write in a {} tone.", ctx.ask::<String>("Which tone?").await?.required()?))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with_prompt(write).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).await?;
+/// let user = async |_: Question| Ok(Answer::Accepted(json!({"answer": "friendly"})));
+/// let handlers = HostHandlers::new().on_question(user);
+/// let messages = session.get_prompt_with("write", TextArguments::new(), handlers).await?;
+/// assert_eq!(messages[0].content, "Write in a friendly tone.".into());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+#[must_use]
+pub struct HostHandlers(pub(crate) SharedHandlers);
+
+impl HostHandlers {
+    /// Creates handlers that handle nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    handler_setters!(|handlers| handlers.0);
+}
+
+impl fmt::Debug for HostHandlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostHandlers").finish_non_exhaustive()
+    }
+}

@@ -31,6 +31,7 @@ pub use crate::call::ask_error::AskError;
 pub use crate::call::content::{Content, ContentError};
 pub use crate::call::context::{FromRunContext, RunContext, RunContextBuilder, SessionStateHandle, UserData};
 pub use crate::call::error::{ErrorBody, ErrorKind, ErrorList, IntoToolError, ResultExt, ToolError};
+pub use crate::call::handlers::HostHandlers;
 pub use crate::call::host_request::{HostRequest, RequestHandler};
 pub use crate::call::intent::Intent;
 pub use crate::call::log_message::{LogLevel, LogMessage};

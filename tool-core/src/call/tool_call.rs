@@ -1,7 +1,7 @@
 //! A tool call, as a provider's protocol parses it out of a model's message.
 
 use crate::call::asker::{Asker, CallQuestions};
-use crate::call::handlers::{SharedHandlers, handler_setters};
+use crate::call::handlers::{HostHandlers, SharedHandlers, handler_setters};
 use crate::call::progress::{Progress, ProgressUpdate};
 use crate::json::nested::{is_nested_too_deep, unless_too_deep};
 use serde_json::Value;
@@ -131,10 +131,16 @@ impl ToolCall {
         ///
         /// It also serves the calls which the tool makes. It comes before the session's and the runtime's own, for a host that
         /// serves a session over several connections.
-        |call| call.handlers()
+        |call| call.own_handlers()
     }
 
-    fn handlers(&mut self) -> &mut SharedHandlers {
+    /// Sets the handlers of all that the call asks, in place of those that were set before.
+    pub fn with_handlers(mut self, handlers: HostHandlers) -> Self {
+        *self.own_handlers() = handlers.0;
+        self
+    }
+
+    fn own_handlers(&mut self) -> &mut SharedHandlers {
         &mut self.options.get_or_insert_default().asker.get_or_insert_default().own
     }
 

@@ -1,6 +1,6 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
-use crate::call::{ErrorKind, Intent, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::{ErrorKind, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{Reply, reply};
@@ -109,11 +109,18 @@ impl Session {
     /// `NOT_FOUND` if no call waits under the token: it was used, it has expired, or it is for another session. It is
     /// `CONFLICT` if the settings of an agent's toolsets have changed since the call was requested.
     pub async fn approve(&self, token: &str) -> ToolResponse {
+        self.approve_with(token, HostHandlers::new()).await
+    }
+
+    /// Runs a call that was approved, as [`approve`](Self::approve) does. Its tool asks these handlers before those of the
+    /// session.
+    pub async fn approve_with(&self, token: &str, handlers: HostHandlers) -> ToolResponse {
         let approved = async {
             let pending = confirm::pending_call(&self.0, token).await?;
             confirm::check_settings(&self.0, &pending)?;
             let PendingCall { id, call_id, tool, arguments, .. } = pending;
-            Ok(call::call(&self.0, ToolCall::new(call_id, tool, arguments).approved(&id)).await)
+            let call = ToolCall::new(call_id, tool, arguments).approved(&id).with_handlers(handlers);
+            Ok(call::call(&self.0, call).await)
         };
         approved.await.unwrap_or_else(confirm::response_without_call)
     }

@@ -1,28 +1,33 @@
 //! Prompts and resources under the limits of a session.
 
+use crate::call::asker::{Asker, CallQuestions};
 use crate::call::context::{CallContext, CallDeadline, RunContext};
 use crate::call::error::MASKED;
+use crate::call::handlers::HostHandlers;
 use crate::call::{ErrorKind, ToolError};
 use crate::session::handle::Session;
 use crate::session::hooks::RequestKind;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::cx::session_over;
+use crate::session::pipeline::execute::Deadline;
 use crate::session::pipeline::record::around_request;
 use crate::time::{self, CallInstant};
 use crate::tool::{Completion, CompletionRequest, CompletionTarget, PromptMessage, ResourceContents, TextArguments};
 use futures_util::FutureExt;
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
+use std::task::Poll;
 use std::time::Duration;
-use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
 /// Prompts, resources and completion. The tools of the session's context have them; see
 /// [`ToolContext::get_prompt`](crate::ToolContext::get_prompt).
 ///
 /// They count toward no budget. Each runs under the policy's deadline, takes one of the session's permits for concurrent
-/// calls, and is given up when the session ends.
+/// calls, and is given up when the session ends. It may ask the user as a tool may, and its deadline waits meanwhile.
 impl Session {
     /// Makes the messages of a prompt.
     ///
@@ -46,9 +51,23 @@ impl Session {
     /// # }
     /// ```
     pub async fn get_prompt(&self, name: &str, arguments: TextArguments) -> Result<Vec<PromptMessage>, ToolError> {
+        self.get_prompt_with(name, arguments, HostHandlers::new()).await
+    }
+
+    /// Makes the messages of a prompt, which asks these handlers before those of the session.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get_prompt`](Self::get_prompt).
+    pub async fn get_prompt_with(
+        &self,
+        name: &str,
+        arguments: TextArguments,
+        handlers: HostHandlers,
+    ) -> Result<Vec<PromptMessage>, ToolError> {
         let sent = serde_json::to_string(&arguments);
         let get = |ctx| async move { self.tools().get_prompt(name, arguments, &ctx).await };
-        let work = Box::pin(governed(&self.0, "the prompt", get));
+        let work = Box::pin(governed(&self.0, "the prompt", handlers, get));
         around_request(&self.0, (RequestKind::Prompt, name), || sent.unwrap_or_default(), work).await
     }
 
@@ -59,8 +78,21 @@ impl Session {
     /// Those of [`ToolContext::read_resource`](crate::ToolContext::read_resource), `SESSION_INACTIVE`, `TIMEOUT` and
     /// `CANCELLED`.
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
+        self.read_resource_with(uri, HostHandlers::new()).await
+    }
+
+    /// Reads a resource, which asks these handlers before those of the session.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read_resource`](Self::read_resource).
+    pub async fn read_resource_with(
+        &self,
+        uri: &str,
+        handlers: HostHandlers,
+    ) -> Result<Vec<ResourceContents>, ToolError> {
         let read = |ctx| async move { self.tools().read_resource(uri, &ctx).await };
-        let work = Box::pin(governed(&self.0, "the resource", read));
+        let work = Box::pin(governed(&self.0, "the resource", handlers, read));
         around_request(&self.0, (RequestKind::Resource, uri), || "{}".to_owned(), work).await
     }
 
@@ -74,8 +106,8 @@ impl Session {
         target: &CompletionTarget,
         request: CompletionRequest,
     ) -> Result<Completion, ToolError> {
-        governed(&self.0, "the completion", |ctx| async move { self.tools().complete(target, request, &ctx).await })
-            .await
+        let complete = |ctx| async move { self.tools().complete(target, request, &ctx).await };
+        governed(&self.0, "the completion", HostHandlers::new(), complete).await
     }
 
     /// Returns a context of the session outside any call, as the predicates of `dynamic` toolsets see it.
@@ -88,6 +120,7 @@ impl Session {
 async fn governed<T, F>(
     session: &Arc<SessionInner>,
     what: &str,
+    handlers: HostHandlers,
     work: impl FnOnce(RunContext) -> F,
 ) -> Result<T, ToolError>
 where
@@ -99,14 +132,17 @@ where
         return Err(session_over());
     }
     let limit = session.policy().deadline;
-    let ended = session.reads_end();
-    let scope = CallContext {
+    let (ended, questions) = (session.reads_end(), CallQuestions::new(Asker { own: handlers.0, caller: None }));
+    // A task that outlives the work asks nothing.
+    let over = ended.child_token().drop_guard();
+    let scope = Arc::new(CallContext {
         turn: session.record.turn(),
         deadline: Some(CallDeadline::After(began, limit)),
-        cancellation: ended.child_token().into(),
+        cancellation: over.token().clone().into(),
+        questions: questions.into(),
         ..CallContext::default()
-    };
-    let ctx = session.base.with_new_call(Arc::new(scope));
+    });
+    let ctx = session.base.with_new_call(Arc::clone(&scope));
     let work = async {
         if !place.try_run(false) {
             place.run_in_turn(false).await;
@@ -116,11 +152,14 @@ where
             Err(ToolError::new(ErrorKind::Internal, MASKED, false))
         })
     };
-    let work = timeout_at(time::after(began.to_instant(), limit), work);
-    match ended.run_until_cancelled(work).await {
-        Some(done) => done.unwrap_or_else(|_| Err(timed_out(what, limit))),
-        None => Err(ToolError::cancelled(format!("{what} was cancelled, as the session has ended"))),
-    }
+    let deadline = Deadline::of(Some(&scope.questions), time::after(began.to_instant(), limit));
+    let (mut work, mut deadline) = (pin!(work), pin!(deadline));
+    let work = poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Pending => deadline.as_mut().poll(cx).map(|()| Err(timed_out(what, limit))),
+        done => done,
+    });
+    let cancelled = || Err(ToolError::cancelled(format!("{what} was cancelled, as the session has ended")));
+    ended.run_until_cancelled(work).await.unwrap_or_else(cancelled)
 }
 
 fn timed_out(what: &str, limit: Duration) -> ToolError {

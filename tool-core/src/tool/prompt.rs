@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct PromptMessage {
     /// The author.
     pub role: Role,
-    /// What the message says or shows.
+    /// The text, or what else the message shows.
     pub content: Content,
 }
 

@@ -5,13 +5,13 @@ use crate::call::error::{ErrorKind, MASKED, ToolError, print_unlogged};
 use crate::text;
 use crate::tool::definition::SourceLocation;
 use crate::tool::invocation::{RequiredSetup, Scrub, Visible};
+use crate::tool::panic_guard::{Guard, Guarded};
 use crate::trace::redaction::Redaction;
 use futures_util::future::BoxFuture;
 use std::any::Any;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 /// A definition with its handler, as a context holds it.
 pub(crate) struct Published<D, H: ?Sized> {
@@ -112,12 +112,8 @@ impl<D, H: ?Sized> Published<D, H> {
         if let Some(error) = self.setup.as_ref().and_then(|setup| setup.missing()) {
             return Err(self.shown(name, error));
         }
-        let handled = match catch_unwind(AssertUnwindSafe(|| start(&self.handler))) {
-            Ok(future) => CatchPanics(Some(future)).await,
-            Err(panic) => Err(panic),
-        };
-        match handled {
-            Ok(result) => result.map_err(|error| self.shown(name, error)),
+        match catch_unwind(AssertUnwindSafe(|| start(&self.handler))) {
+            Ok(future) => Guarded::new(Running(self, name), future).await,
             Err(panic) => Err(self.panicked(name, panic)),
         }
     }
@@ -146,41 +142,17 @@ impl<D, H: ?Sized> Published<D, H> {
     }
 }
 
-/// A future whose panics are caught, at each poll and when it is dropped.
-struct CatchPanics<'a, T>(Option<BoxFuture<'a, T>>);
+/// A handler that runs, under its name.
+struct Running<'a, D, H: ?Sized>(&'a Published<D, H>, &'a str);
 
-impl<T> Future for CatchPanics<'_, T> {
-    type Output = Result<T, Box<dyn Any + Send>>;
+impl<'f, T, D, H: ?Sized> Guard<BoxFuture<'f, Result<T, ToolError>>> for Running<'_, D, H> {
+    type Result = Result<T, ToolError>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let polled = catch_unwind(AssertUnwindSafe(|| match &mut self.0 {
-            Some(future) => future.as_mut().poll(cx),
-            None => Poll::Pending,
-        }));
-        match polled {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(value)) => Poll::Ready(self.drop_future().map(|()| value)),
-            Err(panic) => {
-                let _ = self.drop_future();
-                Poll::Ready(Err(panic))
-            }
-        }
+    fn next(&self, output: Self::Result) -> ControlFlow<Self::Result, BoxFuture<'f, Self::Result>> {
+        ControlFlow::Break(output.map_err(|error| self.0.shown(self.1, error)))
     }
-}
 
-impl<T> CatchPanics<'_, T> {
-    fn drop_future(&mut self) -> Result<(), Box<dyn Any + Send>> {
-        let future = self.0.take();
-        catch_unwind(AssertUnwindSafe(|| drop(future)))
-    }
-}
-
-impl<T> Drop for CatchPanics<'_, T> {
-    fn drop(&mut self) {
-        if let Err(panic) = self.drop_future() {
-            // The caller is gone, so the panic is only logged.
-            let panic = Redaction::new().text(&text::of_panic(panic));
-            tracing::error!(%panic, "the handler of a prompt or resource panicked when it was dropped");
-        }
+    fn panicked(&self, panic: Box<dyn Any + Send>) -> Self::Result {
+        Err(self.0.panicked(self.1, panic))
     }
 }

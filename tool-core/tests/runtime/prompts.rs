@@ -7,6 +7,8 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::sleep;
+use tool_core::call::{Answer, AskError, HostHandlers, Question};
 use tool_core::tool::{
     Completion, CompletionRequest, CompletionTarget, Prompt, PromptArgument, PromptDefinition, PromptHandler,
     PromptMessage, Resource, ResourceContents, ResourceDefinition, ResourceRequest, TextArguments,
@@ -340,4 +342,69 @@ fn content_converts_to_contents() {
     assert_eq!(ResourceContents::try_from(image), Ok(ResourceContents::blob(*b"hi").mime_type("image/png")));
     assert!(ResourceContents::try_from(Content::image("?", "image/png")).is_err());
     assert!(ResourceContents::try_from(Content::resource("https://a.example")).is_err());
+}
+
+/// A prompt that asks its user.
+fn asking() -> Prompt {
+    Prompt::new(PromptDefinition::new("ask", "Ask."), async |_: TextArguments, ctx: RunContext| {
+        let tone = ctx.ask::<String>("Which tone?").await?.required()?;
+        Ok(vec![PromptMessage::user(tone)])
+    })
+}
+
+/// Answers a question after a time.
+fn answered_after(time: Duration) -> HostHandlers {
+    HostHandlers::new().on_question(async move |_: Question| {
+        sleep(time).await;
+        Ok(Answer::Accepted(json!({"answer": "friendly"})))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn deadline_of_a_prompt_waits_for_its_user() {
+    let tools = ToolContext::builder().with_prompt(asking()).build().expect("a sound prompt");
+    let session = text(tools, Policy::text().deadline(Duration::from_secs(1))).await;
+    let handlers = answered_after(Duration::from_secs(60));
+    let messages = session.get_prompt_with("ask", arguments([]), handlers).await.expect("messages");
+    assert_eq!(messages, [PromptMessage::user("friendly")]);
+    let refused = session.get_prompt("ask", arguments([])).await.expect_err("no handler");
+    assert!(refused.message().contains("on_question"), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn task_that_outlives_its_prompt_asks_nothing() {
+    let (send, late) = tokio::sync::oneshot::channel();
+    let (send, over) = (Arc::new(std::sync::Mutex::new(Some(send))), Arc::new(Notify::new()));
+    let ended = Arc::clone(&over);
+    let prompt = Prompt::new(PromptDefinition::new("late", "Late."), move |_: TextArguments, ctx: RunContext| {
+        let (send, ended) = (Arc::clone(&send), Arc::clone(&ended));
+        async move {
+            tokio::spawn(async move {
+                ended.notified().await;
+                let answer = ctx.ask::<String>("Which tone?").await;
+                let _ = send.lock().expect("a lock").take().expect("one answer").send(answer);
+            });
+            Ok(vec![PromptMessage::user("done")])
+        }
+    });
+    let session =
+        text(ToolContext::builder().with_prompt(prompt).build().expect("a sound prompt"), Policy::text()).await;
+    session.get_prompt_with("late", arguments([]), answered_after(Duration::ZERO)).await.expect("messages");
+    over.notify_one();
+    assert!(matches!(late.await.expect("an answer"), Err(AskError::Ended)));
+}
+
+#[tokio::test]
+async fn approved_call_asks_by_the_handlers_of_its_approval() {
+    /// Write.
+    #[tool(name = "write", confirm)]
+    async fn write(ctx: &RunContext) -> Result<String, ToolError> {
+        ctx.ask::<String>("Which tone?").await?.required()
+    }
+
+    let session = text(tools(write), Policy::text()).await;
+    let waiting = session.call(call("write", "{}")).await;
+    let token = &waiting.meta().confirmation().expect("it waits").token;
+    let response = session.approve_with(token, answered_after(Duration::ZERO)).await;
+    assert_eq!(response.data_json(), Some(r#""friendly""#));
 }

@@ -11,7 +11,7 @@ use super::grammar::{PROMPT, RESOURCE, TOOL, choice, crate_path, flag, has_value
 use crate::errors::Errors;
 use crate::tokens::{compact, mentions};
 
-/// What a function becomes.
+/// The kind of item that a function becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemKind {
     Tool,

@@ -87,12 +87,15 @@ impl Server {
         self.with(|settings| settings.instructions = Some(text.into()))
     }
 
-    /// Serves each tool's guide as the prompt `<tool>_guide` and the resource `guide://<tool>`. Defaults to true.
+    /// Serves each tool's guide as the prompt `<tool>_guide` and as the skill `skill://<tool>/SKILL.md`, by the extension
+    /// `io.modelcontextprotocol/skills`. The skill is a resource, too. Its name has the letters, digits and hyphens of the tool's
+    /// name in lower case. Defaults to true.
     pub fn guides(self, yes: bool) -> Self {
         self.with(|settings| settings.guides = yes)
     }
 
-    /// Returns the handle by which the host reports that prompts or resources have changed.
+    /// Returns the handle by which the host reports that prompts or resources have changed. [`refresh`](Self::refresh) reports
+    /// changed tools.
     pub fn changes(&self) -> ChangeNotifier {
         self.state.changes.clone()
     }
@@ -319,6 +322,9 @@ impl Server {
     /// ```
     pub async fn refresh(&self) {
         self.state.refreshes.refresh().await;
+        if self.state.settings.tools_change {
+            self.state.changes.tools_changed();
+        }
     }
 
     /// Stops serving. The sessions stay in their store.

@@ -1,6 +1,11 @@
-//! Changes that the host reports, and their notifications to clients.
+//! Changes of tools, prompts and resources, and their notifications to clients.
 
-use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use rmcp::model::{
+    NotificationNoParam, ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerNotification,
+    SubscriptionFilter,
+};
 use rmcp::service::{Peer, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use std::collections::{BTreeSet, HashMap};
@@ -29,6 +34,7 @@ const SENDING: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug)]
 enum Change {
+    Tools,
     Prompts,
     Resources,
     Resource(Arc<str>),
@@ -73,6 +79,11 @@ impl ChangeNotifier {
     /// Reports that the list of resources has changed, such as when a `dynamic` toolset shows others.
     pub fn resources_changed(&self) {
         let _ = self.0.send(Change::Resources);
+    }
+
+    /// Reports that the list of tools has changed, as [`Server::refresh`](crate::mcp::Server::refresh) does.
+    pub(crate) fn tools_changed(&self) {
+        let _ = self.0.send(Change::Tools);
     }
 
     /// Returns the resources to which clients have subscribed.
@@ -175,8 +186,10 @@ impl Subscriptions {
         self.lock().contains(uri)
     }
 
-    fn all(&self) -> Vec<String> {
-        self.lock().iter().cloned().collect()
+    /// Returns all changes that a client may have missed.
+    fn all(&self) -> Vec<Change> {
+        let uris = self.lock().iter().map(|uri| Change::Resource(uri.as_str().into())).collect::<Vec<_>>();
+        uris.into_iter().chain([Change::Tools, Change::Prompts, Change::Resources]).collect()
     }
 }
 
@@ -186,51 +199,62 @@ impl Drop for Subscriptions {
     }
 }
 
-/// Forwards changes to the client of a session until the connection ends.
+/// Forwards the changes that `wanted` names to the client of a session, until the connection ends.
 pub(crate) fn forward(
     changes: &ChangeNotifier,
+    wanted: SubscriptionFilter,
     peer: Peer<RoleServer>,
     subscriptions: Arc<Subscriptions>,
     ended: CancellationToken,
 ) {
-    let mut changes = changes.0.subscribe();
+    let changes = changes.0.subscribe();
     tokio::spawn(ended.run_until_cancelled_owned(async move {
-        loop {
-            let sent = match changes.recv().await {
-                Ok(change) => send(&peer, &subscriptions, change).await,
-                Err(RecvError::Lagged(_)) => send_all(&peer, &subscriptions).await,
-                Err(RecvError::Closed) => return,
-            };
-            if !sent {
-                return;
-            }
-        }
+        let send = |notification| peer.send_notification(notification).map(|sent| sent.is_ok()).boxed();
+        follow(changes, &wanted, &subscriptions, send).await;
     }));
 }
 
-/// Sends a change. Returns false if the client is gone.
-async fn send(peer: &Peer<RoleServer>, subscriptions: &Subscriptions, change: Change) -> bool {
-    let sending = async {
-        match change {
-            Change::Prompts => peer.notify_prompt_list_changed().await.is_ok(),
-            Change::Resources => peer.notify_resource_list_changed().await.is_ok(),
-            Change::Resource(uri) if !subscriptions.has(&uri) => true,
-            Change::Resource(uri) => {
-                peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(&*uri)).await.is_ok()
+/// Sends the changes that are wanted, until the client is gone.
+async fn follow<'a>(
+    mut changes: Receiver<Change>,
+    wanted: &SubscriptionFilter,
+    subscriptions: &Subscriptions,
+    send: impl Fn(ServerNotification) -> BoxFuture<'a, bool>,
+) {
+    loop {
+        let missed = match changes.recv().await {
+            Ok(change) => vec![change],
+            Err(RecvError::Lagged(_)) => subscriptions.all(),
+            Err(RecvError::Closed) => return,
+        };
+        for notification in missed.into_iter().filter_map(|change| change.notification(wanted, subscriptions)) {
+            if !timeout(SENDING, send(notification)).await.unwrap_or(false) {
+                return;
             }
         }
-    };
-    timeout(SENDING, sending).await.unwrap_or(false)
+    }
 }
 
-async fn send_all(peer: &Peer<RoleServer>, subscriptions: &Subscriptions) -> bool {
-    let uris = subscriptions.all().into_iter().map(|uri| Change::Resource(uri.into()));
-    for change in uris.chain([Change::Prompts, Change::Resources]) {
-        if !send(peer, subscriptions, change).await {
-            return false;
+impl Change {
+    /// Returns the notification of the change, if it is wanted.
+    fn notification(self, wanted: &SubscriptionFilter, subscriptions: &Subscriptions) -> Option<ServerNotification> {
+        match self {
+            Self::Tools if wanted.tools_list_changed == Some(true) => {
+                Some(ServerNotification::ToolListChangedNotification(NotificationNoParam::default()))
+            }
+            Self::Prompts if wanted.prompts_list_changed == Some(true) => {
+                Some(ServerNotification::PromptListChangedNotification(NotificationNoParam::default()))
+            }
+            Self::Resources if wanted.resources_list_changed == Some(true) => {
+                Some(ServerNotification::ResourceListChangedNotification(NotificationNoParam::default()))
+            }
+            Self::Resource(uri) if subscriptions.has(&uri) => {
+                let update = ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(&*uri));
+                Some(ServerNotification::ResourceUpdatedNotification(update))
+            }
+            _ => None,
         }
     }
-    true
 }
 
 /// A stream of changes that a client has open.
@@ -254,10 +278,10 @@ impl Drop for OpenStream {
     }
 }
 
-/// Returns the part of a filter that is served.
-pub(crate) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+/// Returns the part of a filter that is served. `tools` is true where the list of tools may change.
+pub(crate) fn accepted(requested: &SubscriptionFilter, tools: bool) -> SubscriptionFilter {
     let mut accepted = requested.clone();
-    accepted.tools_list_changed = None;
+    accepted.tools_list_changed.take_if(|_| !tools);
     if let Some(uris) = &mut accepted.resource_subscriptions {
         uris.truncate(MAX_SUBSCRIPTIONS);
     }
@@ -266,55 +290,16 @@ pub(crate) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
 
 /// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client or the server ends it.
 pub(crate) async fn listen(changes: &ChangeNotifier, stream: &SubscriptionContext, ended: &CancellationToken) {
-    let watched = Subscriptions::new(changes);
-    let mut changes: Receiver<Change> = changes.0.subscribe();
-    for uri in stream.accepted().resource_subscriptions.iter().flatten() {
+    let wanted = stream.accepted();
+    let (subscriptions, received) = (Subscriptions::new(changes), changes.0.subscribe());
+    for uri in wanted.resource_subscriptions.iter().flatten() {
         // No more are accepted than it takes.
-        _ = watched.add(uri.clone());
+        _ = subscriptions.add(uri.clone());
     }
-    let work = async {
-        loop {
-            let sent = match changes.recv().await {
-                Ok(change) => send_on(stream, change).await,
-                Err(RecvError::Lagged(_)) => send_all_on(stream).await,
-                Err(RecvError::Closed) => false,
-            };
-            if !sent {
-                return;
-            }
-        }
-    };
+    let send = |notification| stream.sink().send(notification).map(|sent| sent.is_ok()).boxed();
     tokio::select! {
-        () = work => {}
+        () = follow(received, wanted, &subscriptions, send) => {}
         () = stream.cancelled() => {}
         () = ended.cancelled() => {}
     }
-}
-
-async fn send_on(stream: &SubscriptionContext, change: Change) -> bool {
-    let (sink, accepted) = (stream.sink(), stream.accepted());
-    let is_subscribed =
-        |uri: &str| accepted.resource_subscriptions.as_ref().is_some_and(|uris| uris.iter().any(|known| known == uri));
-    let sending = async {
-        match change {
-            Change::Prompts if accepted.prompts_list_changed == Some(true) => sink.notify_prompt_list_changed().await,
-            Change::Resources if accepted.resources_list_changed == Some(true) => {
-                sink.notify_resource_list_changed().await
-            }
-            Change::Resource(uri) if is_subscribed(&uri) => sink.notify_resource_updated(&*uri).await,
-            Change::Prompts | Change::Resources | Change::Resource(_) => Ok(()),
-        }
-    };
-    timeout(SENDING, sending).await.is_ok_and(|sent| sent.is_ok())
-}
-
-async fn send_all_on(stream: &SubscriptionContext) -> bool {
-    let uris = stream.accepted().resource_subscriptions.iter().flatten();
-    let uris = uris.map(|uri| Change::Resource(uri.as_str().into()));
-    for change in uris.chain([Change::Prompts, Change::Resources]) {
-        if !send_on(stream, change).await {
-            return false;
-        }
-    }
-    true
 }

@@ -1,4 +1,4 @@
-//! Requests of running tools to the client: to its user, to its model, and for its roots.
+//! Requests of running tools, prompts and resources to the client: to its user, to its model, and for its roots.
 //!
 //! Up to revision 2025-11-25 the client gets a request. From 2026-07-28 on the answer to the call's own request carries it, and
 //! the client repeats the call with its answer.
@@ -23,11 +23,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, SetOnce, mpsc, oneshot};
 use tool_core::call::{
-    Answer, AskError, Question, RequestHandler, Role, Root, RootsRequest, SamplingAnswer, SamplingRequest,
+    Answer, AskError, HostHandlers, Question, RequestHandler, Role, Root, RootsRequest, SamplingAnswer, SamplingRequest,
 };
 use tool_core::session::SessionBuilder;
 use tool_core::text::{escape_invisible, truncate};
-use tool_core::{CancellationToken, Content, ToolCall};
+use tool_core::{CancellationToken, Content};
 
 /// The characters of a client's reason for refusing a request.
 const MAX_REASON: usize = 200;
@@ -188,10 +188,10 @@ impl CallRequests {
         Self { early: Mutex::new(early), ..Self::default() }
     }
 
-    /// Makes a call ask the client in all ways.
-    pub(crate) fn answer(self: &Arc<Self>, call: ToolCall) -> ToolCall {
+    /// Returns the handlers by which the client is asked in all ways.
+    pub(crate) fn handlers(self: &Arc<Self>) -> HostHandlers {
         let handler = || ClientHandler(Arc::clone(self));
-        call.on_question(handler()).on_sampling(handler()).on_roots(handler())
+        HostHandlers::new().on_question(handler()).on_sampling(handler()).on_roots(handler())
     }
 
     pub(crate) fn has_route(&self) -> bool {

@@ -6,6 +6,7 @@
 //! token itself never leaves the process.
 
 use crate::mcp::server::client_requests::{Capabilities, Capability, elicit};
+use crate::mcp::server::parked::RepeatedRequest;
 use crate::mcp::server::session::{McpResult, ServerContext, ServerState, is_stateless};
 use crate::mcp::server::tools::complete;
 use rmcp::ErrorData;
@@ -13,9 +14,11 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
     ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,
 };
+use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use tokio::sync::oneshot;
 use tool_core::call::Confirmation;
 use tool_core::text::hex;
@@ -41,8 +44,9 @@ pub(crate) async fn request(
     }
     if is_stateless(context) {
         let alias = session.token_alias(token).unwrap_or_default();
-        let request_state = format!("{alias}{SEPARATOR}{}", digest(call));
-        return Ok(require_input(request_state, requests(question(&confirmation.summary, &confirmation.digest))));
+        let request_state = format!("{alias}{SEPARATOR}{}", digest_of_call(call));
+        let asked = requests(question(&confirmation.summary, &confirmation.digest));
+        return Ok(require_input(request_state, asked).into());
     }
     let question = question(&confirmation.summary, &confirmation.digest);
     let answer = elicit(&context.peer, question, Some(state.settings.confirm_timeout));
@@ -55,32 +59,42 @@ pub(crate) async fn request(
     Ok(CallToolResponse::Complete(complete(session, tool, &response)))
 }
 
-/// Continues a call that the client repeats with the user's answer.
+/// A call that the client's user has approved. It has not run.
+pub(crate) struct ApprovedCall {
+    pub(crate) token: String,
+    pub(crate) id: String,
+    pub(crate) tool: String,
+}
+
+/// Reads the user's answer to a call that the client repeats with it. Returns the call to run, or the answer to the request.
 pub(crate) async fn resume(
     session: &Session,
-    call: CallToolRequestParams,
-    request_state: &str,
-) -> McpResult<CallToolResponse> {
-    let (alias, asked) = request_state.split_once(SEPARATOR).ok_or_else(no_pending_call)?;
+    repeated: RepeatedRequest,
+) -> McpResult<ControlFlow<CallToolResponse, ApprovedCall>> {
+    let RepeatedRequest { state, answers, digest } = repeated;
+    let (alias, asked) = state.split_once(SEPARATOR).ok_or_else(no_pending_call)?;
     let token = session.token_for_alias(alias).await.map_err(|error| not_found(&error))?;
     let pending = session.pending_call(&token).await.map_err(|error| not_found(&error))?;
-    if asked != digest(&call) {
+    if asked != digest {
         // The user was not asked about this call. Neither it nor the pending one may run.
         session.deny(&token).await;
         return Err(no_pending_call());
     }
-    let Some(answer) = call.input_responses.and_then(|mut answers| answers.remove(QUESTION)) else {
-        return Ok(require_input(request_state.to_owned(), requests(question(&pending.summary(), &pending.digest()))));
+    let Some(answer) = answers.and_then(|mut answers| answers.remove(QUESTION)) else {
+        let asked = requests(question(&pending.summary(), &pending.digest()));
+        return Ok(ControlFlow::Break(require_input(state, asked).into()));
     };
     let answer = serde_json::from_value::<ElicitResult>(answer)
         .map_err(|_| ErrorData::invalid_params("expected `inputResponses.confirm` to be an elicitation result", None));
-    let action = answer.as_ref().ok().map(|answer| answer.action.clone());
-    let response = decide(session, &token, action).await;
+    if answer.as_ref().is_ok_and(|answer| answer.action == ElicitationAction::Accept) {
+        return Ok(ControlFlow::Continue(ApprovedCall { token, id: pending.call_id, tool: pending.tool }));
+    }
+    let response = session.deny(&token).await;
     if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && response.meta().tool().is_empty() {
         return Err(no_pending_call());
     }
     let result = CallToolResponse::Complete(complete(session, &pending.tool, &response));
-    answer.map(|_| result)
+    answer.map(|_| ControlFlow::Break(result))
 }
 
 /// Asks the client's user to approve a call that goes on as a task. Returns `None` if the task is cancelled meanwhile.
@@ -112,10 +126,13 @@ pub(crate) async fn deny_nested(session: &Session, response: &ToolResponse) {
 }
 
 /// Returns the digest of a request's tool and arguments, which a repeated request has too.
-pub(crate) fn digest(call: &CallToolRequestParams) -> String {
-    let arguments = call.arguments.clone().unwrap_or_default();
-    let text = serde_json::to_string(&(&call.name, arguments)).unwrap_or_default();
-    hex(&Sha256::digest(text))
+pub(crate) fn digest_of_call(call: &CallToolRequestParams) -> String {
+    digest(&(&call.name, call.arguments.clone().unwrap_or_default()))
+}
+
+/// Returns the digest of what a request asks for.
+pub(crate) fn digest(asked_for: &impl Serialize) -> String {
+    hex(&Sha256::digest(serde_json::to_string(asked_for).unwrap_or_default()))
 }
 
 fn not_found(error: &ToolError) -> ErrorData {
@@ -134,8 +151,8 @@ async fn decide(session: &Session, token: &str, action: Option<ElicitationAction
 }
 
 /// Answers `input_required`, with requests to the client.
-pub(crate) fn require_input(request_state: String, requests: InputRequests) -> CallToolResponse {
-    CallToolResponse::InputRequired(InputRequiredResult::new(Some(requests), Some(request_state)))
+pub(crate) fn require_input(request_state: String, requests: InputRequests) -> InputRequiredResult {
+    InputRequiredResult::new(Some(requests), Some(request_state))
 }
 
 fn requests(question: ElicitRequestParams) -> InputRequests {

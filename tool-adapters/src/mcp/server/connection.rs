@@ -2,28 +2,30 @@
 
 #![expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
 
+use crate::mcp::server::asking::{Asking, Step};
 use crate::mcp::server::changes::{OpenStream, Subscriptions};
 use crate::mcp::server::client::Client;
 use crate::mcp::server::client_requests::Capabilities;
 use crate::mcp::server::direct::UnansweredCalls;
 use crate::mcp::server::features::Features;
 use crate::mcp::server::forwarder::{self, LogThreshold, Wanted};
-use crate::mcp::server::ongoing_call::{OngoingCall, Step};
-use crate::mcp::server::parked::ParkedCalls;
+use crate::mcp::server::ongoing_call::OngoingCall;
+use crate::mcp::server::parked::{ParkedCalls, RepeatedRequest};
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, TaskSupport, client, http_parts,
     is_stateless,
 };
 use crate::mcp::server::tasks::Tasks;
-use crate::mcp::server::{changes, confirm, prompts, resources, tools};
+use crate::mcp::server::{changes, confirm, prompts, resources, skills, tools};
 use crate::providers::{Provider, declare};
 use axum::http::request::Parts;
 use futures_util::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, CompleteRequestParams,
     CompleteResult, CreateTaskResult, DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-    GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams,
+    InitializeResult, InputRequiredResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResponse, RequestId, RequestMetaObject, ServerConfig, SetLevelRequestParams,
     SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
@@ -35,6 +37,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::DropGuard;
 use tool_core::Session;
+use tool_core::call::HostHandlers;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
@@ -58,13 +61,13 @@ pub(crate) struct Connection {
     transport: Option<&'static str>,
     /// The revision that `initialize` agreed on.
     pub(crate) revision: OnceLock<ProtocolVersion>,
-    /// The capabilities of the client that has initialized the session.
-    client: OnceLock<Capabilities>,
+    /// The client that has initialized the session, and its capabilities.
+    client: OnceLock<(Peer<RoleServer>, Capabilities)>,
     /// The log messages that the client of the session takes.
     log: LogThreshold,
     /// The calls that rmcp does not see.
     pub(crate) calls: UnansweredCalls,
-    parked: Arc<ParkedCalls<OngoingCall>>,
+    parked: Arc<ParkedCalls>,
     tasks: Arc<Tasks>,
     /// The subscriptions of the client, once it has initialized the session, and the end of their notifications.
     subscriptions: OnceLock<(Arc<Subscriptions>, DropGuard)>,
@@ -97,7 +100,7 @@ impl Connection {
     pub(crate) fn over_http(
         state: Arc<ServerState>,
         shared: Arc<SharedSessions>,
-        parked: Arc<ParkedCalls<OngoingCall>>,
+        parked: Arc<ParkedCalls>,
         tasks: Arc<Tasks>,
     ) -> Self {
         Self { shared: Some(shared), parked, tasks, ..Self::over_streams(state, None) }
@@ -136,7 +139,7 @@ impl Connection {
     }
 
     fn has_capabilities(&self) -> bool {
-        self.client.get().is_some_and(|client| !client.is_empty())
+        self.client.get().is_some_and(|(_, capabilities)| !capabilities.is_empty())
     }
 
     /// Returns the notifications that a client asks for, with its session or with the request.
@@ -147,7 +150,7 @@ impl Connection {
 
     /// Returns the way to a client that gets requests, with its capabilities. Returns `None` before it has initialized the session.
     pub(crate) fn requester(&self) -> Option<(Peer<RoleServer>, Capabilities)> {
-        Some((self.session.peer.get()?.clone(), *self.client.get()?))
+        self.client.get().cloned()
     }
 
     /// Returns the client's session if its tools need a part of the protocol.
@@ -161,10 +164,11 @@ impl Connection {
     }
 
     /// Forwards changes to the client until the connection or the server ends.
-    fn forward_changes(&self, context: &ServerContext) -> (Arc<Subscriptions>, DropGuard) {
-        let subscriptions = Arc::new(Subscriptions::new(&self.state.changes));
-        let ended = self.state.settings.shutdown.child_token();
-        changes::forward(&self.state.changes, context.peer.clone(), Arc::clone(&subscriptions), ended.clone());
+    fn forward_changes(&self, wanted: SubscriptionFilter, context: &ServerContext) -> (Arc<Subscriptions>, DropGuard) {
+        let (changes, peer) = (&self.state.changes, context.peer.clone());
+        let (subscriptions, ended) =
+            (Arc::new(Subscriptions::new(changes)), self.state.settings.shutdown.child_token());
+        changes::forward(changes, wanted, peer, Arc::clone(&subscriptions), ended.clone());
         (subscriptions, ended.drop_guard())
     }
 
@@ -200,16 +204,13 @@ impl Connection {
     }
 
     async fn call(&self, mut request: CallToolRequestParams, context: &ServerContext) -> McpResult<CallToolResponse> {
-        if let Some(request_state) = request.request_state.clone() {
-            let client = self.client_session(context)?;
-            if let Some(resumed) = self.parked.resume(&mut request, |call| call.running.is_of(&client)) {
-                return match resumed? {
-                    ControlFlow::Continue(call) => self.finish(call, &request, context).await,
-                    ControlFlow::Break(response) => Ok(response),
-                };
-            }
-            let session = client.get(context).await?;
-            return confirm::resume(&session, request, &request_state).await;
+        if let Some(state) = request.request_state.take() {
+            let digest = confirm::digest_of_call(&request);
+            let repeated = RepeatedRequest { state, answers: request.input_responses.take(), digest };
+            return match self.resume(repeated, context).await? {
+                ControlFlow::Continue(call) => self.finish(call, &request, context).await,
+                ControlFlow::Break(response) => Ok(response),
+            };
         }
         let mut call = match OngoingCall::taken_over(context) {
             Some(call) => call,
@@ -220,6 +221,62 @@ impl Connection {
         };
         call.becomes_task = self.becomes_task(&call, context)?;
         self.finish(call, &request, context).await
+    }
+
+    /// Returns the call that a client repeats with its answers, or the answer to the request.
+    async fn resume(
+        &self,
+        mut repeated: RepeatedRequest,
+        context: &ServerContext,
+    ) -> McpResult<ControlFlow<CallToolResponse, OngoingCall>> {
+        let client = self.client_session(context)?;
+        if let Some(resumed) = self.parked.resume(&mut repeated, |call: &OngoingCall| call.running.is_of(&client)) {
+            return Ok(resumed?.map_break(CallToolResponse::from));
+        }
+        let session = client.get(context).await?;
+        let approved = match confirm::resume(&session, repeated).await? {
+            ControlFlow::Continue(approved) => approved,
+            ControlFlow::Break(response) => return Ok(ControlFlow::Break(response)),
+        };
+        let mut call = OngoingCall::approved((client.count_begun(), session), approved, self.may_ask(context));
+        call.becomes_task = self.becomes_task(&call, context)?;
+        Ok(ControlFlow::Continue(call))
+    }
+
+    /// Reads a prompt or a resource, until its result or a question with which the client repeats the request.
+    async fn read<T, F>(
+        &self,
+        request: (Option<String>, Option<InputResponses>, String),
+        context: &ServerContext,
+        start: impl FnOnce(HostHandlers) -> F,
+    ) -> McpResult<ControlFlow<InputRequiredResult, T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = McpResult<T>> + Send + 'static,
+    {
+        let (client, (state, answers, digest)) = (self.client_session(context)?, request);
+        let mut reading: Asking<McpResult<T>> = match state {
+            Some(state) => {
+                let mut repeated = RepeatedRequest { state, answers, digest: digest.clone() };
+                let is_own = |(of, _): &(Arc<ClientSession>, Asking<McpResult<T>>)| Arc::ptr_eq(of, &client);
+                match self.parked.resume(&mut repeated, is_own).unwrap_or_else(|| Err(confirm::no_pending_call()))? {
+                    ControlFlow::Continue((_, reading)) => reading,
+                    ControlFlow::Break(asked) => return Ok(ControlFlow::Break(asked)),
+                }
+            }
+            None => {
+                let early = self.may_ask(context).then(|| answers.unwrap_or_default());
+                Asking::new(early, |handlers| start(handlers.unwrap_or_default()))
+            }
+        };
+        reading.set_route(context);
+        match until_cancelled(context, async { Ok(reading.step().await) }).await? {
+            Step::Answered(Ok(read)) => Ok(ControlFlow::Continue(read)),
+            Step::Answered(Err(error)) => Err(reading.missing(&error.message).unwrap_or(error)),
+            Step::Asked(requests) => {
+                self.parked.park((client, reading.detached()), requests, digest).map(ControlFlow::Break)
+            }
+        }
     }
 
     /// Returns true if calls of a listed tool may become tasks.
@@ -268,7 +325,10 @@ impl Connection {
         };
         let response = match step {
             Step::Answered(response) => response,
-            Step::Asked(requests) => return self.parked.park(call.detached(), requests, request),
+            Step::Asked(requests) => {
+                call.asking = call.asking.detached();
+                return Ok(self.parked.park(call, requests, confirm::digest_of_call(request))?.into());
+            }
         };
         if call.has_searched(&response) && !is_stateless(context) {
             notify_list_changed(context).await;
@@ -335,16 +395,21 @@ impl ServerHandler for Connection {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         self.revision.get_or_init(|| result.protocol_version.clone());
-        self.client.get_or_init(|| Capabilities::of(context.client_capabilities()));
+        let capabilities = Capabilities::of(context.client_capabilities());
+        self.client.get_or_init(|| (context.peer.clone(), capabilities));
         let session = self.session.get(&context).await?;
         result.capabilities = self.state.capabilities(session.tools());
         if tools::are_searched(&session) {
             result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
         }
-        if self.state.features(session.tools()).has_changes() {
-            self.subscriptions.get_or_init(|| self.forward_changes(&context));
+        if self.state.has_changes(session.tools()) {
+            let mut wanted = SubscriptionFilter::new();
+            let features = self.state.features(session.tools());
+            wanted.tools_list_changed = Some(self.state.settings.tools_change);
+            (wanted.prompts_list_changed, wanted.resources_list_changed) =
+                (Some(features.prompts), Some(features.resources));
+            self.subscriptions.get_or_init(|| self.forward_changes(wanted, &context));
         }
-        self.session.peer.get_or_init(|| context.peer.clone());
         result.instructions = self.instructions(&context).await?;
         Ok(result)
     }
@@ -379,13 +444,18 @@ impl ServerHandler for Connection {
 
     async fn get_prompt(
         &self,
-        request: GetPromptRequestParams,
+        mut request: GetPromptRequestParams,
         context: ServerContext,
     ) -> McpResult<GetPromptResponse> {
         let session = self.session_with(&context, |features| features.prompts).await?;
-        let getting = prompts::get(&session, self.state.settings.guides, request);
-        let got = until_cancelled(&context, getting).await?;
-        Ok(GetPromptResponse::Complete(got))
+        let digest = confirm::digest(&(&request.name, &request.arguments));
+        let repeated = (request.request_state.take(), request.input_responses.take(), digest);
+        let guides = self.state.settings.guides;
+        let get = |handlers| async move { prompts::get(&session, guides, request, handlers).await };
+        Ok(match self.read(repeated, &context, get).await? {
+            ControlFlow::Continue(got) => GetPromptResponse::Complete(got),
+            ControlFlow::Break(asked) => GetPromptResponse::InputRequired(asked),
+        })
     }
 
     async fn list_resources(&self, request: PageRequest, context: ServerContext) -> McpResult<ListResourcesResult> {
@@ -410,9 +480,24 @@ impl ServerHandler for Connection {
         context: ServerContext,
     ) -> McpResult<ReadResourceResponse> {
         let session = self.session_with(&context, |features| features.resources).await?;
-        let reading = resources::read(&session, self.state.settings.guides, &request.uri, is_stateless(&context));
-        let read = until_cancelled(&context, reading).await?;
-        Ok(ReadResourceResponse::Complete(read))
+        let repeated = (request.request_state, request.input_responses, confirm::digest(&request.uri));
+        let (guides, uri, with_hints) = (self.state.settings.guides, request.uri, is_stateless(&context));
+        let read = |handlers| async move { resources::read(&session, guides, &uri, (with_hints, handlers)).await };
+        Ok(match self.read(repeated, &context, read).await? {
+            ControlFlow::Continue(read) => ReadResourceResponse::Complete(read),
+            ControlFlow::Break(asked) => ReadResourceResponse::InputRequired(asked),
+        })
+    }
+
+    async fn list_skills(&self, request: PageRequest, context: ServerContext) -> McpResult<ListSkillsResult> {
+        let session = self.session_with(&context, |features| features.skills).await?;
+        let cursor = request.and_then(|request| request.cursor);
+        skills::list(&session, cursor.as_deref(), is_stateless(&context))
+    }
+
+    async fn get_skill(&self, request: GetSkillRequestParams, context: ServerContext) -> McpResult<GetSkillResult> {
+        let session = self.session_with(&context, |features| features.skills).await?;
+        skills::get(&session, &request.uri, is_stateless(&context))
     }
 
     async fn complete(&self, request: CompleteRequestParams, context: ServerContext) -> McpResult<CompleteResult> {
@@ -432,8 +517,8 @@ impl ServerHandler for Connection {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        let features = self.state.features(&self.state.runtime.tools());
-        features.has_changes().then(|| changes::accepted(requested))
+        let state = &self.state;
+        state.has_changes(&state.runtime.tools()).then(|| changes::accepted(requested, state.settings.tools_change))
     }
 
     async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {

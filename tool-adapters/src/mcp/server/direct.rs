@@ -146,7 +146,7 @@ pub(crate) async fn answer(
         if let Some(answer) = answered(&call, &response, id, revision) {
             return Some(axum::Json(answer).into_response());
         }
-        call.response = Box::pin(std::future::ready(response));
+        call.asking.response = Box::pin(std::future::ready(response));
     }
     parts.extensions.insert(call.hand_over());
     None
@@ -171,7 +171,7 @@ impl HeldCall<'_> {
         attributes: impl FnOnce() -> Vec<(&'static str, Value)>,
     ) -> (Option<ToolResponse>, bool) {
         let Some(call) = &mut self.call else { return (None, false) };
-        let own = (call.session.clone(), call.running.id());
+        let own = (call.session.clone(), call.id.clone());
         let response = {
             let alone = trace::attributed(attributes, call.response_alone(STREAM_AFTER));
             let mut alone = pin!(trace::import(parent, alone));
@@ -201,7 +201,7 @@ impl Drop for HeldCall<'_> {
             call.cancel();
         }
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move { call.step().await });
+            runtime.spawn(async move { call.asking.step().await });
         }
     }
 }
@@ -220,7 +220,7 @@ impl LineCall {
         let client = connection.requester()?;
         let wanted = connection.wanted(request.meta, false);
         let call = connection.begin_at_once(&Client::default(), request.params, wanted)?;
-        let is_noted = connection.calls.add(request.id, (call.session.clone(), call.running.id()));
+        let is_noted = connection.calls.add(request.id, (call.session.clone(), call.id.clone()));
         is_noted.then(|| Self { connection: Arc::clone(connection), client, call })
     }
 
@@ -243,7 +243,7 @@ impl LineCall {
         match answered(&self.call, &response, &id, revision) {
             Some(answer) => Ok(Some(answer)),
             None => {
-                self.call.response = Box::pin(std::future::ready(response));
+                self.call.asking.response = Box::pin(std::future::ready(response));
                 if let ClientJsonRpcMessage::Request(request) = &mut message {
                     request.request.extensions_mut().insert(self.call.hand_over());
                 }

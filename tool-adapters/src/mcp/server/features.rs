@@ -1,7 +1,9 @@
 //! The parts of the protocol that a server's tools need: its capabilities, and the methods that it serves.
 
 use crate::mcp::server::session::ServerState;
-use rmcp::model::{JsonObject, PromptsCapability, ResourcesCapability, ServerCapabilities, TASKS_EXTENSION_ID};
+use rmcp::model::{
+    JsonObject, PromptsCapability, ResourcesCapability, SKILLS_EXTENSION_ID, ServerCapabilities, TASKS_EXTENSION_ID,
+};
 use std::sync::OnceLock;
 use tool_core::ToolContext;
 
@@ -11,6 +13,8 @@ pub(crate) struct Features {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
     pub(crate) completions: bool,
+    /// True if tools have guides that are served.
+    pub(crate) skills: bool,
 }
 
 /// The part of the protocol that a method belongs to.
@@ -22,7 +26,9 @@ enum Part {
     Completions,
     /// Calls that go on as tasks.
     Tasks,
-    /// Changes of prompts and resources.
+    /// The guides of tools as skills.
+    Skills,
+    /// Changes of tools, prompts and resources.
     Changes,
 }
 
@@ -35,7 +41,7 @@ pub(crate) enum Revisions {
 }
 
 /// The methods that are served, in the order in which they are listed.
-const METHODS: [(&str, Part, Revisions); 18] = [
+const METHODS: [(&str, Part, Revisions); 20] = [
     ("initialize", Part::Tools, Revisions::WithSessions),
     ("server/discover", Part::Tools, Revisions::All),
     ("ping", Part::Tools, Revisions::WithSessions),
@@ -53,6 +59,8 @@ const METHODS: [(&str, Part, Revisions); 18] = [
     ("resources/subscribe", Part::Resources, Revisions::WithSessions),
     ("resources/unsubscribe", Part::Resources, Revisions::WithSessions),
     ("completion/complete", Part::Completions, Revisions::All),
+    ("skills/list", Part::Skills, Revisions::All),
+    ("skills/get", Part::Skills, Revisions::All),
     ("subscriptions/listen", Part::Changes, Revisions::WithoutSessions),
 ];
 
@@ -81,12 +89,13 @@ impl Features {
                 prompts: guides || !tools.prompts().is_empty(),
                 resources: guides || !tools.resources().is_empty(),
                 completions: completes,
+                skills: guides,
             }
         })
     }
 
-    /// Returns true if the server notifies clients of changes.
-    pub(crate) fn has_changes(self) -> bool {
+    /// Returns true if prompts or resources may change.
+    fn has_changes(self) -> bool {
         self.prompts || self.resources
     }
 
@@ -111,10 +120,11 @@ impl Features {
 impl ServerState {
     /// Returns the features that a context needs under the settings of the server.
     pub(crate) fn features(&self, tools: &ToolContext) -> Features {
+        let needed = Features::of(tools, self.settings.guides);
         if self.settings.all_features {
-            return Features { prompts: true, resources: true, completions: true };
+            return Features { prompts: true, resources: true, completions: true, ..needed };
         }
-        Features::of(tools, self.settings.guides)
+        needed
     }
 
     /// Returns the capabilities that the server declares for the tools of a context.
@@ -123,11 +133,19 @@ impl ServerState {
         if self.settings.tools_change {
             capabilities.tools.get_or_insert_default().list_changed = Some(true);
         }
-        if self.settings.tasks.is_some() {
-            let extensions = capabilities.extensions.get_or_insert_default();
-            extensions.insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        let skills = self.features(tools).skills;
+        for (id, served) in [(TASKS_EXTENSION_ID, self.settings.tasks.is_some()), (SKILLS_EXTENSION_ID, skills)] {
+            if served {
+                let extensions = capabilities.extensions.get_or_insert_default();
+                extensions.insert(id.to_owned(), JsonObject::new());
+            }
         }
         capabilities
+    }
+
+    /// Returns true if clients are notified of changes.
+    pub(crate) fn has_changes(&self, tools: &ToolContext) -> bool {
+        self.settings.tools_change || self.features(tools).has_changes()
     }
 
     /// Returns the methods that are served to a client whose session is not known yet.
@@ -156,7 +174,8 @@ impl ServedMethods<'_> {
             Part::Prompts => needed(|features| features.prompts),
             Part::Resources => needed(|features| features.resources),
             Part::Completions => needed(|features| features.completions),
-            Part::Changes => needed(Features::has_changes),
+            Part::Skills => needed(|features| features.skills),
+            Part::Changes => settings.tools_change || needed(Features::has_changes),
         }
     }
 }

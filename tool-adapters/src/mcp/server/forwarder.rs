@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tool_core::ToolCall;
 use tool_core::call::{LogLevel, LogMessage, ProgressUpdate};
+use tool_core::text::truncate;
 
 /// The least level of the log messages that a client takes. None until it asks for them.
 #[derive(Debug, Default)]
@@ -68,6 +69,9 @@ pub(crate) struct Notifier {
     log: Option<LogLevel>,
 }
 
+/// The characters of a message about progress. The streams of a session keep some, for clients that lose their connection.
+const MAX_MESSAGE: usize = 16 << 10;
+
 enum Notification {
     Progress(ProgressUpdate),
     Log(Box<LogMessage>),
@@ -78,7 +82,13 @@ impl Notifier {
     pub(crate) fn listen(self, mut call: ToolCall) -> ToolCall {
         if self.progress {
             let sender = self.sender.clone();
-            call = call.on_update(move |update| _ = sender.try_send(Notification::Progress(update.clone())));
+            call = call.on_update(move |update| {
+                let mut update = update.clone();
+                if update.message.len() > MAX_MESSAGE {
+                    update.message = truncate(&update.message, MAX_MESSAGE);
+                }
+                _ = sender.try_send(Notification::Progress(update));
+            });
         }
         let Some(least) = self.log else { return call };
         let sender = self.sender;

@@ -7,7 +7,6 @@ use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
 use crate::mcp::server::features::Revisions;
-use crate::mcp::server::ongoing_call::OngoingCall;
 use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::{ServerState, Settings, SharedSessions, too_many_sessions};
@@ -34,6 +33,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Returns a router that serves a server's tools.
 pub(crate) fn router(state: &ServerState) -> Router {
@@ -66,7 +66,7 @@ struct Gate {
     state: Arc<ServerState>,
     sessions: Arc<HttpSessions>,
     shared: Arc<SharedSessions>,
-    parked: Arc<ParkedCalls<OngoingCall>>,
+    parked: Arc<ParkedCalls>,
     tasks: Arc<Tasks>,
 }
 
@@ -273,6 +273,8 @@ impl HttpSessions {
     fn new(settings: &Settings) -> Self {
         let mut config = SessionConfig::default();
         config.keep_alive = Some(settings.idle_timeout);
+        // These are the events of cancelled requests, which have no answer.
+        config.completed_cache_ttl = Duration::ZERO;
         let mut sessions = LocalSessionManager::default();
         sessions.session_config = config;
         Self { sessions, open: Mutex::default() }

@@ -6,10 +6,11 @@
 //! - `client`: the identity of a client
 //! - `connection`: the handler of one connection; `ongoing_call`: a call from its request to its answer; `direct`: calls that do not pass through rmcp; `session`: the sessions of clients, and the data that all connections share
 //! - `features`: the capabilities and methods that the tools need; `pages`: the pages of all lists
-//! - `prompts`, `resources`: both with the guides of tools, and `changes`: their notifications
+//! - `prompts`, `resources`; `skills`: the guides of tools; `changes`: the notifications of all that changes
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user;
-//!   `client_requests`: requests of tools to the client, and `parked`: the calls that wait for the answers; `forwarder`: their progress and log; `tasks`: calls that go on as tasks
+//!   `asking`: work that may ask the client; `client_requests`: its requests, and `parked`: the work that waits for the answers; `forwarder`: their progress and log; `tasks`: calls that go on as tasks
 
+mod asking;
 #[cfg(feature = "mcp-auth")]
 mod authorization;
 mod body;
@@ -30,6 +31,7 @@ mod prompts;
 mod request_ids;
 mod resources;
 mod session;
+mod skills;
 mod standard_streams;
 mod stdio;
 mod strict;

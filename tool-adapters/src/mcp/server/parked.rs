@@ -1,14 +1,15 @@
 //! Calls that wait for the client in revision 2026-07-28, in which a server sends no requests.
 //!
-//! A call whose tool asks is answered `input_required`, and goes on in this process. The client repeats the request with its
+//! A call whose tool asks is answered `input_required`, and goes on in this process, as does a prompt or a resource that asks. The client repeats the request with its
 //! answers and the `requestState`: a random id, and a digest of the request. A state is valid once, for the client that got it.
 
 use crate::mcp::server::client_requests::AskedRequest;
-use crate::mcp::server::confirm::{digest, no_pending_call, require_input};
+use crate::mcp::server::confirm::{no_pending_call, require_input};
 use crate::mcp::server::request_ids::random_id;
 use crate::mcp::server::session::McpResult;
 use rmcp::ErrorData;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, InputRequests, InputResponses};
+use rmcp::model::{InputRequests, InputRequiredResult, InputResponses};
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,36 +77,40 @@ impl WaitingRequests {
 }
 
 /// The calls that wait for the client, by the ids of their states. The session bounds their number and time.
-pub(crate) struct ParkedCalls<C>(Mutex<HashMap<String, ParkedCall<C>>>);
+#[derive(Default)]
+pub(crate) struct ParkedCalls(Mutex<HashMap<String, ParkedCall>>);
 
-struct ParkedCall<C> {
-    call: C,
+/// A request that its client repeats with answers.
+pub(crate) struct RepeatedRequest {
+    pub(crate) state: String,
+    pub(crate) answers: Option<InputResponses>,
+    /// The digest of what the request asks for.
+    pub(crate) digest: String,
+}
+
+struct ParkedCall {
+    /// A call, or the reading of a prompt or a resource.
+    call: Box<dyn Any + Send>,
     requests: WaitingRequests,
     /// The digest of the request that the user was asked about.
     digest: String,
 }
 
-impl<C> Default for ParkedCalls<C> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<C: Send + 'static> ParkedCalls<C> {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, ParkedCall<C>>> {
+impl ParkedCalls {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, ParkedCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a call until its requests are answered or over. Returns the answer to its own request.
-    pub(crate) fn park(
+    pub(crate) fn park<C: Send + 'static>(
         self: &Arc<Self>,
         call: C,
         requests: WaitingRequests,
-        request: &CallToolRequestParams,
-    ) -> McpResult<CallToolResponse> {
+        digest: String,
+    ) -> McpResult<InputRequiredResult> {
         let id = random_id()?;
         let over = requests.waiting.values().map(|asked| asked.over.clone()).collect::<Vec<_>>();
-        let parked = ParkedCall { call, requests, digest: digest(request) };
+        let parked = ParkedCall { call: Box::new(call), requests, digest };
         let response = parked.ask(&id);
         self.lock().insert(id.clone(), parked);
         let calls = Arc::clone(self);
@@ -121,40 +126,43 @@ impl<C: Send + 'static> ParkedCalls<C> {
 
     /// Gives the client's answers to the call that asked, and returns it. Returns the requests again that the client does not
     /// answer. An error leaves the call as it is. Returns `None` for the state of an approval.
-    pub(crate) fn resume(
+    pub(crate) fn resume<C: Send + 'static>(
         self: &Arc<Self>,
-        request: &mut CallToolRequestParams,
+        repeated: &mut RepeatedRequest,
         is_own: impl FnOnce(&C) -> bool,
-    ) -> Option<McpResult<ControlFlow<CallToolResponse, C>>> {
-        let id = request.request_state.as_deref()?.strip_prefix(STATE)?.to_owned();
-        Some(self.answer(&id, request, is_own))
+    ) -> Option<McpResult<ControlFlow<InputRequiredResult, C>>> {
+        let id = repeated.state.strip_prefix(STATE)?.to_owned();
+        Some(self.answer(&id, repeated, is_own))
     }
 
-    fn answer(
+    fn answer<C: Send + 'static>(
         self: &Arc<Self>,
         id: &str,
-        request: &mut CallToolRequestParams,
+        repeated: &mut RepeatedRequest,
         is_own: impl FnOnce(&C) -> bool,
-    ) -> McpResult<ControlFlow<CallToolResponse, C>> {
+    ) -> McpResult<ControlFlow<InputRequiredResult, C>> {
         let mut calls = self.lock();
-        let is_asked = |parked: &&mut ParkedCall<C>| is_own(&parked.call) && parked.digest == digest(request);
+        let is_asked = |parked: &&mut ParkedCall| {
+            parked.call.downcast_ref::<C>().is_some_and(is_own) && parked.digest == repeated.digest
+        };
         let parked = calls.get_mut(id).filter(is_asked).ok_or_else(no_pending_call)?;
-        let answers = request.input_responses.take().unwrap_or_default();
+        let answers = repeated.answers.take().unwrap_or_default();
         if !parked.requests.names().any(|name| answers.contains_key(name)) {
             return Ok(ControlFlow::Break(parked.ask(id)));
         }
         parked.requests.answer(answers)?;
-        let parked = calls.remove(id).ok_or_else(no_pending_call)?;
+        let ParkedCall { call, requests, digest } = calls.remove(id).ok_or_else(no_pending_call)?;
         drop(calls);
-        if parked.requests.is_empty() {
-            return Ok(ControlFlow::Continue(parked.call));
+        let call = call.downcast::<C>().map_err(|_| no_pending_call())?;
+        if requests.is_empty() {
+            return Ok(ControlFlow::Continue(*call));
         }
-        self.park(parked.call, parked.requests, request).map(ControlFlow::Break)
+        self.park(*call, requests, digest).map(ControlFlow::Break)
     }
 }
 
-impl<C> ParkedCall<C> {
-    fn ask(&self, id: &str) -> CallToolResponse {
+impl ParkedCall {
+    fn ask(&self, id: &str) -> InputRequiredResult {
         require_input(format!("{STATE}{id}"), self.requests.shown())
     }
 }

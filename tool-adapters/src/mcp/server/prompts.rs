@@ -9,7 +9,7 @@ use rmcp::model::{
     Prompt, PromptArgument, PromptMessage, Reference, Role,
 };
 use serde_json::Value;
-use tool_core::call;
+use tool_core::call::{self, HostHandlers};
 use tool_core::tool::{self, CompletionRequest, CompletionTarget, TextArguments};
 use tool_core::{ErrorKind, Session, ToolDefinition, ToolError};
 
@@ -35,11 +35,12 @@ pub(crate) fn list(
     Ok(result)
 }
 
-/// Makes the messages of a prompt.
+/// Makes the messages of a prompt, which may ask by the handlers.
 pub(crate) async fn get(
     session: &Session,
     guides: bool,
     request: GetPromptRequestParams,
+    handlers: HostHandlers,
 ) -> McpResult<GetPromptResult> {
     let GetPromptRequestParams { name, arguments, .. } = request;
     let known = session.tools().prompt(&name).map(|prompt| prompt.definition().description.clone());
@@ -50,7 +51,7 @@ pub(crate) async fn get(
         return Ok(GetPromptResult::new(vec![message]).with_description(guide.summary()));
     }
     let arguments = texts(arguments.unwrap_or_default())?;
-    let messages = session.get_prompt(&name, arguments).await.map_err(|error| failure(&error))?;
+    let messages = session.get_prompt_with(&name, arguments, handlers).await.map_err(|error| failure(&error))?;
     let messages = messages.into_iter().map(|message| {
         let role = match message.role {
             call::Role::User => Role::User,

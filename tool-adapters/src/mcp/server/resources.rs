@@ -1,8 +1,9 @@
 //! `resources/list`, `resources/templates/list` and `resources/read`. Each guide of a tool is a resource, too.
 
 use crate::mcp::server::pages::{Page, cache_hints};
-use crate::mcp::server::prompts::{failure, guide_title, guided_tools, some_text};
+use crate::mcp::server::prompts::{failure, some_text};
 use crate::mcp::server::session::McpResult;
+use crate::mcp::server::skills::{self, GuideSkill};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::ErrorData;
@@ -11,12 +12,9 @@ use rmcp::model::{
     ResourceTemplate, Role,
 };
 use serde_json::json;
-use tool_core::call;
-use tool_core::tool::{self, ResourceAnnotations, ResourceData, ResourceDefinition, TextArguments, UriTemplate};
-use tool_core::{ErrorKind, Session, ToolDefinition};
-
-/// The type of guides.
-const MARKDOWN: &str = "text/markdown";
+use tool_core::call::{self, HostHandlers};
+use tool_core::tool::{self, ResourceAnnotations, ResourceData, ResourceDefinition};
+use tool_core::{ErrorKind, Session};
 
 /// Returns one page of the resources that have a fixed URI. With `guides`, the guides of tools follow them.
 pub(crate) fn list(
@@ -35,7 +33,7 @@ pub(crate) fn list(
         declared
     });
     if guides {
-        let guides = guided_tools(session).into_iter().map(|tool| guide_resource(&tool));
+        let guides = skills::all(session).map(|skill| skill.resource());
         resources.extend(guides.filter(|guide| session.tools().resource(&guide.uri).is_none()));
     }
     let page = Page::of(resources, cursor)?;
@@ -66,17 +64,17 @@ pub(crate) fn list_templates(
     Ok(result)
 }
 
-/// Reads a resource.
+/// Reads a resource, which may ask by the handlers.
 pub(crate) async fn read(
     session: &Session,
     guides: bool,
     uri: &str,
-    with_hints: bool,
+    (with_hints, handlers): (bool, HostHandlers),
 ) -> McpResult<ReadResourceResult> {
-    let contents = if let Some(guide) = guide_of(session, uri).filter(|_| guides) {
-        vec![ResourceContents::text(guide.documentation(), uri).with_mime_type(MARKDOWN)]
+    let contents = if let Some(guide) = guide_of(session, guides, uri) {
+        vec![guide.contents()]
     } else {
-        let read = session.read_resource(uri).await.map_err(|error| match error.kind() {
+        let read = session.read_resource_with(uri, handlers).await.map_err(|error| match error.kind() {
             ErrorKind::NotFound => unknown(uri, error.message()),
             _ => failure(&error),
         });
@@ -91,7 +89,7 @@ pub(crate) async fn read(
 pub(crate) fn check_known(session: &Session, guides: bool, uri: &str) -> McpResult<()> {
     let ctx = session.context_outside_calls();
     let is_known = session.tools().resource(uri).is_some_and(|(resource, _)| resource.visible_in(&ctx))
-        || (guides && guide_of(session, uri).is_some());
+        || guide_of(session, guides, uri).is_some();
     if is_known { Ok(()) } else { Err(unknown(uri, "there is no resource of this URI")) }
 }
 
@@ -106,27 +104,10 @@ fn visible<T>(session: &Session, templates: bool, declare: impl Fn(&ResourceDefi
     of_kind.filter(|resource| resource.visible_in(&ctx)).map(|resource| declare(resource.definition())).collect()
 }
 
-/// Returns the tool whose guide has this URI, unless another resource has it.
-fn guide_of(session: &Session, uri: &str) -> Option<ToolDefinition> {
-    let tool = guide_template().matches(uri)?.remove("tool")?;
-    if session.tools().resource(uri).is_some() {
-        return None;
-    }
-    guided_tools(session).into_iter().find(|known| known.name() == tool)
-}
-
-/// The URIs of guides.
-fn guide_template() -> UriTemplate {
-    // The text is a template.
-    "guide://{tool}".parse().unwrap_or_else(|error| unreachable!("{error}"))
-}
-
-fn guide_resource(tool: &ToolDefinition) -> Resource {
-    let variables = TextArguments::from([("tool".to_owned(), tool.name().to_owned())]);
-    let uri = guide_template().expand(&variables);
-    let resource = Resource::new(uri, format!("{}_guide", tool.name())).with_title(guide_title(tool));
-    let resource = resource.with_description(tool.summary()).with_mime_type(MARKDOWN);
-    resource.with_size(tool.documentation().len() as u64)
+/// Returns the guide that has this URI, unless another resource has it.
+fn guide_of(session: &Session, guides: bool, uri: &str) -> Option<GuideSkill> {
+    let is_free = guides && session.tools().resource(uri).is_none();
+    is_free.then(|| skills::find(session, uri)).flatten()
 }
 
 fn annotations(hints: &ResourceAnnotations) -> Annotations {

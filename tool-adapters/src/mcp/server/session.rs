@@ -9,11 +9,11 @@ use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use crate::transport::serve::HttpLimits;
 use axum::http::request::Parts;
 use rmcp::model::ProtocolVersion;
-use rmcp::service::{Peer, RequestContext};
+use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 use tool_core::session::SessionBuilder;
@@ -145,12 +145,13 @@ impl Refreshes {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Renews all open sessions, and notifies their clients.
+    /// Renews all open sessions.
     pub(crate) async fn refresh(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
         let open = self.open().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
         for session in open {
-            session.refresh().await;
+            // The next request of a session that fails tries again, and reports it.
+            let _ = session.open_or_renew(ClientInfo::default).await;
         }
     }
 }
@@ -204,8 +205,6 @@ pub(crate) struct ClientSession {
     opened: RwLock<Option<OpenedSession>>,
     /// Held while the session is opened or renewed.
     opening: tokio::sync::Mutex<()>,
-    /// The client that has initialized the session, for notifications.
-    pub(crate) peer: OnceLock<Peer<RoleServer>>,
     calls: AtomicU64,
     activity: Mutex<Activity>,
     /// The number of streams of changes that are open.
@@ -254,9 +253,9 @@ impl ClientSession {
     pub(crate) fn new(state: Arc<ServerState>, shared_id: Option<String>) -> Self {
         let now = Instant::now();
         let activity = Mutex::new(Activity { running: 0, since: now, forwarded: now });
-        let (opened, opening, peer) = (RwLock::default(), tokio::sync::Mutex::default(), OnceLock::new());
+        let (opened, opening) = (RwLock::default(), tokio::sync::Mutex::default());
         let (calls, streams) = (AtomicU64::new(0), Arc::default());
-        Self { state, shared_id, opened, opening, peer, calls, activity, streams }
+        Self { state, shared_id, opened, opening, calls, activity, streams }
     }
 
     fn opened(&self) -> Option<OpenedSession> {
@@ -309,19 +308,6 @@ impl ClientSession {
         self.shared_id.clone().map_or_else(|| Ok(format!("mcp-{}", random_id()?)), Ok)
     }
 
-    /// Gives the session the current tools, and notifies its client.
-    async fn refresh(self: &Arc<Self>) {
-        if self.open_or_renew(ClientInfo::default).await.is_err() {
-            // The next request tries again, and reports it.
-            return;
-        }
-        if let Some(peer) = self.peer.get().filter(|_| self.state.settings.tools_change)
-            && let Err(error) = peer.notify_tool_list_changed().await
-        {
-            tracing::debug!(%error, "failed to notify a client of a changed list of tools");
-        }
-    }
-
     pub(crate) fn is_open(&self) -> bool {
         self.opened.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -342,6 +328,11 @@ impl ClientSession {
         };
         let has_ended = new_turn && session.next_turn().await.ended;
         (running, has_ended)
+    }
+
+    /// Counts a call as running that was begun before, so that it begins no turn.
+    pub(crate) fn count_begun(self: &Arc<Self>) -> RunningCall {
+        self.count(&mut self.activity())
     }
 
     /// Counts a call as running that rmcp's session does not see. Returns `None` if the call would wait for its session or for a

@@ -240,7 +240,7 @@ fn check_params(method: &str, params: Option<&Value>) -> Result<(), ErrorData> {
         "prompts/get" if given("arguments").is_some_and(|arguments| !has_texts(arguments)) => {
             Err(invalid_params("expected `arguments` to be an object of strings"))
         }
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe"
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" | "skills/get"
             if !given("uri").is_some_and(Value::is_string) =>
         {
             Err(invalid_params("expected `uri` to be a string"))

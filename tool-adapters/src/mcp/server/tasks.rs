@@ -3,9 +3,10 @@
 //! The server decides which calls become tasks. The client polls a task, answers what its tool asks, and may cancel it. A task
 //! belongs to the session of the client whose call it is: to all others no such task exists.
 
+use crate::mcp::server::asking::Step;
 use crate::mcp::server::client_requests::{AskedRequest, Capability};
 use crate::mcp::server::confirm;
-use crate::mcp::server::ongoing_call::{OngoingCall, Step};
+use crate::mcp::server::ongoing_call::OngoingCall;
 use crate::mcp::server::parked::WaitingRequests;
 use crate::mcp::server::request_ids::random_id;
 use crate::mcp::server::session::{ClientSession, McpResult};
@@ -159,7 +160,7 @@ impl Entry {
         let response = loop {
             tokio::select! {
                 biased;
-                step = call.step() => match step {
+                step = call.asking.step() => match step {
                     Step::Answered(response) => break response,
                     Step::Asked(requests) => self.change(|state| state.requests.extend(requests)),
                 },
@@ -173,7 +174,7 @@ impl Entry {
         if response.meta().confirmation().is_none() {
             return end_of(call, &response, is_cancelled);
         }
-        let session = (&call.session, call.client_has(Capability::Forms));
+        let session = (&call.session, call.asking.client_has(Capability::Forms));
         match confirm::request_in_task(session, &response, |question| self.ask(question), &self.cancel).await {
             Some(response) => end_of(call, &response, self.cancel.is_cancelled()),
             None => TaskPayload::Cancelled,

@@ -15,7 +15,7 @@ use crate::session::store::Charge;
 use crate::time;
 use crate::tool::dispatch::ResponseBuilder;
 use crate::tool::invocation::{Execution, Invocation, ToolResult};
-use crate::tool::panic_guard::{self, Guarded};
+use crate::tool::panic_guard::{self, GuardedTool};
 use crate::trace;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, select};
@@ -81,7 +81,7 @@ async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool, r
 }
 
 /// Waits for a call that is not done at once. It is listed, so that it can be cancelled, and dropped at its deadline.
-pub(crate) async fn wait(call: &CallCx<'_>, gate: &AdmissionGate<'_>, future: Guarded<'_>) -> ToolResult {
+pub(crate) async fn wait(call: &CallCx<'_>, gate: &AdmissionGate<'_>, future: GuardedTool<'_>) -> ToolResult {
     let running = gate.take_running().unwrap_or_else(|| call.list());
     // On an error the guard cancels the token, which ends what the tool has spawned.
     let outcome = wait_for(call, &running, pin!(future)).await?;
@@ -117,7 +117,7 @@ async fn wait_for<T>(
 
 pin_project_lite::pin_project! {
     /// Ends at the deadline of a call and a grace. While the tool waits for the user, the deadline moves.
-    struct Deadline<'a> {
+    pub(crate) struct Deadline<'a> {
         questions: Option<&'a OnceLock<Arc<CallQuestions>>>,
         // The end of the call if the user takes no time.
         end: Instant,
@@ -129,8 +129,11 @@ pin_project_lite::pin_project! {
 
 impl<'a> Deadline<'a> {
     fn new(call: &CallCx<'a>, grace: Duration) -> Self {
-        let end = call.deadline() + grace;
-        let questions = call.scope().map(|scope| &scope.questions);
+        Self::of(call.scope().map(|scope| &scope.questions), call.deadline() + grace)
+    }
+
+    /// Returns the end of what ends at this time if its questions take none.
+    pub(crate) fn of(questions: Option<&'a OnceLock<Arc<CallQuestions>>>, end: Instant) -> Self {
         Self { questions, end, until: end, timer: sleep_until(end) }
     }
 }
