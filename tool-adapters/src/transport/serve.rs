@@ -5,9 +5,12 @@
 //! a share.
 
 use crate::transport::quota::{QuotaLimits, Share, network};
+use axum::Router;
 use axum::extract::ConnectInfo;
-use axum::{Extension, Router};
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::io::{self, IoSlice, Write};
@@ -120,7 +123,12 @@ impl BoundServer {
         peer: SocketAddr,
         (place, buffered): (Share<IpAddr>, Share<IpAddr>),
     ) -> impl Future<Output = ()> + Send + 'static {
-        let service = TowerToHyperService::new(self.router.clone().layer(Extension(ConnectInfo(peer))));
+        let router = TowerToHyperService::new(self.router.clone());
+        // A layer around the router would make a copy of all its routes for each connection.
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(ConnectInfo(peer));
+            router.call(request)
+        });
         let stream = PacedStream::new(stream, self.limits.clone(), buffered);
         let (head, stop) = (self.limits.head, self.shutdown.clone());
         async move {

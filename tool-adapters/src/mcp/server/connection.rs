@@ -45,7 +45,7 @@ use tool_core::trace::{self, DistributedContext};
 /// Does the work of a request, unless the client cancels it.
 async fn until_cancelled<T>(context: &ServerContext, work: impl Future<Output = McpResult<T>>) -> McpResult<T> {
     let cancelled = || ErrorData::internal_error("the client has cancelled the request", None);
-    context.ct.run_until_cancelled(work).await.unwrap_or_else(|| Err(cancelled()))
+    context.ct.run_until_cancelled(Box::pin(work)).await.unwrap_or_else(|| Err(cancelled()))
 }
 
 /// The part of a list that a client asks for.
@@ -524,7 +524,7 @@ impl ServerHandler for Connection {
     async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {
         let session = self.client_session(stream.request_context())?;
         let _open = OpenStream::open(&session.streams)?;
-        changes::listen(&self.state.changes, &stream, &self.state.settings.shutdown).await;
+        Box::pin(changes::listen(&self.state.changes, &stream, &self.state.settings.shutdown)).await;
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! The transport over streamable HTTP: its router, the check of each request, and the sessions of rmcp.
+//! The transport over streamable HTTP: its router, and the check of each request.
 
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::server::authorization;
@@ -7,9 +7,9 @@ use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
 use crate::mcp::server::features::Revisions;
+use crate::mcp::server::http_sessions::{HttpSessions, OPENING};
 use crate::mcp::server::parked::ParkedCalls;
-use crate::mcp::server::request_ids::RandomIds;
-use crate::mcp::server::session::{ServerState, Settings, SharedSessions, too_many_sessions};
+use crate::mcp::server::session::{ServerState, SharedSessions, too_many_sessions};
 use crate::mcp::server::strict::{self, CheckedMessage, Parsed};
 use crate::mcp::server::tasks::Tasks;
 use crate::transport::quota::{QuotaExceeded, Share};
@@ -20,24 +20,18 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{StreamExt, stream};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
-use rmcp::transport::streamable_http_server::session::local::{
-    LocalSessionManager, LocalSessionManagerError, LocalSessionWorker, SessionConfig,
-};
-use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService, WorkerTransport};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::future::ready;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 /// Returns a router that serves a server's tools.
 pub(crate) fn router(state: &ServerState) -> Router {
-    let (settings, sessions) = (&state.settings, Arc::new(HttpSessions::new(&state.settings)));
+    let (settings, sessions) = (&state.settings, Arc::new(HttpSessions::new(state.settings.idle_timeout)));
     // `AccessRules` have a stricter check of both headers.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -253,100 +247,4 @@ fn refuse_session(limit: QuotaExceeded, id: RequestId) -> Response {
     };
     let answer = ServerJsonRpcMessage::error(too_many_sessions(limit), Some(id));
     (status, axum::Json(answer)).into_response()
-}
-
-/// The client that opens a session, and the session's place.
-type Opener = (Client, Share<Identity>);
-
-tokio::task_local! {
-    /// The handler and the opener of the session that a request opens.
-    static OPENING: (Arc<Connection>, Cell<Option<Opener>>);
-}
-
-/// rmcp's sessions, with the client that opened each and its handler.
-pub(crate) struct HttpSessions {
-    sessions: LocalSessionManager,
-    open: Mutex<HashMap<SessionId, (Opener, Arc<Connection>)>>,
-}
-
-impl HttpSessions {
-    fn new(settings: &Settings) -> Self {
-        let mut config = SessionConfig::default();
-        config.keep_alive = Some(settings.idle_timeout);
-        // These are the events of cancelled requests, which have no answer.
-        config.completed_cache_ttl = Duration::ZERO;
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config = config;
-        Self { sessions, open: Mutex::default() }
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, (Opener, Arc<Connection>)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the handler of a session, if the client has opened it.
-    fn connection(&self, client: &Client, id: &str) -> Option<Arc<Connection>> {
-        self.open().get(id).filter(|((opener, _), _)| client.owns(opener)).map(|(_, connection)| Arc::clone(connection))
-    }
-}
-
-type SessionResult<T> = Result<T, LocalSessionManagerError>;
-
-impl SessionManager for HttpSessions {
-    type Error = LocalSessionManagerError;
-    type Transport = RandomIds<WorkerTransport<LocalSessionWorker>>;
-
-    async fn create_session(&self) -> SessionResult<(SessionId, Self::Transport)> {
-        let opening = OPENING.try_with(|(connection, opener)| opener.take().zip(Some(Arc::clone(connection))));
-        let unchecked = || LocalSessionManagerError::SessionNotFound("of a request that was not checked".into());
-        let opening = opening.ok().flatten().ok_or_else(unchecked)?;
-        let (id, transport) = self.sessions.create_session().await?;
-        self.open().insert(Arc::clone(&id), opening);
-        Ok((id, RandomIds::new(transport)))
-    }
-
-    async fn initialize_session(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> SessionResult<ServerJsonRpcMessage> {
-        self.sessions.initialize_session(id, message).await
-    }
-
-    async fn has_session(&self, id: &SessionId) -> SessionResult<bool> {
-        self.sessions.has_session(id).await
-    }
-
-    async fn close_session(&self, id: &SessionId) -> SessionResult<()> {
-        // No request reaches a session that is being closed. Its place is free once it is closed.
-        let _opening = self.open().remove(id);
-        self.sessions.close_session(id).await
-    }
-
-    async fn create_stream(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        self.sessions.create_stream(id, message).await
-    }
-
-    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> SessionResult<()> {
-        self.sessions.accept_message(id, message).await
-    }
-
-    async fn create_standalone_stream(
-        &self,
-        id: &SessionId,
-    ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        self.sessions.create_standalone_stream(id).await
-    }
-
-    async fn resume(
-        &self,
-        id: &SessionId,
-        last_event_id: String,
-    ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        self.sessions.resume(id, last_event_id).await
-    }
 }

@@ -1,6 +1,7 @@
 //! A server of a runtime's tools. Every call goes through a session, which holds budgets, deadlines and approvals.
 //!
-//! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`; `stdio`: the transport over lines; `standard_streams`: those of the process
+//! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body` and `http_sessions`
+//! - `stdio`: the transport over lines; `standard_streams`: those of the process
 //! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
 //! - `authorization`: the check of access tokens
 //! - `client`: the identity of a client
@@ -24,6 +25,7 @@ mod direct;
 mod features;
 mod forwarder;
 mod http;
+mod http_sessions;
 mod ongoing_call;
 mod pages;
 mod parked;

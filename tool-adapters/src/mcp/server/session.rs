@@ -223,8 +223,6 @@ struct OpenedSession {
 struct Activity {
     running: usize,
     since: Instant,
-    /// The last call that rmcp's session has seen.
-    forwarded: Instant,
 }
 
 /// Counts a call as running until it is dropped.
@@ -251,8 +249,7 @@ impl RunningCall {
 
 impl ClientSession {
     pub(crate) fn new(state: Arc<ServerState>, shared_id: Option<String>) -> Self {
-        let now = Instant::now();
-        let activity = Mutex::new(Activity { running: 0, since: now, forwarded: now });
+        let activity = Mutex::new(Activity { running: 0, since: Instant::now() });
         let (opened, opening) = (RwLock::default(), tokio::sync::Mutex::default());
         let (calls, streams) = (AtomicU64::new(0), Arc::default());
         Self { state, shared_id, opened, opening, calls, activity, streams }
@@ -277,7 +274,8 @@ impl ClientSession {
     pub(crate) async fn get(self: &Arc<Self>, context: &ServerContext) -> McpResult<Session> {
         match self.current() {
             Some(session) => Ok(session),
-            None => self.open_or_renew(|| ServerState::client_info(context)).await,
+            // Boxed, as every request's future would otherwise have the size of the opening.
+            None => Box::pin(self.open_or_renew(|| ServerState::client_info(context))).await,
         }
     }
 
@@ -323,7 +321,6 @@ impl ClientSession {
         let (running, new_turn) = {
             let mut activity = self.activity();
             let new_turn = self.begins_turn(&activity);
-            activity.forwarded = Instant::now();
             (self.count(&mut activity), new_turn)
         };
         let has_ended = new_turn && session.next_turn().await.ended;
@@ -335,13 +332,11 @@ impl ClientSession {
         self.count(&mut self.activity())
     }
 
-    /// Counts a call as running that rmcp's session does not see. Returns `None` if the call would wait for its session or for a
-    /// new turn, and once in a while, as rmcp ends a session of which it sees no call.
+    /// Counts a call as running. Returns `None` if the call would wait for its session or for a new turn.
     pub(crate) fn begin_at_once(self: &Arc<Self>) -> Option<(RunningCall, Session)> {
         let session = self.current()?;
         let mut activity = self.activity();
-        let is_unseen = activity.forwarded.elapsed() >= self.state.settings.idle_timeout / 100;
-        (!is_unseen && !self.begins_turn(&activity)).then(|| (self.count(&mut activity), session))
+        (!self.begins_turn(&activity)).then(|| (self.count(&mut activity), session))
     }
 
     fn begins_turn(&self, activity: &Activity) -> bool {

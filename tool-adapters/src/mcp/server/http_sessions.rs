@@ -1,0 +1,597 @@
+//! The sessions of clients over HTTP: their messages, between the requests that bring them and rmcp's handler.
+//!
+//! rmcp's own sessions have a task and four channels each, with room for 128 messages of half a kilobyte, which takes more memory
+//! than all the rest of a session.
+
+use crate::mcp::server::client::{Client, Identity};
+use crate::mcp::server::connection::Connection;
+use crate::mcp::server::request_ids::{RandomIds, random_id};
+use crate::transport::quota::Share;
+use futures_util::{Stream, stream};
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, GetExtensions, GetMeta, JsonRpcMessage, ProgressToken, RequestId,
+    ServerJsonRpcMessage, ServerNotification,
+};
+use rmcp::service::OriginatingRequestId;
+use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
+use tokio::time::{Instant, timeout_at};
+use tool_core::time;
+
+/// The messages that wait on their way in either direction, and the events of a stream that are kept for a client that has lost it.
+const CAPACITY: usize = 16;
+
+/// The further streams that a client may have open beside the one that has the messages of no request.
+const MAX_IDLE_STREAMS: usize = 32;
+
+/// The time after which a client that has lost a stream should request it again.
+const RETRY: Duration = Duration::from_secs(3);
+
+/// The client that opens a session, and the session's place.
+pub(crate) type Opener = (Client, Share<Identity>);
+
+tokio::task_local! {
+    /// The handler and the opener of the session that a request opens.
+    pub(crate) static OPENING: (Arc<Connection>, Cell<Option<Opener>>);
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SessionError {
+    #[error("the session has ended")]
+    Ended,
+    #[error("a stream of no request that runs; send the request again")]
+    UnknownEvent,
+    #[error("the request that opens a session was not checked, or no random bytes were available")]
+    NotOpened,
+}
+
+type SessionResult<T> = Result<T, SessionError>;
+
+/// The sessions that are open.
+pub(crate) struct HttpSessions {
+    idle_timeout: Duration,
+    open: Mutex<HashMap<SessionId, HttpSession>>,
+}
+
+struct HttpSession {
+    opener: Opener,
+    connection: Arc<Connection>,
+    messages: Messages,
+}
+
+/// The way of a session's messages. Messages of the client are boxed, as a channel has a place for 32 from the beginning.
+#[derive(Clone)]
+struct Messages {
+    to_handler: Sender<Box<ClientJsonRpcMessage>>,
+    streams: Arc<Mutex<Streams>>,
+}
+
+impl HttpSessions {
+    pub(crate) fn new(idle_timeout: Duration) -> Self {
+        Self { idle_timeout, open: Mutex::default() }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, HttpSession>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the handler of a session, if the client has opened it. The session is in use then.
+    pub(crate) fn connection(&self, client: &Client, id: &str) -> Option<Arc<Connection>> {
+        let open = self.open();
+        let session = open.get(id).filter(|session| client.owns(&session.opener.0))?;
+        lock(&session.messages.streams).used = Instant::now();
+        Some(Arc::clone(&session.connection))
+    }
+
+    fn messages(&self, id: &str) -> SessionResult<Messages> {
+        self.open().get(id).map(|session| session.messages.clone()).ok_or(SessionError::Ended)
+    }
+}
+
+fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
+    streams.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Messages {
+    async fn pass_on(&self, message: ClientJsonRpcMessage) -> SessionResult<()> {
+        self.to_handler.send(Box::new(message)).await.map_err(|_| SessionError::Ended)
+    }
+
+    /// Passes a request on, and returns the stream of its answer.
+    async fn ask(&self, message: ClientJsonRpcMessage) -> SessionResult<Receiver<ServerSseMessage>> {
+        let events = lock(&self.streams).of_request(&message);
+        self.pass_on(message).await?;
+        Ok(events)
+    }
+}
+
+impl SessionManager for HttpSessions {
+    type Error = SessionError;
+    type Transport = RandomIds<HttpTransport>;
+
+    async fn create_session(&self) -> SessionResult<(SessionId, Self::Transport)> {
+        let opening = OPENING.try_with(|(connection, opener)| opener.take().zip(Some(Arc::clone(connection))));
+        let (opener, connection) = opening.ok().flatten().ok_or(SessionError::NotOpened)?;
+        let id = SessionId::from(random_id().map_err(|_| SessionError::NotOpened)?);
+        let (to_handler, from_client) = channel(CAPACITY);
+        let streams = Arc::new(Mutex::new(Streams::new()));
+        let transport = HttpTransport { from_client, streams: Arc::clone(&streams), idle_timeout: self.idle_timeout };
+        let session = HttpSession { opener, connection, messages: Messages { to_handler, streams } };
+        self.open().insert(Arc::clone(&id), session);
+        Ok((id, RandomIds::new(transport)))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> SessionResult<ServerJsonRpcMessage> {
+        let mut events = self.messages(id)?.ask(message).await?;
+        loop {
+            let event = events.recv().await.ok_or(SessionError::Ended)?;
+            if let Some(message) = event.message {
+                // The stream has the only other copy, and has ended.
+                return Ok(Arc::unwrap_or_clone(message));
+            }
+        }
+    }
+
+    async fn has_session(&self, id: &SessionId) -> SessionResult<bool> {
+        Ok(self.open().contains_key(id))
+    }
+
+    async fn close_session(&self, id: &SessionId) -> SessionResult<()> {
+        // No request reaches a session that is being closed. Its place is free once it is closed.
+        let closed = self.open().remove(id);
+        if let Some(session) = closed {
+            let ended = std::mem::replace(&mut *lock(&session.messages.streams), Streams::new());
+            drop(ended);
+        }
+        Ok(())
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
+        Ok(events(self.messages(id)?.ask(message).await?))
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> SessionResult<()> {
+        let messages = self.messages(id)?;
+        if let JsonRpcMessage::Notification(sent) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
+            && let Some(request) = &cancelled.params.request_id
+        {
+            lock(&messages.streams).end(&Cause::Request(request.clone()));
+        }
+        messages.pass_on(message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
+        Ok(events(lock(&self.messages(id)?.streams).resume_own(0)))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event: String,
+    ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
+        let messages = self.messages(id)?;
+        let resumed = lock(&messages.streams).resume(&last_event);
+        Ok(events(resumed.ok_or(SessionError::UnknownEvent)?))
+    }
+}
+
+fn events(receiver: Receiver<ServerSseMessage>) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+    stream::unfold(receiver, async |mut receiver| receiver.recv().await.map(|event| (event, receiver)))
+}
+
+/// The streams of events of a session.
+struct Streams {
+    /// The last request of the client, or message to it.
+    used: Instant,
+    /// The number of requests that have come.
+    requests: u64,
+    /// The streams of requests that are not answered.
+    of_requests: HashMap<u64, EventStream>,
+    /// The number of the request whose stream has the messages that belong to a request or its progress.
+    numbers: HashMap<Cause, u64>,
+    /// The numbers of the requests whose answer waits for the client to request the stream again.
+    kept: VecDeque<u64>,
+    /// The stream of the session, which has the messages that belong to no request.
+    own: EventStream,
+    /// Further streams of the session, on which nothing is sent.
+    idle: VecDeque<Sender<ServerSseMessage>>,
+}
+
+/// What a message belongs to.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Cause {
+    Request(RequestId),
+    Progress(ProgressToken),
+}
+
+impl Streams {
+    fn new() -> Self {
+        Self {
+            used: Instant::now(),
+            requests: 0,
+            of_requests: HashMap::new(),
+            numbers: HashMap::new(),
+            kept: VecDeque::new(),
+            own: EventStream::new(None).0,
+            idle: VecDeque::new(),
+        }
+    }
+
+    /// Opens the stream of a request.
+    fn of_request(&mut self, message: &ClientJsonRpcMessage) -> Receiver<ServerSseMessage> {
+        let number = self.requests;
+        self.requests += 1;
+        let (mut stream, events) = EventStream::new(Some(number));
+        if let Ok(place) = stream.sender.clone().try_reserve_owned() {
+            // A client that has this event can request the stream again.
+            place.send(stream.record(ServerSseMessage::retry(RETRY)));
+        }
+        if let JsonRpcMessage::Request(request) = message {
+            // The stream of an earlier request with this id gets no answer.
+            self.end(&Cause::Request(request.id.clone()));
+            let progress = request.request.get_meta().get_progress_token().map(Cause::Progress);
+            let causes = progress.into_iter().chain([Cause::Request(request.id.clone())]);
+            self.numbers.extend(causes.map(|cause| (cause, number)));
+        }
+        self.of_requests.insert(number, stream);
+        events
+    }
+
+    /// Ends the stream of a request. Returns it with its number.
+    fn end(&mut self, request: &Cause) -> Option<(u64, EventStream)> {
+        let number = self.numbers.remove(request)?;
+        self.numbers.retain(|_, other| *other != number);
+        Some((number, self.of_requests.remove(&number)?))
+    }
+
+    /// Keeps a stream whose answer has not reached the client.
+    fn keep(&mut self, (number, stream): (u64, EventStream)) {
+        self.kept.push_back(number);
+        if self.kept.len() > CAPACITY
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            self.of_requests.remove(&oldest);
+        }
+        self.of_requests.insert(number, stream);
+    }
+
+    /// Returns the stream of a message, or `None` for the answer to a request that is not awaited.
+    fn stream_of(&mut self, message: &ServerJsonRpcMessage) -> Option<&mut EventStream> {
+        let cause = cause(message);
+        match cause.and_then(|cause| self.numbers.get(&cause)).and_then(|number| self.of_requests.get_mut(number)) {
+            Some(stream) => Some(stream),
+            None => answered(message).is_none().then_some(&mut self.own),
+        }
+    }
+
+    /// Resumes a stream after an event, whose id has the index of the event and the number of the stream's request.
+    fn resume(&mut self, last_event: &str) -> Option<Receiver<ServerSseMessage>> {
+        match last_event.split_once('/') {
+            None => Some(self.resume_own(last_event.parse().ok()?)),
+            Some((index, number)) => {
+                let (index, number) = (index.parse().ok()?, number.parse().ok()?);
+                let events = self.of_requests.get_mut(&number)?.resume(index);
+                if let Some(at) = self.kept.iter().position(|kept| *kept == number) {
+                    // It ends with its answer.
+                    self.kept.remove(at);
+                    self.of_requests.remove(&number);
+                }
+                Some(events)
+            }
+        }
+    }
+
+    /// Resumes the session's own stream, or opens one on which nothing is sent if the client has it.
+    fn resume_own(&mut self, last: u64) -> Receiver<ServerSseMessage> {
+        if self.own.sender.is_closed() {
+            return self.own.resume(last);
+        }
+        let (sender, events) = channel(1);
+        self.idle.retain(|sender| !sender.is_closed());
+        self.idle.truncate(MAX_IDLE_STREAMS - 1);
+        self.idle.push_front(sender);
+        events
+    }
+}
+
+fn cause(message: &ServerJsonRpcMessage) -> Option<Cause> {
+    match message {
+        JsonRpcMessage::Request(request) => {
+            let origin = request.request.extensions().get::<OriginatingRequestId>();
+            origin.map(|origin| Cause::Request(origin.0.clone()))
+        }
+        JsonRpcMessage::Notification(sent) => match &sent.notification {
+            ServerNotification::ProgressNotification(progress) => {
+                Some(Cause::Progress(progress.params.progress_token.clone()))
+            }
+            ServerNotification::CancelledNotification(cancelled) => {
+                cancelled.params.request_id.clone().map(Cause::Request)
+            }
+            _ => None,
+        },
+        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => answered(message),
+    }
+}
+
+/// Returns the request that a message answers.
+fn answered(message: &ServerJsonRpcMessage) -> Option<Cause> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(Cause::Request(response.id.clone())),
+        JsonRpcMessage::Error(error) => error.id.clone().map(Cause::Request),
+        _ => None,
+    }
+}
+
+/// A stream of events, with the last ones of it.
+struct EventStream {
+    /// The number of its request.
+    number: Option<u64>,
+    sender: Sender<ServerSseMessage>,
+    /// The number of events that there have been.
+    count: u64,
+    last: VecDeque<ServerSseMessage>,
+}
+
+impl EventStream {
+    fn new(number: Option<u64>) -> (Self, Receiver<ServerSseMessage>) {
+        let (sender, events) = channel(CAPACITY);
+        // The session's own stream begins with an event 0 of rmcp.
+        let count = u64::from(number.is_none());
+        (Self { number, sender, count, last: VecDeque::new() }, events)
+    }
+
+    /// Keeps an event, and returns it with its id.
+    fn record(&mut self, mut event: ServerSseMessage) -> ServerSseMessage {
+        event.event_id = Some(match self.number {
+            Some(number) => format!("{}/{number}", self.count),
+            None => self.count.to_string(),
+        });
+        self.count += 1;
+        self.last.truncate(CAPACITY - 1);
+        self.last.push_front(event.clone());
+        event
+    }
+
+    /// Returns the stream again, from the event after `last` on.
+    fn resume(&mut self, last: u64) -> Receiver<ServerSseMessage> {
+        let (sender, events) = channel(CAPACITY);
+        let missed = usize::try_from(self.count.saturating_sub(last + 1)).unwrap_or(usize::MAX);
+        for event in self.last.iter().take(missed).rev() {
+            // As many are kept as there is room for.
+            _ = sender.try_send(event.clone());
+        }
+        self.sender = sender;
+        events
+    }
+}
+
+/// The handler's side of a session.
+pub(crate) struct HttpTransport {
+    from_client: Receiver<Box<ClientJsonRpcMessage>>,
+    streams: Arc<Mutex<Streams>>,
+    idle_timeout: Duration,
+}
+
+impl Transport<RoleServer> for HttpTransport {
+    type Error = SessionError;
+
+    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = SessionResult<()>> + Send + 'static {
+        send(Arc::clone(&self.streams), message)
+    }
+
+    /// Returns the next message of the client, or `None` once the session is closed or idle.
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            let used = lock(&self.streams).used;
+            match timeout_at(time::after(used, self.idle_timeout), self.from_client.recv()).await {
+                Ok(message) => return message.map(|message| *message),
+                Err(_) if lock(&self.streams).used == used => return None,
+                Err(_) => {}
+            }
+        }
+    }
+
+    async fn close(&mut self) -> SessionResult<()> {
+        Ok(())
+    }
+}
+
+/// Sends a message on its stream. Waits while the client does not take its events.
+async fn send(streams: Arc<Mutex<Streams>>, message: ServerJsonRpcMessage) -> SessionResult<()> {
+    let mut reserved = None;
+    loop {
+        let full = {
+            let mut streams = lock(&streams);
+            streams.used = Instant::now();
+            let Some(stream) = streams.stream_of(&message) else { return Ok(()) };
+            let place = match reserved.take() {
+                // The client may have requested the stream again meanwhile.
+                Some(place) if OwnedPermit::same_channel_as_sender(&place, &stream.sender) => Ok(place),
+                _ => stream.sender.clone().try_reserve_owned(),
+            };
+            match place {
+                Err(TrySendError::Full(sender)) => sender,
+                place => {
+                    let answered = answered(&message);
+                    let event = stream.record(ServerSseMessage::from_message(message));
+                    // Without a client the event is kept until it requests the stream again.
+                    let is_sent = place.map(|place| place.send(event)).is_ok();
+                    if let Some(ended) = answered.and_then(|request| streams.end(&request)).filter(|_| !is_sent) {
+                        streams.keep(ended);
+                    }
+                    return Ok(());
+                }
+            }
+        };
+        reserved = full.reserve_owned().await.ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn request(id: i64) -> ClientJsonRpcMessage {
+        let params = json!({"name": "x", "_meta": {"progressToken": id}});
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        serde_json::from_value(message).expect("a request")
+    }
+
+    fn progress(token: i64, progress: usize) -> ServerJsonRpcMessage {
+        let params = json!({"progressToken": token, "progress": progress});
+        serde_json::from_value(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}))
+            .expect("a notification")
+    }
+
+    fn changed() -> ServerJsonRpcMessage {
+        serde_json::from_value(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+            .expect("a notification")
+    }
+
+    fn answer(id: i64) -> ServerJsonRpcMessage {
+        serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": {}})).expect("an answer")
+    }
+
+    fn opened() -> Arc<Mutex<Streams>> {
+        Arc::new(Mutex::new(Streams::new()))
+    }
+
+    /// Returns the ids of the events that have come.
+    fn ids(events: &mut Receiver<ServerSseMessage>) -> Vec<String> {
+        std::iter::from_fn(|| events.try_recv().ok()).filter_map(|event| event.event_id).collect()
+    }
+
+    #[tokio::test]
+    async fn messages_come_on_the_stream_of_their_request() {
+        let streams = opened();
+        let mut own = lock(&streams).resume_own(0);
+        let [mut first, mut second] = [7, 8].map(|id| lock(&streams).of_request(&request(id)));
+        for message in [progress(8, 1), changed(), answer(7), progress(7, 1), answer(9), answer(8)] {
+            send(Arc::clone(&streams), message).await.expect("a session");
+        }
+        assert_eq!(ids(&mut first), ["0/0", "1/0"]);
+        assert_eq!(ids(&mut second), ["0/1", "1/1", "2/1"]);
+        // The progress of a call that has ended belongs to no request.
+        assert_eq!(ids(&mut own), ["1", "2"]);
+        assert!(first.is_closed() && second.is_closed() && !own.is_closed());
+    }
+
+    #[tokio::test]
+    async fn a_lost_stream_goes_on_after_the_last_event() {
+        let streams = opened();
+        drop(lock(&streams).of_request(&request(7)));
+        for at in 1..=20 {
+            send(Arc::clone(&streams), progress(7, at)).await.expect("a session");
+        }
+        let resumed = |event: &str| lock(&streams).resume(event).map(|mut events| ids(&mut events));
+        let last = |from: u64| (from..=20).map(|at| format!("{at}/0")).collect::<Vec<_>>();
+        assert_eq!(resumed("17/0"), Some(last(18)));
+        assert_eq!(resumed("1/0"), Some(last(5)), "the last 16");
+        for unknown in ["20/1", "x/0", "0/", "/", ""] {
+            assert_eq!(resumed(unknown), None, "{unknown}");
+        }
+        let mut events = lock(&streams).resume("20/0").expect("a stream");
+        send(Arc::clone(&streams), answer(7)).await.expect("a session");
+        assert_eq!(ids(&mut events), ["21/0"]);
+        assert_eq!(resumed("20/0"), None, "a request whose answer was sent has no stream");
+    }
+
+    #[tokio::test]
+    async fn an_answer_waits_for_a_client_that_lost_its_stream() {
+        let streams = opened();
+        for id in 0..20 {
+            drop(lock(&streams).of_request(&request(id)));
+            send(Arc::clone(&streams), answer(id)).await.expect("a session");
+        }
+        let resumed = |number: u64| {
+            let events = lock(&streams).resume(&format!("0/{number}"));
+            events.map(|mut events| (ids(&mut events), events.is_closed()))
+        };
+        assert_eq!(resumed(19), Some((vec!["1/19".to_owned()], true)));
+        assert_eq!(resumed(19), None, "it waits once");
+        assert!(resumed(4).is_some() && resumed(3).is_none(), "the last 16 wait");
+    }
+
+    #[tokio::test]
+    async fn a_repeated_id_ends_the_earlier_stream() {
+        let streams = opened();
+        let [mut earlier, mut later] = [7, 7].map(|id| lock(&streams).of_request(&request(id)));
+        send(Arc::clone(&streams), answer(7)).await.expect("a session");
+        assert_eq!(
+            (ids(&mut earlier), ids(&mut later)),
+            (vec!["0/0".to_owned()], vec!["0/1".to_owned(), "1/1".to_owned()])
+        );
+        assert!(earlier.is_closed() && lock(&streams).of_requests.is_empty());
+    }
+
+    #[tokio::test]
+    async fn messages_wait_for_a_slow_client_in_their_order() {
+        let streams = opened();
+        let mut slow = lock(&streams).of_request(&request(7));
+        let (sending, mut other) = (Arc::clone(&streams), lock(&streams).of_request(&request(8)));
+        let sending = tokio::spawn(async move {
+            for at in 1..=100 {
+                send(Arc::clone(&sending), progress(7, at)).await.expect("a session");
+            }
+        });
+        tokio::task::yield_now().await;
+        assert_eq!((slow.len(), sending.is_finished()), (CAPACITY, false));
+        send(Arc::clone(&streams), answer(8)).await.expect("a session");
+        assert_eq!(ids(&mut other).len(), 2, "other requests do not wait");
+        let mut came = Vec::new();
+        while came.len() < 101 {
+            came.extend(slow.recv().await.and_then(|event| event.event_id));
+        }
+        assert_eq!(came, (0..=100).map(|at| format!("{at}/0")).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn a_waiting_message_follows_its_client_to_another_stream() {
+        let streams = opened();
+        let slow = lock(&streams).of_request(&request(7));
+        let sending = Arc::clone(&streams);
+        let sending = tokio::spawn(async move {
+            for at in 1..=20 {
+                send(Arc::clone(&sending), progress(7, at)).await.expect("a session");
+            }
+        });
+        tokio::task::yield_now().await;
+        let mut resumed = lock(&streams).resume("15/0").expect("a stream");
+        drop(slow);
+        sending.await.expect("all were sent");
+        assert_eq!(ids(&mut resumed), ["16/0", "17/0", "18/0", "19/0", "20/0"]);
+    }
+
+    #[tokio::test]
+    async fn one_stream_of_a_session_has_its_messages() {
+        let streams = opened();
+        let mut own = lock(&streams).resume_own(0);
+        let mut idle = (0..50).map(|_| lock(&streams).resume_own(0)).collect::<Vec<_>>();
+        send(Arc::clone(&streams), changed()).await.expect("a session");
+        assert_eq!((ids(&mut own).len(), idle.iter_mut().map(|events| ids(events).len()).sum::<usize>()), (1, 0));
+        assert_eq!(idle.iter().filter(|events| !events.is_closed()).count(), MAX_IDLE_STREAMS);
+        drop(own);
+        send(Arc::clone(&streams), changed()).await.expect("a session");
+        assert_eq!(ids(&mut lock(&streams).resume("1").expect("a stream")), ["2"]);
+    }
+}
