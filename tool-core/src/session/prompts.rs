@@ -156,7 +156,7 @@ where
     let (mut work, mut deadline) = (pin!(work), pin!(deadline));
     let work = poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Pending => deadline.as_mut().poll(cx).map(|()| Err(timed_out(what, limit))),
-        done => done,
+        done @ Poll::Ready(_) => done,
     });
     let cancelled = || Err(ToolError::cancelled(format!("{what} was cancelled, as the session has ended")));
     ended.run_until_cancelled(work).await.unwrap_or_else(cancelled)
