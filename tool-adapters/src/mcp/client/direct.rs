@@ -54,7 +54,7 @@ enum Way {
 /// The answer of a server, as it was read.
 enum Answer {
     Text(Bytes),
-    Message(ServerJsonRpcMessage),
+    Message(Box<ServerJsonRpcMessage>),
 }
 
 /// The members of a message by which its call is found.
@@ -135,7 +135,7 @@ impl DirectCalls {
     pub(crate) fn take_message(&self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         let Some(call) = answered(&message).and_then(|id| self.take(id)) else { return Some(message) };
         // A call that is gone needs no answer.
-        _ = call.send(Answer::Message(message));
+        _ = call.send(Answer::Message(Box::new(message)));
         None
     }
 
@@ -175,7 +175,8 @@ impl DirectCalls {
             }
             Some(Way::Http(client, others)) => {
                 let session = client.session();
-                match client.post(&session, message).await {
+                // Boxed, as it would be the largest part of the future of a call over lines, too.
+                match Box::pin(client.post(&session, message)).await {
                     Ok(StreamableHttpPostResponse::Json(message, _)) if answered(&message) == Some(id) => {
                         return Ok(result(message)?);
                     }
@@ -257,7 +258,7 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
 
 fn read(answer: Answer) -> Result<ServerResult, ServiceError> {
     let text = match answer {
-        Answer::Message(message) => return result(message),
+        Answer::Message(message) => return result(*message),
         Answer::Text(text) => text,
     };
     let response = serde_json::from_slice::<Response>(&text).map_err(|_| ServiceError::McpError(unreadable()))?;

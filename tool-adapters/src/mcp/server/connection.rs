@@ -212,12 +212,11 @@ impl Connection {
                 ControlFlow::Break(response) => Ok(response),
             };
         }
-        let mut call = match OngoingCall::taken_over(context) {
-            Some(call) => call,
-            None => {
-                let wanted = self.wanted(&context.meta, is_stateless(context));
-                OngoingCall::new(self.begin_call(context).await?, &request, wanted, self.may_ask(context))
-            }
+        let mut call = if let Some(call) = OngoingCall::taken_over(context) {
+            call
+        } else {
+            let wanted = self.wanted(&context.meta, is_stateless(context));
+            OngoingCall::new(self.begin_call(context).await?, &request, wanted, self.may_ask(context))
         };
         call.becomes_task = self.becomes_task(&call, context)?;
         self.finish(call, &request, context).await
@@ -255,19 +254,16 @@ impl Connection {
         F: Future<Output = McpResult<T>> + Send + 'static,
     {
         let (client, (state, answers, digest)) = (self.client_session(context)?, request);
-        let mut reading: Asking<McpResult<T>> = match state {
-            Some(state) => {
-                let mut repeated = RepeatedRequest { state, answers, digest: digest.clone() };
-                let is_own = |(of, _): &(Arc<ClientSession>, Asking<McpResult<T>>)| Arc::ptr_eq(of, &client);
-                match self.parked.resume(&mut repeated, is_own).unwrap_or_else(|| Err(confirm::no_pending_call()))? {
-                    ControlFlow::Continue((_, reading)) => reading,
-                    ControlFlow::Break(asked) => return Ok(ControlFlow::Break(asked)),
-                }
+        let mut reading: Asking<McpResult<T>> = if let Some(state) = state {
+            let mut repeated = RepeatedRequest { state, answers, digest: digest.clone() };
+            let is_own = |(of, _): &(Arc<ClientSession>, Asking<McpResult<T>>)| Arc::ptr_eq(of, &client);
+            match self.parked.resume(&mut repeated, is_own).unwrap_or_else(|| Err(confirm::no_pending_call()))? {
+                ControlFlow::Continue((_, reading)) => reading,
+                ControlFlow::Break(asked) => return Ok(ControlFlow::Break(asked)),
             }
-            None => {
-                let early = self.may_ask(context).then(|| answers.unwrap_or_default());
-                Asking::new(early, |handlers| start(handlers.unwrap_or_default()))
-            }
+        } else {
+            let early = self.may_ask(context).then(|| answers.unwrap_or_default());
+            Asking::new(early, |handlers| start(handlers.unwrap_or_default()))
         };
         reading.set_route(context);
         match until_cancelled(context, async { Ok(reading.step().await) }).await? {

@@ -240,16 +240,14 @@ impl LineCall {
         if !connection.calls.remove(&id) {
             return Ok(None);
         }
-        match answered(&self.call, &response, &id, revision) {
-            Some(answer) => Ok(Some(answer)),
-            None => {
-                self.call.asking.response = Box::pin(std::future::ready(response));
-                if let ClientJsonRpcMessage::Request(request) = &mut message {
-                    request.request.extensions_mut().insert(self.call.hand_over());
-                }
-                Err(message)
-            }
+        if let Some(answer) = answered(&self.call, &response, &id, revision) {
+            return Ok(Some(answer));
         }
+        self.call.asking.response = Box::pin(std::future::ready(response));
+        if let ClientJsonRpcMessage::Request(request) = &mut message {
+            request.request.extensions_mut().insert(self.call.hand_over());
+        }
+        Err(message)
     }
 }
 

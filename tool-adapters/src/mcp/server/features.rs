@@ -9,6 +9,7 @@ use tool_core::ToolContext;
 
 /// The parts of the protocol that are served beside tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a part of the protocol")]
 pub(crate) struct Features {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
