@@ -354,7 +354,7 @@ fn asking() -> Prompt {
 
 /// Answers a question after a time.
 fn answered_after(time: Duration) -> HostHandlers {
-    HostHandlers::new().on_question(async move |_: Question| {
+    HostHandlers::new().on_question(move |_: Question| async move {
         sleep(time).await;
         Ok(Answer::Accepted(json!({"answer": "friendly"})))
     })
@@ -402,8 +402,8 @@ async fn approved_call_asks_by_the_handlers_of_its_approval() {
         ctx.ask::<String>("Which tone?").await?.required()
     }
 
-    let session = text(tools(write), Policy::text()).await;
-    let waiting = session.call(call("write", "{}")).await;
+    let session = text(tools![write], Policy::text()).await;
+    let waiting = call(&session, "write", json!({})).await;
     let token = &waiting.meta().confirmation().expect("it waits").token;
     let response = session.approve_with(token, answered_after(Duration::ZERO)).await;
     assert_eq!(response.data_json(), Some(r#""friendly""#));

@@ -203,11 +203,13 @@ impl Exchange<'_> {
         let mut cancel = cancel_on_drop(connection.peer.clone(), id.clone());
         let answer = self.attend(route, calls.call((&id, token), request.clone())).await;
         cancel.disarm();
-        match answer {
+        let answer = match answer {
             Ok(result) => Ok(result),
             Err(DirectError::Failed(error)) => Err(error),
-            Err(DirectError::Expired) => self.send(connection, request).await,
-        }
+            Err(DirectError::Expired) => return self.send(connection, request).await,
+        };
+        connection.note_answer(&answer);
+        answer
     }
 
     /// Sends a request, and describes it on the span of the run. Dropping the future notifies the server that the request is

@@ -811,7 +811,7 @@ impl RemoteTool {
         }
         let mut again = self.is_idempotent.then(|| params.clone());
         let (connection, answer) = loop {
-            let (connection, answer) = self.send(params, exchange).await?;
+            let (connection, answer) = Box::pin(self.send(params, exchange)).await?;
             match again.take().filter(|_| answer.as_ref().is_err_and(is_lost)) {
                 Some(same) => params = same,
                 None => break (connection, answer),
