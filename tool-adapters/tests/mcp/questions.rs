@@ -211,8 +211,11 @@ async fn newest_revision_repeats_the_call_with_the_answer() {
     }
 }
 
+/// Returns a text of a result.
+type TextOf = fn(&Value) -> &Value;
+
 /// The requests that read a prompt and a resource, and the texts of their results.
-const READS: [(&str, &str, fn(&Value) -> &Value); 2] = [
+const READS: [(&str, &str, TextOf); 2] = [
     ("prompts/get", r#"{"name": "write", "arguments": {"about": "LH1"}}"#, |result| {
         &result["messages"][0]["content"]["text"]
     }),
