@@ -50,7 +50,7 @@ async fn work_approved(ctx: &RunContext) -> Result<bool, ToolError> {
 #[tool(timeout = "60s")]
 async fn report(ctx: &RunContext) {
     ctx.update("half way");
-    std::future::pending().await;
+    std::future::pending::<()>().await;
 }
 
 /// Answer at once.
