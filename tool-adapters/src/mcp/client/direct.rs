@@ -6,8 +6,7 @@
 
 use crate::mcp::client::answer::unreadable;
 use crate::mcp::client::credentials::{AuthorizedClient, Events, HttpSession};
-use crate::mcp::client::line_transport::{LineTransport, LineWriter, write_line};
-use futures_util::StreamExt;
+use futures_util::{SinkExt, StreamExt};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolResult, ClientJsonRpcMessage, ClientRequest, CustomResult, ErrorData, GetMeta, ProgressToken, RequestId,
@@ -19,14 +18,33 @@ use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use std::any::TypeId;
 use std::collections::HashMap;
+use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tokio::io::AsyncWrite;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tokio_util::bytes::Bytes;
+use tokio_util::codec::{FramedWrite, LinesCodec, LinesCodecError};
+
+/// The output of a transport over lines. `None` once the transport is closed.
+pub(crate) type LineWriter =
+    Arc<tokio::sync::Mutex<Option<FramedWrite<Box<dyn AsyncWrite + Send + Unpin>, LinesCodec>>>>;
+
+/// Writes a message.
+pub(crate) async fn write_line(writer: &LineWriter, message: &ClientJsonRpcMessage) -> io::Result<()> {
+    let line = serde_json::to_string(message)?;
+    let mut writer = writer.lock().await;
+    let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    writer.send(line).await.map_err(|error| match error {
+        LinesCodecError::Io(error) => error,
+        error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
+    })
+}
 
 /// The calls of a connection that wait for their answer, and the way to the server. Clones are the same.
 #[derive(Clone, Default)]
@@ -170,7 +188,8 @@ impl DirectCalls {
             Some(Way::Lines(writer)) => {
                 let written = write_line(writer, &message).await;
                 written.map_err(|error| {
-                    ServiceError::TransportSend(DynamicTransportError::new::<LineTransport, RoleClient>(error))
+                    let error = DynamicTransportError::from_parts("lines", TypeId::of::<Self>(), Box::new(error));
+                    ServiceError::TransportSend(error)
                 })?;
             }
             Some(Way::Http(client, others)) => {

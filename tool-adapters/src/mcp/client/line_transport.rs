@@ -4,13 +4,13 @@
 //! line is the error of its call.
 
 use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
-use crate::mcp::client::direct::DirectCalls;
+use crate::mcp::client::direct::{DirectCalls, LineWriter, write_line};
 use crate::mcp::client::notices::RateLimit;
 use crate::mcp::client::process::ServerProcess;
 use crate::mcp::client::rights::without_form;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{BoundedLines, IdScanner, Line, MessageId};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{ErrorData, JsonRpcMessage, ServerRequest};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -23,7 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::bytes::Bytes;
-use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 
 /// The time in which a message that is being written is finished before the streams are closed.
 const LAST_WRITE: Duration = Duration::from_secs(1);
@@ -31,9 +31,6 @@ const LAST_WRITE: Duration = Duration::from_secs(1);
 type Input = Box<dyn AsyncRead + Send + Unpin>;
 type Output = Box<dyn AsyncWrite + Send + Unpin>;
 type ServerMessage = RxJsonRpcMessage<RoleClient>;
-
-/// The output. `None` once the transport is closed.
-pub(crate) type LineWriter = Arc<Mutex<Option<FramedWrite<Output, LinesCodec>>>>;
 
 /// Messages as lines of JSON.
 pub(crate) struct LineTransport {
@@ -88,17 +85,6 @@ impl LineTransport {
             tracing::debug!("dropped a message of a server that cannot be read");
         }
     }
-}
-
-/// Writes a message.
-pub(crate) async fn write_line(writer: &LineWriter, message: &TxJsonRpcMessage<RoleClient>) -> io::Result<()> {
-    let line = serde_json::to_string(message)?;
-    let mut writer = writer.lock().await;
-    let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-    writer.send(line).await.map_err(|error| match error {
-        LinesCodecError::Io(error) => error,
-        error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
-    })
 }
 
 impl Transport<RoleClient> for LineTransport {

@@ -6,13 +6,13 @@
 //! token itself never leaves the process.
 
 use crate::mcp::server::client_requests::{Capabilities, Capability, elicit};
-use crate::mcp::server::parked::RepeatedRequest;
 use crate::mcp::server::session::{McpResult, ServerContext, ServerState, is_stateless};
 use crate::mcp::server::tools::complete;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
     ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,
+    InputResponses,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -23,6 +23,14 @@ use tokio::sync::oneshot;
 use tool_core::call::Confirmation;
 use tool_core::text::hex;
 use tool_core::{CancellationToken, ErrorKind, Session, ToolError, ToolResponse};
+
+/// A request that its client repeats with answers.
+pub(crate) struct RepeatedRequest {
+    pub(crate) state: String,
+    pub(crate) answers: Option<InputResponses>,
+    /// The digest of what the request asks for.
+    pub(crate) digest: String,
+}
 
 /// The name of the question in `inputRequests`.
 const QUESTION: &str = "confirm";

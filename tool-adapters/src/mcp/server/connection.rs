@@ -6,11 +6,11 @@ use crate::mcp::server::asking::{Asking, Step};
 use crate::mcp::server::changes::{OpenStream, Subscriptions};
 use crate::mcp::server::client::Client;
 use crate::mcp::server::client_requests::Capabilities;
-use crate::mcp::server::direct::UnansweredCalls;
+use crate::mcp::server::confirm::RepeatedRequest;
 use crate::mcp::server::features::Features;
 use crate::mcp::server::forwarder::{self, LogThreshold, Wanted};
-use crate::mcp::server::ongoing_call::OngoingCall;
-use crate::mcp::server::parked::{ParkedCalls, RepeatedRequest};
+use crate::mcp::server::ongoing_call::{OngoingCall, UnansweredCalls};
+use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::session::{
     ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, TaskSupport, client, http_parts,
     is_stateless,

@@ -24,15 +24,13 @@ use rmcp::model::{
 };
 use rmcp::service::Peer;
 use serde_json::Value;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tool_core::ToolResponse;
 use tool_core::trace::{self, DistributedContext};
-use tool_core::{Session, ToolResponse};
 
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 pub(crate) const REVISION_HEADER: &str = "mcp-protocol-version";
@@ -40,40 +38,12 @@ pub(crate) const REVISION_HEADER: &str = "mcp-protocol-version";
 /// The time after which a call over HTTP gets a stream, which can be requested again when its connection is lost.
 const STREAM_AFTER: Duration = Duration::from_secs(1);
 
-/// The calls of a connection that rmcp does not see, by the ids of their requests: the session of each, and its id there.
-#[derive(Default)]
-pub(crate) struct UnansweredCalls(Mutex<HashMap<RequestId, (Session, String)>>);
-
-impl UnansweredCalls {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, (Session, String)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds a call. Returns false if another one has its id.
-    fn add(&self, id: &RequestId, call: (Session, String)) -> bool {
-        match self.lock().entry(id.clone()) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(place) => {
-                place.insert(call);
-                true
-            }
-        }
-    }
-
-    /// Removes a call. Returns false if it was cancelled.
-    fn remove(&self, id: &RequestId) -> bool {
-        self.lock().remove(id).is_some()
-    }
-}
-
 /// Cancels the call that a message cancels. Returns false if rmcp has to see the message.
 pub(crate) fn cancels(connection: &Connection, message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Notification(sent) = message else { return false };
     let ClientNotification::CancelledNotification(cancelled) = &sent.notification else { return false };
     let id = cancelled.params.request_id.as_ref();
-    let Some((session, call)) = id.and_then(|id| connection.calls.lock().remove(id)) else { return false };
-    session.cancel(&call);
-    true
+    id.is_some_and(|id| connection.calls.cancel(id))
 }
 
 /// The parts of a request that is an ordinary call.

@@ -216,7 +216,7 @@ struct Streams {
     idle: VecDeque<Sender<ServerSseMessage>>,
 }
 
-/// What a message belongs to.
+/// The request to which a message belongs, or its progress.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Cause {
     Request(RequestId),

@@ -7,11 +7,13 @@ use crate::mcp::server::forwarder::{Forwarder, Notices, Wanted};
 use crate::mcp::server::session::{ClientSession, McpResult, RunningCall, ServerContext, http_parts};
 use crate::mcp::server::tools;
 use futures_util::future::OptionFuture;
-use rmcp::model::{CallToolRequestParams, CallToolResult, InputResponses};
+use rmcp::model::{CallToolRequestParams, CallToolResult, InputResponses, RequestId};
 use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
 use tool_core::session::SEARCH_TOOL;
@@ -30,6 +32,38 @@ pub(crate) struct OngoingCall {
     notices: Option<Notices>,
     /// True if the call becomes a task as soon as its tool waits.
     pub(crate) becomes_task: bool,
+}
+
+/// The calls of a connection that rmcp does not see, by the ids of their requests: the session of each, and its id there.
+#[derive(Default)]
+pub(crate) struct UnansweredCalls(Mutex<HashMap<RequestId, (Session, String)>>);
+
+impl UnansweredCalls {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, (Session, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a call. Returns false if another one has its id.
+    pub(crate) fn add(&self, id: &RequestId, call: (Session, String)) -> bool {
+        match self.lock().entry(id.clone()) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(call);
+                true
+            }
+        }
+    }
+
+    /// Removes a call. Returns false if it was cancelled.
+    pub(crate) fn remove(&self, id: &RequestId) -> bool {
+        self.lock().remove(id).is_some()
+    }
+
+    /// Cancels a call. Returns false if it is not here.
+    pub(crate) fn cancel(&self, id: &RequestId) -> bool {
+        let call = self.lock().remove(id);
+        call.map(|(session, call)| session.cancel(&call)).is_some()
+    }
 }
 
 /// A call that has begun, in the extensions of its request.

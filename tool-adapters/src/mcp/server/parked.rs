@@ -4,7 +4,7 @@
 //! answers and the `requestState`: a random id, and a digest of the request. A state is valid once, for the client that got it.
 
 use crate::mcp::server::client_requests::AskedRequest;
-use crate::mcp::server::confirm::{no_pending_call, require_input};
+use crate::mcp::server::confirm::{RepeatedRequest, no_pending_call, require_input};
 use crate::mcp::server::request_ids::random_id;
 use crate::mcp::server::session::McpResult;
 use rmcp::ErrorData;
@@ -79,14 +79,6 @@ impl WaitingRequests {
 /// The calls that wait for the client, by the ids of their states. The session bounds their number and time.
 #[derive(Default)]
 pub(crate) struct ParkedCalls(Mutex<HashMap<String, ParkedCall>>);
-
-/// A request that its client repeats with answers.
-pub(crate) struct RepeatedRequest {
-    pub(crate) state: String,
-    pub(crate) answers: Option<InputResponses>,
-    /// The digest of what the request asks for.
-    pub(crate) digest: String,
-}
 
 struct ParkedCall {
     /// A call, or the reading of a prompt or a resource.
