@@ -16,7 +16,7 @@ use crate::time::CallInstant;
 use crate::tool::function::FunctionTool;
 use crate::tool::instance::describe_failure;
 use crate::tool::invocation::{AdmissionGate, Execution, Invocation, InvocationFrame, Rejection, ToolResult};
-use crate::tool::{panic_guard, spans};
+use crate::tool::{guarded_tool, spans};
 use crate::trace::span;
 use futures_util::future::BoxFuture;
 use std::borrow::Cow;
@@ -87,12 +87,12 @@ pub(crate) async fn run<'t>(
         Err(at) => return builder.refuse(&[not_utf8(at)]),
     };
     let frame = builder.frame(text, settings, false, None);
-    match panic_guard::start(tool, Invocation(&frame)) {
+    match guarded_tool::start(tool, Invocation(&frame)) {
         Ok(execution) => {
             // A method that has returned does not need to pass through another future.
             let result = match execution {
                 Execution::Done(result) => result,
-                Execution::Pending(future) => panic_guard::guard(tool, future).await,
+                Execution::Pending(future) => guarded_tool::guard(tool, future).await,
             };
             let nulls = frame.nulls.load(Ordering::Relaxed);
             if nulls == 0 {
@@ -138,8 +138,8 @@ async fn run_repaired(
         Err(problems) => return builder.refuse(&problems),
     };
     let frame = builder.frame(&text, settings, true, None);
-    let mut response = match panic_guard::start(builder.tool, Invocation(&frame)) {
-        Ok(execution) => builder.finish(panic_guard::drive(builder.tool, execution).await),
+    let mut response = match guarded_tool::start(builder.tool, Invocation(&frame)) {
+        Ok(execution) => builder.finish(guarded_tool::drive(builder.tool, execution).await),
         Err(rejection) => builder.reject(rejection),
     };
     if !coerced.is_empty() {

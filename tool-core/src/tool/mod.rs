@@ -8,6 +8,7 @@ pub(crate) mod definition;
 pub(crate) mod derived_toolset;
 pub(crate) mod dispatch;
 pub(crate) mod function;
+pub(crate) mod guarded_tool;
 pub(crate) mod guide;
 pub(crate) mod instance;
 pub(crate) mod invocation;

@@ -24,7 +24,7 @@ use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
 use crate::tool::dispatch::{repair, report_nulls};
 use crate::tool::invocation::{Execution, Invocation, InvocationFrame, Rejection};
-use crate::tool::{FunctionTool, panic_guard};
+use crate::tool::{FunctionTool, guarded_tool};
 use crate::trace::redaction::Redaction;
 use crate::trace::span::{self, OpenSpan};
 use futures_util::FutureExt;
@@ -174,10 +174,10 @@ impl CallCx<'_> {
             return Box::pin(record::recorded(self, &gate, self.refuse(&gate, slice::from_ref(&problem)))).await;
         }
         let frame = self.answer().frame(self.request.arguments(), settings, false, Some(&gate));
-        let outcome = match panic_guard::start(self.tool, Invocation(&frame)) {
+        let outcome = match guarded_tool::start(self.tool, Invocation(&frame)) {
             Ok(Execution::Done(outcome)) => outcome,
             Ok(Execution::Pending(future)) => {
-                let mut future = panic_guard::guard(self.tool, future);
+                let mut future = guarded_tool::guard(self.tool, future);
                 match future.poll_once().await {
                     Poll::Ready(outcome) => outcome,
                     // Boxed, as most tools do not wait, or wait for longer than a box takes.
@@ -286,7 +286,7 @@ impl CallCx<'_> {
             };
         gate.confirm_duplicate(confirm_duplicate);
         let frame = self.answer().frame(&text, settings, true, Some(gate));
-        let mut response = match panic_guard::start(self.tool, Invocation(&frame)) {
+        let mut response = match guarded_tool::start(self.tool, Invocation(&frame)) {
             Ok(invocation) => execute::run_started(self, gate, invocation).await,
             Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text, true).await,
             Err(Rejection::Arguments(error)) => {

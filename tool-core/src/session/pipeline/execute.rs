@@ -14,8 +14,8 @@ use crate::session::running::RunningGuard;
 use crate::session::store::Charge;
 use crate::time;
 use crate::tool::dispatch::ResponseBuilder;
+use crate::tool::guarded_tool::{self, GuardedTool};
 use crate::tool::invocation::{Execution, Invocation, ToolResult};
-use crate::tool::panic_guard::{self, GuardedTool};
 use crate::trace;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, select};
@@ -46,7 +46,7 @@ pub(crate) async fn run_started<'f>(
     let outcome = match execution {
         Execution::Done(outcome) => outcome,
         Execution::Pending(future) => {
-            let mut future = panic_guard::guard(call.tool, future);
+            let mut future = guarded_tool::guard(call.tool, future);
             match future.poll_once().await {
                 Poll::Ready(outcome) => outcome,
                 Poll::Pending => wait(call, gate, future).await,
@@ -71,7 +71,7 @@ async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool, r
         return run_blocking(gate, text, validated, refund).await;
     }
     let frame = call.answer().frame(text, call.settings(), validated, None);
-    match panic_guard::start(call.tool, Invocation(&frame)) {
+    match guarded_tool::start(call.tool, Invocation(&frame)) {
         Ok(invocation) => {
             refund.keep_charge();
             run_started(call, gate, invocation).await
@@ -189,8 +189,8 @@ async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, validated: bool, ref
             output_bytes: settings.output_bytes,
         };
         let frame = answer.frame(&text, &settings, validated, None);
-        match panic_guard::start(&tool, Invocation(&frame)) {
-            Ok(invocation) => answer.finish(handle.block_on(panic_guard::drive(&tool, invocation))),
+        match guarded_tool::start(&tool, Invocation(&frame)) {
+            Ok(invocation) => answer.finish(handle.block_on(guarded_tool::drive(&tool, invocation))),
             Err(rejected) => answer.reject(rejected),
         }
     }));
