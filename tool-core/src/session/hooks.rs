@@ -53,7 +53,7 @@ pub trait Hook: Send + Sync + 'static {
     /// Runs around a request that no tool serves, and returns its outcome: around the get of a prompt, the read of a resource,
     /// and the answer to a call that reaches no tool. `next` does the work. A hook that returns an error without it refuses a
     /// prompt or a resource; the answer to a call stays as it is. If the request is given up, the future is dropped. It is
-    /// also dropped one second after the policy's deadline.
+    /// also dropped if it takes longer than the policy's deadline and a second, before `next` or after it.
     ///
     /// ```
     /// use tool_core::ToolError;

@@ -6,6 +6,7 @@ use crate::support::{call, kind, message, tools};
 use crate::support_b::{Log, answer, begin, ms};
 use serde_json::json;
 use std::time::Duration;
+use tool_core::call::{Answer, HostHandlers, Question};
 use tool_core::session::{Hook, HookFuture, HookedCall, HookedRequest, Next};
 use tool_core::tool::{Prompt, PromptArgument, PromptDefinition, PromptMessage, TextArguments};
 use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolError, ToolResponse, toolset};
@@ -380,4 +381,46 @@ async fn hooks_refuse_requests_and_fail_alone() {
         assert_eq!(session.get_prompt(name, who()).await.expect_err(name).kind(), expected);
     }
     assert!(!log.all().contains(&"gets".to_owned()));
+}
+
+/// A hook that never ends after the work, for the prompt `stuck`.
+struct Stuck;
+
+impl Hook for Stuck {
+    fn around_request<'a>(
+        &'a self,
+        request: &'a HookedRequest<'a>,
+        next: HookFuture<'a, Result<(), ToolError>>,
+    ) -> HookFuture<'a, Result<(), ToolError>> {
+        Box::pin(async move {
+            next.await?;
+            if request.name == "stuck" {
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_waits_for_the_user_and_not_for_itself() {
+    let prompt = |name: &str| {
+        Prompt::new(PromptDefinition::new(name, "Ask."), async |_: TextArguments, ctx: RunContext| {
+            Ok(vec![PromptMessage::user(ctx.ask::<String>("Which tone?").await?.required()?)])
+        })
+    };
+    let tools = ToolContext::builder().with_prompt(prompt("ask")).with_prompt(prompt("stuck")).build().expect("sound");
+    let policy = Policy::text().deadline(Duration::from_secs(1));
+    let runtime = Runtime::builder(tools).policy(policy).hook(Stuck).build().expect("sound");
+    let session = runtime.session("s-1", Mode::Text).await.expect("open");
+    let slow = || {
+        HostHandlers::new().on_question(|_: Question| async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            Ok(Answer::Accepted(json!({"answer": "friendly"})))
+        })
+    };
+    let asked = session.get_prompt_with("ask", TextArguments::new(), slow()).await;
+    assert_eq!(asked.expect("an answer"), [PromptMessage::user("friendly")]);
+    let stuck = session.get_prompt_with("stuck", TextArguments::new(), slow()).await;
+    assert_eq!(stuck.expect_err("a limit").kind(), ErrorKind::Timeout);
 }

@@ -13,13 +13,15 @@ use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::cx::CallCx;
 use crate::session::state::{AuditEntry, StateChange};
 use crate::session::store::{Settlement, StoreError};
+use crate::time;
 use crate::tool::Category;
 use futures_util::FutureExt;
 use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// The time that a hook may take after the deadline of a call or request, or after its response.
 pub(crate) const HOOK_GRACE: Duration = Duration::from_secs(1);
@@ -342,19 +344,49 @@ pub(crate) async fn around_request<T: Send>(
     let (principal, turn, arguments) = (&session.principal, session.record.turn(), arguments());
     let session_id = session.id.as_str();
     let request = HookedRequest { session: session_id, principal, turn, kind, name, arguments: &arguments };
+    // The work has a limit of its own, which waits for the user. Hooks have this time before it, and this time after it.
+    let limit = session.policy().deadline.saturating_add(HOOK_GRACE);
+    let clock = HookClock(Mutex::new(Some(Instant::now())));
     let mut done = None;
     let run = async {
         let work: HookFuture<'_, _> = Box::pin(async {
-            done = Some(work.await?);
+            clock.set(None);
+            let worked = work.await;
+            clock.set(Some(Instant::now()));
+            done = Some(worked?);
             Ok(())
         });
         hooks.iter().rev().fold(work, |next, hook| hook.around_request(&request, next)).await
     };
-    let run = timeout(session.policy().deadline.saturating_add(HOOK_GRACE), AssertUnwindSafe(run).catch_unwind());
-    let outcome = match run.await {
-        Ok(Ok(outcome)) => outcome,
-        Ok(Err(_)) => Err(ToolError::internal("a hook panicked around a request")),
-        Err(_) => Err(ToolError::new(ErrorKind::Timeout, "a hook around the request took too long", true)),
+    let outcome = tokio::select! {
+        biased;
+        outcome = AssertUnwindSafe(run).catch_unwind() => {
+            outcome.unwrap_or_else(|_| Err(ToolError::internal("a hook panicked around a request")))
+        }
+        () = clock.over(limit) => {
+            Err(ToolError::new(ErrorKind::Timeout, "a hook around the request took too long", true))
+        }
     };
     outcome.and_then(|()| done.ok_or_else(|| ToolError::internal("a hook left out the work of a request")))
+}
+
+/// The time since which hooks run around a request. `None` while the work itself does.
+struct HookClock(Mutex<Option<Instant>>);
+
+impl HookClock {
+    fn set(&self, since: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    /// Waits until hooks have run for longer than a limit.
+    async fn over(&self, limit: Duration) {
+        loop {
+            let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let end = time::after(since.unwrap_or_else(Instant::now), limit);
+            if since.is_some() && Instant::now() >= end {
+                return;
+            }
+            sleep_until(end).await;
+        }
+    }
 }
