@@ -16,8 +16,10 @@ use crate::session::store::{Settlement, StoreError};
 use crate::time;
 use crate::tool::Category;
 use futures_util::FutureExt;
+use futures_util::future::{Either, select};
 use std::future::ready;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -358,14 +360,11 @@ pub(crate) async fn around_request<T: Send>(
         });
         hooks.iter().rev().fold(work, |next, hook| hook.around_request(&request, next)).await
     };
-    let outcome = tokio::select! {
-        biased;
-        outcome = AssertUnwindSafe(run).catch_unwind() => {
+    let outcome = match select(pin!(AssertUnwindSafe(run).catch_unwind()), pin!(clock.over(limit))).await {
+        Either::Left((outcome, _)) => {
             outcome.unwrap_or_else(|_| Err(ToolError::internal("a hook panicked around a request")))
         }
-        () = clock.over(limit) => {
-            Err(ToolError::new(ErrorKind::Timeout, "a hook around the request took too long", true))
-        }
+        Either::Right(_) => Err(ToolError::new(ErrorKind::Timeout, "a hook around the request took too long", true)),
     };
     outcome.and_then(|()| done.ok_or_else(|| ToolError::internal("a hook left out the work of a request")))
 }
