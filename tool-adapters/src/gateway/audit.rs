@@ -66,6 +66,11 @@ pub(crate) struct AuditView {
 }
 
 impl AuditView {
+    /// Returns a text of a client or server as a record has it. A long one is cut before it is searched for secrets.
+    fn shown(&self, text: &str) -> String {
+        truncate(&self.redaction.text(&truncate(text, 4 * MAX_TEXT)), MAX_TEXT)
+    }
+
     fn server_of(&self, kind: RequestKind, name: &str) -> Option<&Arc<str>> {
         match kind {
             RequestKind::Prompt => self.servers.get(&format!("prompt:{name}")),
@@ -230,13 +235,6 @@ impl Audit {
                 })
             }
         }
-    }
-}
-
-impl AuditView {
-    /// Returns a text of a client or server as a record has it. A long one is cut before it is searched for secrets.
-    fn shown(&self, text: &str) -> String {
-        truncate(&self.redaction.text(&truncate(text, 4 * MAX_TEXT)), MAX_TEXT)
     }
 }
 
