@@ -3,11 +3,13 @@
 //! A message that is only dropped leaves the other side waiting. The scan of a message keeps a few bytes of it, however long
 //! and deep it is, so that its request can be answered, or its call fail, at once.
 
+use futures_util::SinkExt;
 use memchr::memchr;
 use rmcp::model::RequestId;
 use std::io;
+use tokio::io::AsyncWrite;
 use tokio_util::bytes::{Buf, Bytes, BytesMut};
-use tokio_util::codec::Decoder;
+use tokio_util::codec::{Decoder, FramedWrite, LinesCodec, LinesCodecError};
 
 /// The kind and the id of a message, by its members at the top level.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +105,17 @@ impl IdScanner {
             _ => MessageId::Unknown,
         }
     }
+}
+
+/// Writes a line.
+pub(crate) async fn send_line(
+    writer: &mut FramedWrite<impl AsyncWrite + Unpin, LinesCodec>,
+    line: String,
+) -> io::Result<()> {
+    writer.send(line).await.map_err(|error| match error {
+        LinesCodecError::Io(error) => error,
+        error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
+    })
 }
 
 /// A line of a stream.

@@ -349,20 +349,20 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, ImportError> {
 pub(crate) struct AuthorizedClient {
     http: Client,
     url: Arc<str>,
-    session: Arc<Mutex<HttpSession>>,
+    session: Arc<Mutex<Arc<HttpSession>>>,
     credentials: Arc<Credentials>,
     tasks: TaskTools,
     routes: CallRoutes,
 }
 
 /// The session of a client, with the headers of its requests.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct HttpSession {
     id: Option<Arc<str>>,
     headers: HashMap<HeaderName, HeaderValue>,
 }
 
-pub(crate) type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
+type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
 impl AuthorizedClient {
     pub(crate) fn new(
@@ -392,8 +392,8 @@ impl AuthorizedClient {
     }
 
     /// Returns the session that rmcp has opened last.
-    pub(crate) fn session(&self) -> HttpSession {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn session(&self) -> Arc<HttpSession> {
+        Arc::clone(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Sends a message in a session.
@@ -498,7 +498,7 @@ impl StreamableHttpClient for AuthorizedClient {
             && let ClientNotification::InitializedNotification(_) = &sent.notification
         {
             let session = HttpSession { id: session_id.clone(), headers: headers.clone() };
-            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(session);
         }
         let answer = self.authorized(|token| {
             let (uri, message, session, headers) =

@@ -6,7 +6,8 @@
 
 use crate::mcp::client::answer::unreadable;
 use crate::mcp::client::credentials::{AuthorizedClient, Events, HttpSession};
-use futures_util::{SinkExt, StreamExt};
+use crate::mcp::lines::send_line;
+use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolResult, ClientJsonRpcMessage, ClientRequest, CustomResult, ErrorData, GetMeta, ProgressToken, RequestId,
@@ -29,7 +30,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tokio_util::bytes::Bytes;
-use tokio_util::codec::{FramedWrite, LinesCodec, LinesCodecError};
+use tokio_util::codec::{FramedWrite, LinesCodec};
 
 /// The output of a transport over lines. `None` once the transport is closed.
 pub(crate) type LineWriter =
@@ -40,10 +41,7 @@ pub(crate) async fn write_line(writer: &LineWriter, message: &ClientJsonRpcMessa
     let line = serde_json::to_string(message)?;
     let mut writer = writer.lock().await;
     let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-    writer.send(line).await.map_err(|error| match error {
-        LinesCodecError::Io(error) => error,
-        error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
-    })
+    send_line(writer, line).await
 }
 
 /// The calls of a connection that wait for their answer, and the way to the server. Clones are the same.
@@ -106,8 +104,8 @@ const LAST_EVENT: Duration = Duration::from_millis(50);
 
 /// A call without an answer.
 pub(crate) enum DirectError {
-    /// The session has expired. rmcp opens another.
-    Expired,
+    /// The session has expired. rmcp opens another for the request.
+    Expired(Box<ClientRequest>),
     Failed(ServiceError),
 }
 
@@ -195,7 +193,7 @@ impl DirectCalls {
             Some(Way::Http(client, others)) => {
                 let session = client.session();
                 // Boxed, as it would be the largest part of the future of a call over lines, too.
-                match Box::pin(client.post(&session, message)).await {
+                match Box::pin(client.post(&session, message.clone())).await {
                     Ok(StreamableHttpPostResponse::Json(message, _)) if answered(&message) == Some(id) => {
                         return Ok(result(message)?);
                     }
@@ -207,7 +205,12 @@ impl DirectCalls {
                     Ok(StreamableHttpPostResponse::Accepted) => {}
                     // `StreamableHttpPostResponse` is non-exhaustive.
                     Ok(_) => return Err(ServiceError::UnexpectedResponse.into()),
-                    Err(StreamableHttpError::SessionExpired) => return Err(DirectError::Expired),
+                    Err(StreamableHttpError::SessionExpired) => {
+                        let ClientJsonRpcMessage::Request(request) = message else {
+                            return Err(ServiceError::UnexpectedResponse.into());
+                        };
+                        return Err(DirectError::Expired(Box::new(request.request)));
+                    }
                     Err(error) => return Err(failed(error).into()),
                 }
             }

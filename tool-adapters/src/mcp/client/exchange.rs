@@ -201,12 +201,12 @@ impl Exchange<'_> {
         route.set_request(id.clone(), token.clone());
         self.set_attributes(&connection.peer, &id, "tools/call".to_owned());
         let mut cancel = cancel_on_drop(connection.peer.clone(), id.clone());
-        let answer = self.attend(route, calls.call((&id, token), request.clone())).await;
+        let answer = self.attend(route, calls.call((&id, token), request)).await;
         cancel.disarm();
         let answer = match answer {
             Ok(result) => Ok(result),
             Err(DirectError::Failed(error)) => Err(error),
-            Err(DirectError::Expired) => return self.send(connection, request).await,
+            Err(DirectError::Expired(request)) => return self.send(connection, *request).await,
         };
         connection.note_answer(&answer);
         answer

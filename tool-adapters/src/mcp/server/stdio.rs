@@ -3,14 +3,14 @@
 //! rmcp's own stdio transport drops lines that are not JSON and lines that are too long, and accepts a byte order mark. Here
 //! each invalid line is answered with a JSON-RPC error. The answers to a batch are sent as one array.
 
-use crate::mcp::lines::{BoundedLines, Line};
+use crate::mcp::lines::{BoundedLines, Line, send_line};
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::direct::{self, LineCall};
 use crate::mcp::server::features::Revisions;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::ServerState;
 use crate::mcp::server::strict::{self, CheckedMessage, InvalidMessage, Parsed};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::StreamExt;
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct};
@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
-use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use tokio_util::task::TaskTracker;
 
 /// Serves one client until `input` ends. `transport` is OpenTelemetry's name of the transport, if it is known.
@@ -227,10 +227,7 @@ impl LineReader {
 }
 
 async fn write_line(writer: LineWriter, line: String) -> io::Result<()> {
-    writer.lock().await.send(line).await.map_err(|error| match error {
-        LinesCodecError::Io(error) => error,
-        error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
-    })
+    send_line(&mut *writer.lock().await, line).await
 }
 
 impl Transport<RoleServer> for LineTransport {
