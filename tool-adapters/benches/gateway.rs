@@ -37,6 +37,9 @@ async fn work(n: u64) -> u64 {
 /// The argument with which this program is a server.
 const SERVE: &str = "--serve-tools";
 
+/// The argument with which this program forwards requests over HTTP to a URL, and reads none of them.
+const FORWARD: &str = "--forward-to";
+
 /// The calls in flight for the figures of throughput.
 const IN_FLIGHT: u64 = 64;
 
@@ -49,9 +52,11 @@ const ANSWERED_BAR: u64 = 95;
 fn main() -> ExitCode {
     let arguments = env::args().collect::<Vec<_>>();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    let outcome = match arguments.iter().position(|argument| argument == SERVE) {
-        Some(at) => runtime.block_on(serve(arguments.get(at + 1).map_or("stdio", String::as_str))).map(|()| true),
-        None => runtime.block_on(measure(arguments.iter().map(String::as_str))),
+    let value = |name| arguments.iter().skip_while(|argument| *argument != name).nth(1).map(String::as_str);
+    let outcome = match (value(SERVE), value(FORWARD)) {
+        (Some(transport), _) => runtime.block_on(serve(transport)).map(|()| true),
+        (None, Some(url)) => runtime.block_on(forward(url.to_owned())).map(|()| true),
+        (None, None) => runtime.block_on(measure(arguments.iter().map(String::as_str))),
     };
     runtime.shutdown_background();
     match outcome {
@@ -76,6 +81,28 @@ async fn serve(transport: &str) -> Outcome<()> {
         }
         server.serve_stdio().await?;
     }
+    Ok(())
+}
+
+/// Forwards requests. This is the least that a process between a client and a server costs with the libraries of the gateway.
+async fn forward(url: String) -> Outcome<()> {
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let forwarded = move |request: axum::extract::Request| {
+        let (client, url) = (client.clone(), url.clone());
+        async move {
+            let (mut parts, body) = request.into_parts();
+            parts.headers.remove(http::header::HOST);
+            let request = client.request(parts.method, url).headers(parts.headers);
+            let answer = request.body(reqwest::Body::wrap_stream(body.into_data_stream())).send().await;
+            answer
+                .map(http::Response::from)
+                .map_err(|_| http::StatusCode::BAD_GATEWAY)
+                .map(|answer| answer.map(axum::body::Body::new))
+        }
+    };
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+    eprintln!("listening on http://{}/mcp", listener.local_addr()?);
+    axum::serve(listener, axum::Router::new().fallback(forwarded)).await?;
     Ok(())
 }
 
@@ -176,13 +203,15 @@ async fn tools_of(client: McpClient) -> Outcome<ToolContext> {
     Ok(ToolContext::builder().with(client.timeout(Duration::from_secs(60)).connect().await?).build()?)
 }
 
-/// Compares direct calls with calls through the gateway.
+/// Compares direct calls with calls through the gateway, and over HTTP with calls through a process that only forwards them.
 async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
-    let mut processes = Vec::new();
+    let (mut processes, mut forwarded) = (Vec::new(), None);
     let (direct, entry) = if transport == "http" {
         let (server, url) = listening(Command::new(own_program()?).args([SERVE, "http"]))?;
-        processes.push(server);
+        let (forwarder, at) = listening(Command::new(own_program()?).args([FORWARD, &url]))?;
+        processes.extend([server, forwarder]);
+        forwarded = Some(McpClient::url(at));
         (McpClient::url(&url), json!({"url": url}))
     } else {
         let mut command = Command::new(own_program()?);
@@ -197,11 +226,14 @@ async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
     } else {
         McpClient::command(gateway_command(folder.path()))
     };
-    let (direct, through) = (tools_of(direct.prefix("s")).await?, tools_of(through).await?);
+    let mut ways = vec![("direct", tools_of(direct.prefix("s")).await?), ("through", tools_of(through).await?)];
+    if let Some(forwarded) = forwarded {
+        ways.push(("forwarded", tools_of(forwarded.prefix("s")).await?));
+    }
 
-    let mut times = [Vec::new(), Vec::new()];
+    let mut times = ways.iter().map(|_| Vec::new()).collect::<Vec<_>>();
     for round in 0..40 {
-        for (tools, times) in [&direct, &through].into_iter().zip(&mut times) {
+        for ((_, tools), times) in ways.iter().zip(&mut times) {
             for n in 0..100 {
                 let start = Instant::now();
                 call(tools, "s_echo", n).await?;
@@ -211,30 +243,38 @@ async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
             }
         }
     }
-    let [direct_time, through_time] = times.map(median);
-    let added = through_time.saturating_sub(direct_time);
-    line(&format!("{transport}: a direct call, median"), format_args!("{} us", direct_time.as_micros()));
-    line(&format!("{transport}: a call through, median"), format_args!("{} us", through_time.as_micros()));
-    report.bar(&format!("{transport}: added"), format_args!("{} us", added.as_micros()), added <= LATENCY_BAR);
+    let times = times.into_iter().map(median).collect::<Vec<_>>();
+    for ((way, _), time) in ways.iter().zip(&times) {
+        line(&format!("{transport}: a call {way}, median"), format_args!("{} us", time.as_micros()));
+    }
+    for ((way, _), time) in ways.iter().zip(&times).skip(1) {
+        let (name, added) = (format!("{transport}: added by a call {way}"), time.saturating_sub(times[0]));
+        let figure = format_args!("{} us", added.as_micros());
+        if *way == "through" { report.bar(&name, figure, added <= LATENCY_BAR) } else { line(&name, figure) }
+    }
 
     for (tool, calls, rounds) in [("s_work", 4_000, 5), ("s_echo", 5_000, 6)] {
-        let mut rates = [Vec::new(), Vec::new()];
+        let mut rates = ways.iter().map(|_| Vec::new()).collect::<Vec<_>>();
         for _ in 0..rounds {
-            for (tools, rates) in [&direct, &through].into_iter().zip(&mut rates) {
+            for ((_, tools), rates) in ways.iter().zip(&mut rates) {
                 rates.push(rate(tools, tool, calls).await?);
             }
         }
-        let [direct_rate, through_rate] = rates.map(median_rate);
-        let lost = 1.0 - through_rate / direct_rate;
-        let figures = format!("{direct_rate:.0} to {through_rate:.0} calls/s ({:+.1} %)", -100.0 * lost);
-        if tool == "s_work" {
-            report.bar(&format!("{transport}: 64 in flight, 20 ms a call"), figures, lost <= THROUGHPUT_BAR);
-        } else {
-            line(&format!("{transport}: 64 in flight, no work"), figures);
+        let rates = rates.into_iter().map(median_rate).collect::<Vec<_>>();
+        let work = if tool == "s_work" { "20 ms a call" } else { "no work" };
+        for ((way, _), rate) in ways.iter().zip(&rates).skip(1) {
+            let (name, lost) = (format!("{transport}: 64 in flight, {work}, {way}"), 1.0 - rate / rates[0]);
+            let figures = format!("{:.0} to {rate:.0} calls/s ({:+.1} %)", rates[0], -100.0 * lost);
+            if (tool, *way) == ("s_work", "through") {
+                report.bar(&name, figures, lost <= THROUGHPUT_BAR);
+            } else {
+                line(&name, figures);
+            }
         }
     }
-    direct.close().await;
-    through.close().await;
+    for (_, tools) in ways {
+        tools.close().await;
+    }
     drop(processes);
     Ok(())
 }

@@ -34,12 +34,25 @@ const REFUSED_NAME: &str = "refused.invalid";
 pub fn client_builder(policy: EgressPolicy) -> Result<ClientBuilder, EgressError> {
     policy.check()?;
     let policy = Arc::new(policy);
-    let builder = Client::builder().timeout(policy.timeout).redirect(redirect_policy(Arc::clone(&policy)));
     // A URL's address does not reach the resolver. The proxy's rule sees each connection, so it is the place for this check.
     let rules = Arc::clone(&policy);
     let refuse = Proxy::custom(move |url| rules.check_url(url).is_err().then_some(REFUSED));
+    Ok(guarded(policy).proxy(refuse))
+}
+
+/// Returns a builder for a client that sends requests to the origin of one URL only, which is checked here, and not with each
+/// request. It needs a redirect policy that stays at this origin.
+#[cfg(feature = "mcp")]
+pub(crate) fn client_builder_for(policy: EgressPolicy, url: &reqwest::Url) -> Result<ClientBuilder, EgressError> {
+    policy.check()?;
+    policy.check_url(url)?;
+    Ok(guarded(Arc::new(policy)))
+}
+
+fn guarded(policy: Arc<EgressPolicy>) -> ClientBuilder {
+    let builder = Client::builder().timeout(policy.timeout).redirect(redirect_policy(Arc::clone(&policy)));
     // A `Referer` would carry the query of a URL to the next server.
-    Ok(builder.referer(false).no_proxy().proxy(refuse).dns_resolver(GuardedResolver(policy)))
+    builder.referer(false).no_proxy().dns_resolver(GuardedResolver(policy))
 }
 
 fn redirect_policy(policy: Arc<EgressPolicy>) -> redirect::Policy {

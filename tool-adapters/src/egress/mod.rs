@@ -65,6 +65,8 @@ mod response;
 pub use crate::egress::client::{EgressClient, EgressRequest, RunContextExt};
 pub use crate::egress::error::EgressError;
 pub use crate::egress::guard::client_builder;
+#[cfg(feature = "mcp")]
+pub(crate) use crate::egress::guard::client_builder_for;
 pub use crate::egress::policy::EgressPolicy;
 #[cfg(feature = "openapi")]
 pub(crate) use crate::egress::policy::normalised_host;

@@ -2,8 +2,9 @@
 
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::auth::{LoginError, OAuthLogin, ServerTokens};
-use crate::mcp::client::credentials::{AuthorizedClient, Credentials, parse_url};
+use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::{ImportError, text_with_causes};
+use crate::mcp::client::http_client::AuthorizedClient;
 use crate::mcp::client::line_transport::LineTransport;
 use crate::mcp::client::notices::{LimitedNotices, ListChanges};
 use crate::mcp::client::process::{self, ServerProcess};

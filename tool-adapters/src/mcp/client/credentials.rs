@@ -1,30 +1,17 @@
 //! Headers and tokens of a client over HTTP, which appear in no error, log or name.
 
-use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
-use crate::mcp::client::error::{ImportError, is_unauthorized, text_with_causes};
-#[cfg(feature = "mcp-auth")]
-use crate::mcp::client::logins;
+use crate::mcp::client::error::ImportError;
 use crate::mcp::client::names::{self, KEY, looks_random};
-use crate::mcp::client::rights::without_form;
-use crate::mcp::client::routes::CallRoutes;
-use crate::mcp::client::tasks::TaskTools;
-use crate::mcp::lines::{IdScanner, MessageId};
 use crate::transport::base_url::{self, is_local, is_secret_name, with_scheme};
 use crate::transport::callback::{SingleFlight, run_callback};
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
-use memchr::memmem;
 use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{Client, ClientBuilder, Url, redirect};
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage, Tool,
-};
-use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
+use reqwest::{Client, ClientBuilder, Url};
+use rmcp::model::Tool;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sse_stream::{Error as SseError, Sse};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
@@ -34,8 +21,6 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tool_core::text::{escape_invisible, truncate};
 use tool_core::trace::Redaction;
-use tracing::Dispatch;
-use tracing::instrument::WithSubscriber;
 use zeroize::Zeroizing;
 
 type TokenError = Box<dyn std::error::Error + Send + Sync>;
@@ -43,7 +28,7 @@ type TokenError = Box<dyn std::error::Error + Send + Sync>;
 /// Returns a token. It receives the token that the server refused, if there is one.
 pub(crate) type TokenProvider = dyn Fn(Option<String>) -> BoxFuture<'static, Result<String, TokenError>> + Send + Sync;
 
-type Token = Zeroizing<String>;
+pub(crate) type Token = Zeroizing<String>;
 
 /// The headers and the tokens that are sent with each request. They are wiped from memory on drop.
 #[derive(Default)]
@@ -63,7 +48,7 @@ pub(crate) struct Credentials {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum SecretKind {
+pub(crate) enum SecretKind {
     /// It may be an ordinary word, so it is not masked in the answers of tools.
     Word,
     Key,
@@ -134,7 +119,7 @@ impl Credentials {
         ImportError::Protocol(self.display(error).into())
     }
 
-    fn add_secret(&self, text: &str, kind: SecretKind) {
+    pub(crate) fn add_secret(&self, text: &str, kind: SecretKind) {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let known = secrets.iter().any(|(known, known_kind)| **known == text && *known_kind == kind);
         if text.len() < MIN_SECRET || known {
@@ -210,22 +195,22 @@ impl Credentials {
 
     /// Returns true if connections go to the hosts of a policy only.
     #[cfg_attr(not(feature = "egress"), allow(clippy::unused_self, reason = "no policy exists"))]
-    fn is_guarded(&self) -> bool {
+    pub(crate) fn is_guarded(&self) -> bool {
         #[cfg(feature = "egress")]
         return self.egress.is_some();
         #[cfg(not(feature = "egress"))]
         false
     }
 
-    /// Returns a builder for the HTTP client, with the guard of its connections.
+    /// Returns a builder for the HTTP client of a URL, with the guard of its connections.
     #[cfg_attr(
         not(feature = "egress"),
-        allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "no policy exists")
+        allow(unused_variables, clippy::unused_self, clippy::unnecessary_wraps, reason = "no policy exists")
     )]
-    fn http_builder(&self) -> Result<ClientBuilder, ImportError> {
+    pub(crate) fn http_builder(&self, url: &Url) -> Result<ClientBuilder, ImportError> {
         #[cfg(feature = "egress")]
         if let Some(policy) = &self.egress {
-            let guarded = crate::egress::client_builder(policy.clone());
+            let guarded = crate::egress::client_builder_for(policy.clone(), url);
             // A stream of events has no end.
             return Ok(guarded.map_err(|error| ImportError::Protocol(error.into()))?.timeout(tool_core::time::CENTURY));
         }
@@ -263,7 +248,7 @@ impl Credentials {
     }
 
     /// Notes the secrets of the headers and of the URL.
-    fn note_secrets(&self, url: &Url) {
+    pub(crate) fn note_secrets(&self, url: &Url) {
         for (name, value) in &self.headers {
             self.add_words(value, if is_secret_name(name) { SecretKind::Key } else { SecretKind::Word });
         }
@@ -280,7 +265,10 @@ impl Credentials {
         }
     }
 
-    async fn token(&self, refused: Option<Token>) -> Result<Option<Token>, StreamableHttpError<reqwest::Error>> {
+    pub(crate) async fn token(
+        &self,
+        refused: Option<Token>,
+    ) -> Result<Option<Token>, StreamableHttpError<reqwest::Error>> {
         let Some(provide) = &self.tokens else { return Ok(None) };
         let ask = || async {
             let (provide, refused) = (Arc::clone(provide), refused.as_deref().cloned());
@@ -343,284 +331,6 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, ImportError> {
         _ => Err(ImportError::Url("expected a URL that begins with https:// or http://")),
     }
 }
-
-/// A client over HTTP that authorizes each request.
-#[derive(Clone)]
-pub(crate) struct AuthorizedClient {
-    http: Client,
-    url: Arc<str>,
-    session: Arc<Mutex<Arc<HttpSession>>>,
-    credentials: Arc<Credentials>,
-    tasks: TaskTools,
-    routes: CallRoutes,
-}
-
-/// The session of a client, with the headers of its requests.
-#[derive(Default)]
-pub(crate) struct HttpSession {
-    id: Option<Arc<str>>,
-    headers: HashMap<HeaderName, HeaderValue>,
-}
-
-type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
-
-impl AuthorizedClient {
-    pub(crate) fn new(
-        url: &Url,
-        credentials: Arc<Credentials>,
-        tasks: TaskTools,
-        routes: CallRoutes,
-    ) -> Result<Self, ImportError> {
-        // reqwest removes `Authorization` when another host is reached, but no other header.
-        let same_origin = redirect::Policy::custom(|attempt| {
-            let first = attempt.previous().first().map(Url::origin);
-            if first.is_some_and(|origin| origin == attempt.url().origin()) && attempt.previous().len() < 10 {
-                attempt.follow()
-            } else {
-                attempt.error("the server redirects to another origin; use that URL if you trust it")
-            }
-        });
-        // A small body cannot become a large one, and a proxy cannot read keys for this machine.
-        let http = credentials.http_builder()?.redirect(same_origin).referer(false).no_gzip();
-        let is_local = is_local(url.host_str().unwrap_or_default()) && !credentials.is_guarded();
-        let http = if is_local { http.no_proxy() } else { http };
-        // Without encryption, the system's certificates need not be read.
-        let http = if is_local && url.scheme() == "http" { http.tls_certs_only([]) } else { http };
-        let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
-        credentials.note_secrets(url);
-        Ok(Self { http, url: url.as_str().into(), session: Arc::default(), credentials, tasks, routes })
-    }
-
-    /// Returns the session that rmcp has opened last.
-    pub(crate) fn session(&self) -> Arc<HttpSession> {
-        Arc::clone(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Sends a message in a session.
-    pub(crate) async fn post(
-        &self,
-        session: &HttpSession,
-        message: ClientJsonRpcMessage,
-    ) -> HttpResult<StreamableHttpPostResponse> {
-        let (id, headers) = (session.id.clone(), session.headers.clone());
-        self.post_message(Arc::clone(&self.url), message, id, None, headers).await
-    }
-
-    /// Requests the rest of the stream of a request.
-    pub(crate) async fn resume(
-        &self,
-        session: &HttpSession,
-        last_event: Option<String>,
-        request: &RequestId,
-    ) -> HttpResult<Events> {
-        let (id, headers) = (session.id.clone(), session.headers.clone());
-        let events = self.get_stream(Arc::clone(&self.url), id, last_event, None, headers).await?;
-        Ok(self.observe(events, Some(request.clone())))
-    }
-
-    /// Sends a request with a token. If the server refuses the token, sends it once more with a new one.
-    async fn authorized<T, F>(&self, send: impl Fn(Option<String>) -> F + Send + Sync) -> HttpResult<T>
-    where
-        F: Future<Output = HttpResult<T>> + Send,
-    {
-        // rmcp logs types and bodies of answers as the server sends them. The error has them too, masked.
-        let send = |token| send(token).with_subscriber(Dispatch::none());
-        #[cfg(feature = "mcp-auth")]
-        if let Some(tokens) = &self.credentials.oauth {
-            let note = |token: &str| self.credentials.add_secret(token, SecretKind::Token);
-            let outcome = logins::authorized(tokens, note, send).await;
-            return outcome.map_err(|error| self.masked(error));
-        }
-        let copy = |token: &Option<Token>| token.as_deref().cloned();
-        let token = self.credentials.token(None).await?;
-        let outcome = match send(copy(&token)).await {
-            Err(error) if token.is_some() && is_unauthorized(&error) => {
-                let renewed = self.credentials.token(token.clone()).await?;
-                if renewed == token { Err(error) } else { send(copy(&renewed)).await }
-            }
-            outcome => outcome,
-        };
-        outcome.map_err(|error| self.masked(error))
-    }
-
-    /// Returns an error without the URL and without what the server repeats of the request's secrets.
-    fn masked(&self, error: StreamableHttpError<reqwest::Error>) -> StreamableHttpError<reqwest::Error> {
-        match error {
-            // rmcp drops the cause, which says why nothing was reached.
-            StreamableHttpError::Client(error) if error.is_connect() => {
-                let text = text_with_causes(&error.without_url());
-                StreamableHttpError::Io(io::Error::other(self.credentials.display(&text)))
-            }
-            StreamableHttpError::Client(error) => StreamableHttpError::Client(error.without_url()),
-            StreamableHttpError::UnexpectedServerResponse(text) => {
-                StreamableHttpError::UnexpectedServerResponse(self.credentials.display(&text).into())
-            }
-            StreamableHttpError::UnexpectedContentType(Some(text)) => {
-                StreamableHttpError::UnexpectedContentType(Some(self.credentials.display(&text)))
-            }
-            StreamableHttpError::AuthRequired(mut challenge) => {
-                challenge.www_authenticate_header = self.credentials.display(&challenge.www_authenticate_header);
-                StreamableHttpError::AuthRequired(challenge)
-            }
-            StreamableHttpError::InsufficientScope(mut challenge) => {
-                challenge.www_authenticate_header = self.credentials.display(&challenge.www_authenticate_header);
-                StreamableHttpError::InsufficientScope(challenge)
-            }
-            error => error,
-        }
-    }
-}
-
-impl StreamableHttpClient for AuthorizedClient {
-    type Error = reqwest::Error;
-
-    async fn post_message(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        _: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> HttpResult<StreamableHttpPostResponse> {
-        self.post_message_with_max_sse_event_size(uri, message, session_id, None, headers, MAX_EVENT).await
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        _: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-        max_event: usize,
-    ) -> HttpResult<StreamableHttpPostResponse> {
-        if let ClientJsonRpcMessage::Notification(sent) = &message
-            && let ClientNotification::InitializedNotification(_) = &sent.notification
-        {
-            let session = HttpSession { id: session_id.clone(), headers: headers.clone() };
-            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(session);
-        }
-        let answer = self.authorized(|token| {
-            let (uri, message, session, headers) =
-                (Arc::clone(&uri), message.clone(), session_id.clone(), headers.clone());
-            self.http.post_message_with_max_sse_event_size(uri, message, session, token, headers, max_event)
-        });
-        let (request, is_call) = match &message {
-            ClientJsonRpcMessage::Request(request) => {
-                (Some(&request.id), matches!(request.request, ClientRequest::CallToolRequest(_)))
-            }
-            _ => (None, false),
-        };
-        match (answer.await, request) {
-            (Ok(StreamableHttpPostResponse::Sse(events, session)), request) => {
-                Ok(StreamableHttpPostResponse::Sse(self.observe(events, request.cloned()), session))
-            }
-            // Any other error of a request is the end of its connection to rmcp.
-            (Err(StreamableHttpError::ResponseBodyTooLarge { max_size }), Some(id)) => {
-                let error = too_long(format_args!("more than {max_size}"));
-                Ok(StreamableHttpPostResponse::Json(failure(error, id.clone()), None))
-            }
-            #[cfg(feature = "mcp-auth")]
-            (Err(error), Some(id)) if is_call && self.credentials.oauth.is_some() && logins::is_refusal(&error) => {
-                tracing::warn!(error = %text_with_causes(&error), "a server refused a call for lack of a login");
-                Ok(StreamableHttpPostResponse::Json(failure(logins::refused_call(), id.clone()), None))
-            }
-            // Texts of refusals begin with their status.
-            (Err(StreamableHttpError::UnexpectedServerResponse(text)), Some(id))
-                if is_call && !text.starts_with("HTTP ") =>
-            {
-                Ok(StreamableHttpPostResponse::Json(failure(unreadable(), id.clone()), None))
-            }
-            (answer, _) => answer,
-        }
-    }
-
-    async fn delete_session(
-        &self,
-        uri: Arc<str>,
-        session_id: Arc<str>,
-        _: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> HttpResult<()> {
-        self.authorized(|token| {
-            self.http.delete_session(Arc::clone(&uri), Arc::clone(&session_id), token, headers.clone())
-        })
-        .await
-    }
-
-    async fn get_stream(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        _: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-    ) -> HttpResult<Events> {
-        self.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, None, headers, MAX_EVENT).await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        _: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-        max_event: usize,
-    ) -> HttpResult<Events> {
-        self.authorized(|token| {
-            let (uri, session, last, headers) =
-                (Arc::clone(&uri), session_id.clone(), last_event_id.clone(), headers.clone());
-            self.http.get_stream_with_max_sse_event_size(uri, session, last, token, headers, max_event)
-        })
-        .await
-        .map(|events| self.observe(events, None))
-    }
-}
-
-impl AuthorizedClient {
-    /// Returns events in which one that cannot be read is the error of its request. rmcp would drop it, or request the stream
-    /// again.
-    fn observe(&self, events: Events, mut request: Option<RequestId>) -> Events {
-        let (tasks, routes, stream) = (self.tasks.clone(), self.routes.clone(), request.clone());
-        let mut fail = move |error: ErrorData| {
-            let message = request.take().map(|id| failure(error, id));
-            let data = message.and_then(|message| serde_json::to_string(&message).ok());
-            data.map(|data| Sse { data: Some(data), ..Sse::default() })
-        };
-        let events = events.map(move |event| match event {
-            Ok(mut event) => {
-                let text = event.data.as_deref().unwrap_or_default();
-                tasks.note(text.as_bytes());
-                let is_read = text.is_empty() || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();
-                let is_answer = || matches!(IdScanner::scan(text.as_bytes()), MessageId::Response(_));
-                let failed = if !is_read && is_answer() { fail(unreadable()) } else { None };
-                if memmem::find(text.as_bytes(), b"\"method\"").is_some()
-                    && let MessageId::Request(id) = IdScanner::scan(text.as_bytes())
-                {
-                    // A request in the stream of a call belongs to this call.
-                    if let Some(stream) = &stream {
-                        routes.note_stream(id, stream.clone());
-                    }
-                    if let Some(refused) = without_form(text.as_bytes()) {
-                        event.data = Some(refused.to_string());
-                    }
-                }
-                Ok(failed.unwrap_or(event))
-            }
-            Err(SseError::Body(error)) if error.to_string().contains("maximum size") => {
-                fail(too_long(format_args!("more than {MAX_EVENT}"))).ok_or(SseError::Body(error))
-            }
-            Err(error) => Err(error),
-        });
-        events.boxed()
-    }
-}
-
-pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
-
-/// The largest event that is read if the transport sets no limit.
-const MAX_EVENT: usize = MAX_MESSAGE;
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,8 @@
 //! rmcp, also those that come in the stream of a call.
 
 use crate::mcp::client::answer::unreadable;
-use crate::mcp::client::credentials::{AuthorizedClient, Events, HttpSession};
+use crate::mcp::client::http_answer::{Events, HttpError, Posted};
+use crate::mcp::client::http_client::{AuthorizedClient, HttpSession};
 use crate::mcp::lines::send_line;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
@@ -14,11 +15,11 @@ use rmcp::model::{
     ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::ServiceError;
-use rmcp::transport::streamable_http_client::{StreamableHttpError, StreamableHttpPostResponse};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::io;
@@ -81,8 +82,10 @@ struct Envelope {
 }
 
 #[derive(Deserialize)]
-struct Response {
-    result: Option<Value>,
+struct Response<'a> {
+    id: Option<RequestId>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
     error: Option<ErrorData>,
 }
 
@@ -156,12 +159,7 @@ impl DirectCalls {
     }
 
     fn take(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
-        // Some servers answer a number with a text.
-        let number = match id {
-            RequestId::Number(number) => *number,
-            RequestId::String(text) => text.parse().ok()?,
-        };
-        self.waiting().answers.remove(&number)
+        self.waiting().answers.remove(&number(id)?)
     }
 
     /// Fails the calls that wait, as the connection has ended.
@@ -193,18 +191,16 @@ impl DirectCalls {
             Some(Way::Http(client, others)) => {
                 let session = client.session();
                 // Boxed, as it would be the largest part of the future of a call over lines, too.
-                match Box::pin(client.post(&session, message.clone())).await {
-                    Ok(StreamableHttpPostResponse::Json(message, _)) if answered(&message) == Some(id) => {
-                        return Ok(result(message)?);
-                    }
-                    Ok(StreamableHttpPostResponse::Sse(events, _)) => {
+                match Box::pin(client.post(&session, &message)).await {
+                    Ok(Posted::Text(text, _)) => return Ok(read(&text, Some(id))?),
+                    Ok(Posted::Failed(error)) => return Err(ServiceError::McpError(error).into()),
+                    Ok(Posted::Events(events, _)) => {
                         // Boxed, as most servers of this project answer without a stream.
                         Box::pin(self.follow(events, (client, &session), others, id)).await?;
                     }
                     // The answer comes in the stream of the session.
-                    Ok(StreamableHttpPostResponse::Accepted) => {}
-                    // `StreamableHttpPostResponse` is non-exhaustive.
-                    Ok(_) => return Err(ServiceError::UnexpectedResponse.into()),
+                    Ok(Posted::Accepted) => {}
+                    Ok(Posted::Refused(..)) => return Err(ServiceError::UnexpectedResponse.into()),
                     Err(StreamableHttpError::SessionExpired) => {
                         let ClientJsonRpcMessage::Request(request) = message else {
                             return Err(ServiceError::UnexpectedResponse.into());
@@ -216,7 +212,10 @@ impl DirectCalls {
             }
             None => return Err(ServiceError::TransportClosed.into()),
         }
-        Ok(read(answer.await.map_err(|_| ServiceError::TransportClosed)?)?)
+        Ok(match answer.await.map_err(|_| ServiceError::TransportClosed)? {
+            Answer::Text(text) => read(&text, None)?,
+            Answer::Message(message) => result(*message)?,
+        })
     }
 
     /// Lets a call wait for its answer, until the first value is dropped.
@@ -263,7 +262,7 @@ impl DirectCalls {
                 break;
             }
             sleep(pause.unwrap_or(RESUME_PAUSE * 2_u32.pow(resumed)).min(MAX_PAUSE)).await;
-            events = client.resume(session, last.clone(), id).await.map_err(failed)?;
+            events = client.resume(session, last.as_deref(), id).await.map_err(failed)?;
         }
         Err(ServiceError::TransportClosed)
     }
@@ -278,19 +277,29 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-fn read(answer: Answer) -> Result<ServerResult, ServiceError> {
-    let text = match answer {
-        Answer::Message(message) => return result(*message),
-        Answer::Text(text) => text,
-    };
-    let response = serde_json::from_slice::<Response>(&text).map_err(|_| ServiceError::McpError(unreadable()))?;
+/// Reads the answer to a call. With `id`, it is checked to be that of the call, or the error of a message whose id was not read.
+fn read(text: &[u8], id: Option<&RequestId>) -> Result<ServerResult, ServiceError> {
+    let response = serde_json::from_slice::<Response>(text).map_err(|_| ServiceError::McpError(unreadable()))?;
+    let is_own = |own: &RequestId| response.id.as_ref().is_some_and(|id| number(id) == number(own));
     match (response.result, response.error) {
         (_, Some(error)) => Err(ServiceError::McpError(error)),
-        (Some(result), None) => Ok(match CallToolResult::deserialize(&result) {
+        (Some(_), None) if id.is_some_and(|id| !is_own(id)) => Err(ServiceError::UnexpectedResponse),
+        (Some(result), None) => Ok(match serde_json::from_str::<CallToolResult>(result.get()) {
             Ok(result) => ServerResult::CallToolResult(result),
-            Err(_) => ServerResult::CustomResult(CustomResult::new(result)),
+            Err(_) => {
+                let result = serde_json::from_str(result.get()).map_err(|_| ServiceError::McpError(unreadable()))?;
+                ServerResult::CustomResult(CustomResult::new(result))
+            }
         }),
         (None, None) => Err(ServiceError::McpError(unreadable())),
+    }
+}
+
+/// Returns the number of a call. Some servers answer a number with a text.
+fn number(id: &RequestId) -> Option<i64> {
+    match id {
+        RequestId::Number(number) => Some(*number),
+        RequestId::String(text) => text.parse().ok(),
     }
 }
 
@@ -302,7 +311,7 @@ fn result(message: ServerJsonRpcMessage) -> Result<ServerResult, ServiceError> {
     }
 }
 
-fn failed(error: StreamableHttpError<reqwest::Error>) -> ServiceError {
+fn failed(error: HttpError) -> ServiceError {
     type Http = StreamableHttpClientTransport<AuthorizedClient>;
     ServiceError::TransportSend(DynamicTransportError::new::<Http, RoleClient>(error))
 }

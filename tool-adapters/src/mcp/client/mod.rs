@@ -2,6 +2,7 @@
 //!
 //! - `import`: the public builder, the imported toolset, and the calls of its tools
 //! - `address`: the connection over each transport; `process`: a server's process; `line_transport`: its messages
+//! - `http_client`: the requests over HTTP; `http_answer`: their answers
 //! - `credentials`: headers and tokens; `logins`: tokens of OAuth; `names`: names without keys
 //! - `answer`: results as outputs of tools; `tasks`: tools that run as tasks; `routes`: messages for calls in flight
 //! - `direct`: tool calls that do not pass through rmcp
@@ -22,6 +23,8 @@ mod credentials;
 mod direct;
 mod error;
 mod exchange;
+mod http_answer;
+mod http_client;
 mod import;
 mod line_transport;
 #[cfg(feature = "mcp-auth")]

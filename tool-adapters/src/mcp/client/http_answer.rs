@@ -1,0 +1,203 @@
+//! The answers of a server to what is sent to it over HTTP.
+//!
+//! rmcp's client reads JSON as each type of answer in turn, and does not tell the size of an answer that is too long.
+
+use crate::mcp::client::answer::{MAX_MESSAGE, too_long};
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::{Response, StatusCode};
+use rmcp::model::ErrorData;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
+};
+use serde::Deserialize;
+use sse_stream::{Error as SseError, Sse, SseStream};
+use std::future::ready;
+use tokio_util::bytes::{Bytes, BytesMut};
+
+pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
+
+/// Maximum number of bytes of the body of a refusal.
+const MAX_REFUSAL: usize = 64 << 10;
+
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+
+pub(crate) type HttpResult<T> = Result<T, HttpError>;
+
+pub(crate) type HttpError = StreamableHttpError<reqwest::Error>;
+
+/// An answer to a message.
+pub(crate) enum Posted {
+    /// A message, with the session that it opens.
+    Text(Bytes, Option<String>),
+    /// A message that cannot be read, as the error of its request.
+    Failed(ErrorData),
+    /// A stream, with the session that it opens.
+    Events(Events, Option<String>),
+    Accepted,
+    /// A refusal that is no message: its status and its body.
+    Refused(StatusCode, String),
+}
+
+/// The events of a stream.
+pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// Fails if a server wants another token.
+pub(crate) fn check_token(response: &Response) -> HttpResult<()> {
+    let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|challenge| challenge.to_str().ok());
+    match (response.status(), challenge.map(str::to_owned)) {
+        (StatusCode::UNAUTHORIZED, Some(challenge)) => {
+            Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
+        }
+        (StatusCode::FORBIDDEN, Some(challenge)) => {
+            Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)))
+        }
+        (StatusCode::UNAUTHORIZED, None) => Err(refused(StatusCode::UNAUTHORIZED, "")),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the error of a refusal.
+pub(crate) fn refused(status: StatusCode, text: &str) -> HttpError {
+    StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {text}").into())
+}
+
+/// Reads the answer to a request of the protocol, or to another message.
+pub(crate) async fn read(response: Response, is_request: bool) -> HttpResult<Posted> {
+    let status = response.status();
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let kind = header(CONTENT_TYPE.as_str()).unwrap_or_default();
+    let is_json = kind.starts_with(JSON);
+    if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT {
+        return Ok(Posted::Accepted);
+    }
+    if !status.is_success() {
+        return refusal(response, is_json).await;
+    }
+    let session = header(SESSION_HEADER).map(str::to_owned);
+    if is_json {
+        return Ok(match body(response, MAX_MESSAGE).await? {
+            Ok(text) => Posted::Text(text, session),
+            Err(size) => Posted::Failed(too_long(size)),
+        });
+    }
+    if kind.starts_with(EVENTS) {
+        return Ok(Posted::Events(events(response), session));
+    }
+    if response.content_length() == Some(0) && !is_request {
+        // Some servers accept a message so.
+        return Ok(Posted::Accepted);
+    }
+    Err(StreamableHttpError::UnexpectedContentType(header(CONTENT_TYPE.as_str()).map(str::to_owned)))
+}
+
+/// Reads the answer of a server that does not serve a message.
+async fn refusal(response: Response, is_json: bool) -> HttpResult<Posted> {
+    #[derive(Deserialize)]
+    struct Failure {
+        #[serde(rename = "error")]
+        _error: ErrorData,
+    }
+    let status = response.status();
+    let is_limit = status == StatusCode::TOO_MANY_REQUESTS;
+    let wait = response.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()).map(str::to_owned);
+    let failed = HttpStatusError::new(status.as_u16(), wait).into();
+    if is_limit || (status.is_server_error() && !is_json) {
+        return Err(failed);
+    }
+    let text = body(response, MAX_REFUSAL).await.ok().and_then(Result::ok).unwrap_or_default();
+    if is_json && status != StatusCode::FORBIDDEN && serde_json::from_slice::<Failure>(&text).is_ok() {
+        return Ok(Posted::Text(text, None));
+    }
+    if status.is_server_error() {
+        return Err(failed);
+    }
+    Ok(Posted::Refused(status, String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// Reads a body. Returns its size if it is over a maximum.
+async fn body(mut response: Response, max: usize) -> HttpResult<Result<Bytes, String>> {
+    let length = response.content_length();
+    if let Some(length) = length.filter(|length| *length > max as u64) {
+        return Ok(Err(length.to_string()));
+    }
+    // Most bodies are one chunk, which is not copied.
+    let (mut first, mut read) = (Bytes::new(), BytesMut::new());
+    while let Some(chunk) = response.chunk().await.map_err(StreamableHttpError::Client)? {
+        if chunk.len() > max - first.len() - read.len() {
+            return Ok(Err(format!("more than {max}")));
+        }
+        if first.is_empty() && read.is_empty() {
+            first = chunk;
+        } else {
+            read.extend_from_slice(&std::mem::take(&mut first));
+            read.extend_from_slice(&chunk);
+        }
+    }
+    Ok(Ok(if read.is_empty() { first } else { read.freeze() }))
+}
+
+/// Returns the events of a stream. It fails at one that is over the maximum.
+pub(crate) fn events(response: Response) -> Events {
+    let (mut sizes, mut has_failed) = (EventSize::default(), false);
+    let chunks = response.bytes_stream().map(move |chunk| match chunk {
+        Ok(chunk) if sizes.add(&chunk) => Ok(chunk),
+        Ok(_) => Err(SseError::Body(Box::new(EventTooLong))),
+        Err(error) => Err(SseError::Body(Box::new(error))),
+    });
+    let chunks = chunks.take_while(move |chunk| ready(!std::mem::replace(&mut has_failed, chunk.is_err())));
+    SseStream::from_bytes_stream(chunks).boxed()
+}
+
+/// The error of an event that is over the maximum.
+#[derive(Debug, thiserror::Error)]
+#[error("an event has more than {MAX_MESSAGE} bytes")]
+pub(crate) struct EventTooLong;
+
+/// The size of an event that is being read.
+#[derive(Default)]
+struct EventSize {
+    event: usize,
+    line: usize,
+    last: u8,
+}
+
+impl EventSize {
+    /// Adds bytes. Returns false if the event is over the maximum.
+    fn add(&mut self, bytes: &[u8]) -> bool {
+        bytes.iter().all(|&byte| {
+            match byte {
+                b'\n' if self.last == b'\r' => {}
+                b'\n' | b'\r' => {
+                    // An empty line ends an event.
+                    self.event = if self.line == 0 { 0 } else { self.event + 1 };
+                    self.line = 0;
+                }
+                _ => (self.event, self.line) = (self.event + 1, self.line + 1),
+            }
+            self.last = byte;
+            self.event <= MAX_MESSAGE
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_a_size_in_all_forms_of_lines() {
+        let line = format!("data: {}", "x".repeat(1 << 20));
+        for end in ["\n", "\r", "\r\n"] {
+            let fits = |lines: usize| {
+                let (mut size, line) = (EventSize::default(), format!("{line}{end}"));
+                (0..lines).all(|_| size.add(line.as_bytes()))
+            };
+            assert!(fits(15) && !fits(16), "{end:?}");
+            let (mut size, event) = (EventSize::default(), format!("{line}{end}{end}"));
+            assert!((0..100).all(|_| size.add(event.as_bytes())), "{end:?}");
+        }
+    }
+}

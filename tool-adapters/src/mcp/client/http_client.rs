@@ -1,0 +1,375 @@
+//! The client over HTTP, which authorizes each request.
+
+use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
+#[cfg(feature = "mcp-auth")]
+use crate::mcp::client::credentials::SecretKind;
+use crate::mcp::client::credentials::{Credentials, Token};
+use crate::mcp::client::error::{ImportError, is_unauthorized, text_with_causes};
+use crate::mcp::client::http_answer::{self, EventTooLong, Events, HttpError, HttpResult, Posted, SESSION_HEADER};
+#[cfg(feature = "mcp-auth")]
+use crate::mcp::client::logins;
+use crate::mcp::client::rights::without_form;
+use crate::mcp::client::routes::CallRoutes;
+use crate::mcp::client::tasks::TaskTools;
+use crate::mcp::lines::{IdScanner, MessageId};
+use crate::transport::base_url::is_local;
+use futures_util::StreamExt;
+use memchr::memmem;
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, Request, Response, StatusCode, Url, redirect};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
+use sse_stream::{Error as SseError, Sse};
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::bytes::Bytes;
+use tracing::Dispatch;
+use tracing::instrument::WithSubscriber;
+
+/// A client over HTTP that authorizes each request.
+#[derive(Clone)]
+pub(crate) struct AuthorizedClient {
+    http: Client,
+    url: Url,
+    session: Arc<Mutex<Arc<HttpSession>>>,
+    credentials: Arc<Credentials>,
+    tasks: TaskTools,
+    routes: CallRoutes,
+}
+
+/// The session of a client, as the headers of its messages.
+#[derive(Clone, Default)]
+pub(crate) struct HttpSession {
+    has_id: bool,
+    headers: HeaderMap,
+}
+
+impl HttpSession {
+    fn new(id: Option<&str>, headers: HashMap<HeaderName, HeaderValue>) -> Self {
+        let mut headers = headers.into_iter().collect::<HeaderMap>();
+        let accepted = HeaderValue::from_static("text/event-stream, application/json");
+        headers.insert(header::ACCEPT, accepted);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let id = id.and_then(|id| HeaderValue::from_str(id).ok());
+        let has_id = id.is_some();
+        headers.extend(id.map(|id| (HeaderName::from_static(SESSION_HEADER), id)));
+        Self { has_id, headers }
+    }
+}
+
+impl AuthorizedClient {
+    pub(crate) fn new(
+        url: &Url,
+        credentials: Arc<Credentials>,
+        tasks: TaskTools,
+        routes: CallRoutes,
+    ) -> Result<Self, ImportError> {
+        // reqwest removes `Authorization` when another host is reached, but no other header.
+        let same_origin = redirect::Policy::custom(|attempt| {
+            let first = attempt.previous().first().map(Url::origin);
+            if first.is_some_and(|origin| origin == attempt.url().origin()) && attempt.previous().len() < 10 {
+                attempt.follow()
+            } else {
+                attempt.error("the server redirects to another origin; use that URL if you trust it")
+            }
+        });
+        // A small body cannot become a large one, and a proxy cannot read keys for this machine.
+        let http = credentials.http_builder(url)?.redirect(same_origin).referer(false).no_gzip();
+        let is_local = is_local(url.host_str().unwrap_or_default()) && !credentials.is_guarded();
+        let http = if is_local { http.no_proxy() } else { http };
+        // Without encryption, the system's certificates need not be read.
+        let http = if is_local && url.scheme() == "http" { http.tls_certs_only([]) } else { http };
+        let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
+        credentials.note_secrets(url);
+        Ok(Self { http, url: url.clone(), session: Arc::default(), credentials, tasks, routes })
+    }
+
+    /// Returns the session that rmcp has opened last.
+    pub(crate) fn session(&self) -> Arc<HttpSession> {
+        Arc::clone(&self.session.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes a call in a session.
+    pub(crate) async fn post(&self, session: &HttpSession, message: &ClientJsonRpcMessage) -> HttpResult<Posted> {
+        match self.answer(session, message).await? {
+            Posted::Events(events, session) => Ok(Posted::Events(
+                self.observe(events, request_of(message).map(|request| request.id.clone()), false),
+                session,
+            )),
+            Posted::Refused(status, text) => Err(self.masked(http_answer::refused(status, &text))),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Requests the rest of the stream of a request.
+    pub(crate) async fn resume(
+        &self,
+        session: &HttpSession,
+        last_event: Option<&str>,
+        request: &RequestId,
+    ) -> HttpResult<Events> {
+        let events = self.stream(session, last_event).await?;
+        Ok(self.observe(events, Some(request.clone()), false))
+    }
+
+    /// Sends a message, and returns its answer.
+    async fn answer(&self, session: &HttpSession, message: &ClientJsonRpcMessage) -> HttpResult<Posted> {
+        let (body, request) = (Bytes::from(serde_json::to_vec(message)?), request_of(message));
+        let answer = match self.send(&Method::POST, &session.headers, Some(&body)).await {
+            Ok(response) if response.status() == StatusCode::NOT_FOUND && session.has_id => {
+                Err(StreamableHttpError::SessionExpired)
+            }
+            Ok(response) => http_answer::read(response, request.is_some()).await,
+            Err(error) => Err(error),
+        };
+        let error = match answer {
+            Ok(Posted::Text(text, opened)) => {
+                self.tasks.note(&text);
+                return Ok(Posted::Text(text, opened));
+            }
+            Ok(answer) => return Ok(answer),
+            Err(error) => self.masked(error),
+        };
+        #[cfg(feature = "mcp-auth")]
+        if is_call(request) && self.credentials.oauth.is_some() && logins::is_refusal(&error) {
+            tracing::warn!(error = %text_with_causes(&error), "a server refused a call for lack of a login");
+            return Ok(Posted::Failed(logins::refused_call()));
+        }
+        Err(error)
+    }
+
+    /// Requests a stream of a session.
+    async fn stream(&self, session: &HttpSession, last_event: Option<&str>) -> HttpResult<Events> {
+        let mut headers = session.headers.clone();
+        headers.remove(header::CONTENT_TYPE);
+        let last_event = last_event.and_then(|last| HeaderValue::from_str(last).ok());
+        headers.extend(last_event.map(|last| (HeaderName::from_static("last-event-id"), last)));
+        let answer = match self.send(&Method::GET, &headers, None).await {
+            Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
+                Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            Ok(response) => match http_answer::read(response, true).await {
+                Ok(Posted::Events(events, _)) => Ok(events),
+                Ok(Posted::Refused(status, text)) => Err(http_answer::refused(status, &text)),
+                Ok(_) => Err(StreamableHttpError::UnexpectedContentType(None)),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
+        answer.map_err(|error| self.masked(error))
+    }
+
+    /// Sends a request with a token.
+    async fn send(&self, method: &Method, headers: &HeaderMap, body: Option<&Bytes>) -> HttpResult<Response> {
+        self.authorized(|token| {
+            let mut request = Request::new(method.clone(), self.url.clone());
+            headers.clone_into(request.headers_mut());
+            *request.body_mut() = body.map(|body| body.clone().into());
+            let bearer = token.map(|token| HeaderValue::try_from(format!("Bearer {token}")));
+            async move {
+                if let Some(bearer) = bearer {
+                    let mut bearer =
+                        bearer.map_err(|_| io::Error::other("the token has characters that no header may have"))?;
+                    bearer.set_sensitive(true);
+                    request.headers_mut().insert(header::AUTHORIZATION, bearer);
+                }
+                let response = self.http.execute(request).await.map_err(StreamableHttpError::Client)?;
+                http_answer::check_token(&response)?;
+                Ok(response)
+            }
+        })
+        .await
+    }
+
+    /// Sends a request with a token. If the server refuses the token, sends it once more with a new one.
+    async fn authorized<T, F>(&self, send: impl Fn(Option<String>) -> F + Send + Sync) -> HttpResult<T>
+    where
+        F: Future<Output = HttpResult<T>> + Send,
+    {
+        // The libraries log URLs and headers as they are. The error has them too, masked.
+        let send = |token| send(token).with_subscriber(Dispatch::none());
+        #[cfg(feature = "mcp-auth")]
+        if let Some(tokens) = &self.credentials.oauth {
+            let note = |token: &str| self.credentials.add_secret(token, SecretKind::Token);
+            return logins::authorized(tokens, note, send).await;
+        }
+        let copy = |token: &Option<Token>| token.as_deref().cloned();
+        let token = self.credentials.token(None).await?;
+        match send(copy(&token)).await {
+            Err(error) if token.is_some() && is_unauthorized(&error) => {
+                let renewed = self.credentials.token(token.clone()).await?;
+                if renewed == token { Err(error) } else { send(copy(&renewed)).await }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Returns an error without the URL and without what the server repeats of the request's secrets.
+    fn masked(&self, error: HttpError) -> HttpError {
+        match error {
+            // The cause says why nothing was reached, and rmcp would drop it.
+            StreamableHttpError::Client(error) if error.is_connect() => {
+                let text = text_with_causes(&error.without_url());
+                StreamableHttpError::Io(io::Error::other(self.credentials.display(&text)))
+            }
+            StreamableHttpError::Client(error) => StreamableHttpError::Client(error.without_url()),
+            StreamableHttpError::UnexpectedServerResponse(text) => {
+                StreamableHttpError::UnexpectedServerResponse(self.credentials.display(&text).into())
+            }
+            StreamableHttpError::UnexpectedContentType(Some(text)) => {
+                StreamableHttpError::UnexpectedContentType(Some(self.credentials.display(&text)))
+            }
+            StreamableHttpError::AuthRequired(mut challenge) => {
+                challenge.www_authenticate_header = self.credentials.display(&challenge.www_authenticate_header);
+                StreamableHttpError::AuthRequired(challenge)
+            }
+            StreamableHttpError::InsufficientScope(mut challenge) => {
+                challenge.www_authenticate_header = self.credentials.display(&challenge.www_authenticate_header);
+                StreamableHttpError::InsufficientScope(challenge)
+            }
+            error => error,
+        }
+    }
+
+    /// Returns events in which one that is too long is the error of its request. With `is_checked`, that holds for one that cannot
+    /// be read, too, which rmcp would drop.
+    fn observe(&self, events: Events, mut request: Option<RequestId>, is_checked: bool) -> Events {
+        let (tasks, routes, stream) = (self.tasks.clone(), self.routes.clone(), request.clone());
+        let mut fail = move |error: ErrorData| {
+            let message = request.take().map(|id| failure(error, id));
+            let data = message.and_then(|message| serde_json::to_string(&message).ok());
+            data.map(|data| Sse { data: Some(data), ..Sse::default() })
+        };
+        let events = events.map(move |event| match event {
+            Ok(mut event) => {
+                let text = event.data.as_deref().unwrap_or_default();
+                tasks.note(text.as_bytes());
+                let is_read =
+                    !is_checked || text.is_empty() || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();
+                let is_answer = || matches!(IdScanner::scan(text.as_bytes()), MessageId::Response(_));
+                let failed = if !is_read && is_answer() { fail(unreadable()) } else { None };
+                if memmem::find(text.as_bytes(), b"\"method\"").is_some()
+                    && let MessageId::Request(id) = IdScanner::scan(text.as_bytes())
+                {
+                    // A request in the stream of a call belongs to this call.
+                    if let Some(stream) = &stream {
+                        routes.note_stream(id, stream.clone());
+                    }
+                    if let Some(refused) = without_form(text.as_bytes()) {
+                        event.data = Some(refused.to_string());
+                    }
+                }
+                Ok(failed.unwrap_or(event))
+            }
+            Err(SseError::Body(error)) if error.is::<EventTooLong>() => {
+                fail(too_long(format_args!("more than {MAX_MESSAGE}"))).ok_or(SseError::Body(error))
+            }
+            Err(error) => Err(error),
+        });
+        events.boxed()
+    }
+}
+
+/// Returns the request of a message that is one.
+fn request_of(message: &ClientJsonRpcMessage) -> Option<&JsonRpcRequest<ClientRequest>> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => Some(request),
+        _ => None,
+    }
+}
+
+fn is_call(request: Option<&JsonRpcRequest<ClientRequest>>) -> bool {
+    request.is_some_and(|request| matches!(request.request, ClientRequest::CallToolRequest(_)))
+}
+
+/// The messages that rmcp sends.
+impl StreamableHttpClient for AuthorizedClient {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        _: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> HttpResult<StreamableHttpPostResponse> {
+        let session = HttpSession::new(session_id.as_deref(), headers);
+        if let ClientJsonRpcMessage::Notification(sent) = &message
+            && let ClientNotification::InitializedNotification(_) = &sent.notification
+        {
+            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(session.clone());
+        }
+        let answer = self.answer(&session, &message).await?;
+        let Some(request) = request_of(&message) else {
+            return match answer {
+                Posted::Events(events, opened) => {
+                    Ok(StreamableHttpPostResponse::Sse(self.observe(events, None, true), opened))
+                }
+                Posted::Refused(status, text) => Err(self.masked(http_answer::refused(status, &text))),
+                _ => Ok(StreamableHttpPostResponse::Accepted),
+            };
+        };
+        let failed = |error| Ok(StreamableHttpPostResponse::Json(failure(error, request.id.clone()), None));
+        match answer {
+            Posted::Text(text, opened) => match serde_json::from_slice::<ServerJsonRpcMessage>(&text) {
+                // The answer to a request has its error, also if the server could not read the id.
+                Ok(ServerJsonRpcMessage::Error(error)) => failed(error.error),
+                Ok(message) => Ok(StreamableHttpPostResponse::Json(message, opened)),
+                Err(_) => failed(unreadable()),
+            },
+            Posted::Failed(error) => failed(error),
+            Posted::Events(events, opened) => {
+                let events = self.observe(events, Some(request.id.clone()), true);
+                Ok(StreamableHttpPostResponse::Sse(events, opened))
+            }
+            // A server that does not know the request is older.
+            Posted::Refused(status, text)
+                if matches!(request.request, ClientRequest::DiscoverRequest(_))
+                    && !session.has_id
+                    && status.is_client_error()
+                    && status != StatusCode::FORBIDDEN =>
+            {
+                failed(ErrorData::invalid_request(
+                    format!("`server/discover` was refused: HTTP {status}: {text}"),
+                    None,
+                ))
+            }
+            Posted::Refused(status, text) => Err(self.masked(http_answer::refused(status, &text))),
+            Posted::Accepted => Ok(StreamableHttpPostResponse::Accepted),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        _: Arc<str>,
+        session_id: Arc<str>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> HttpResult<()> {
+        let mut session = HttpSession::new(Some(&session_id), headers);
+        session.headers.remove(header::CONTENT_TYPE);
+        let response = self.send(&Method::DELETE, &session.headers, None).await.map_err(|error| self.masked(error))?;
+        match response.status() {
+            // Some servers keep sessions until they expire.
+            StatusCode::METHOD_NOT_ALLOWED => Ok(()),
+            status if status.is_success() => Ok(()),
+            status => Err(http_answer::refused(status, "")),
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        _: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> HttpResult<Events> {
+        let events = self.stream(&HttpSession::new(session_id.as_deref(), headers), last_event_id.as_deref()).await?;
+        Ok(self.observe(events, None, true))
+    }
+}
