@@ -114,7 +114,7 @@ async fn measure<'a>(arguments: impl Iterator<Item = &'a str>) -> Outcome<bool> 
     let mut report = Report { reached: true };
     for transport in ["stdio", "http"] {
         if is_wanted(transport) {
-            compare(transport, &mut report).await?;
+            Box::pin(compare(transport, &mut report)).await?;
         }
     }
     if is_wanted("chaos") {
@@ -209,8 +209,8 @@ async fn compare(transport: &str, report: &mut Report) -> Outcome<()> {
     let (mut processes, mut forwarded) = (Vec::new(), None);
     let (direct, entry) = if transport == "http" {
         let (server, url) = listening(Command::new(own_program()?).args([SERVE, "http"]))?;
-        let (forwarder, at) = listening(Command::new(own_program()?).args([FORWARD, &url]))?;
-        processes.extend([server, forwarder]);
+        let (process, at) = listening(Command::new(own_program()?).args([FORWARD, &url]))?;
+        processes.extend([server, process]);
         forwarded = Some(McpClient::url(at));
         (McpClient::url(&url), json!({"url": url}))
     } else {

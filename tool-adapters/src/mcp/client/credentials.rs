@@ -1,6 +1,7 @@
 //! Headers and tokens of a client over HTTP, which appear in no error, log or name.
 
 use crate::mcp::client::error::ImportError;
+use crate::mcp::client::http_answer::HttpResult;
 use crate::mcp::client::names::{self, KEY, looks_random};
 use crate::transport::base_url::{self, is_local, is_secret_name, with_scheme};
 use crate::transport::callback::{SingleFlight, run_callback};
@@ -265,10 +266,7 @@ impl Credentials {
         }
     }
 
-    pub(crate) async fn token(
-        &self,
-        refused: Option<Token>,
-    ) -> Result<Option<Token>, StreamableHttpError<reqwest::Error>> {
+    pub(crate) async fn token(&self, refused: Option<Token>) -> HttpResult<Option<Token>> {
         let Some(provide) = &self.tokens else { return Ok(None) };
         let ask = || async {
             let (provide, refused) = (Arc::clone(provide), refused.as_deref().cloned());

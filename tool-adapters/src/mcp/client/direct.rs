@@ -11,7 +11,7 @@ use crate::mcp::lines::send_line;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolResult, ClientJsonRpcMessage, ClientRequest, CustomResult, ErrorData, GetMeta, ProgressToken, RequestId,
+    ClientJsonRpcMessage, ClientRequest, CustomResult, ErrorData, GetMeta, ProgressToken, RequestId,
     ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::ServiceError;
@@ -284,13 +284,12 @@ fn read(text: &[u8], id: Option<&RequestId>) -> Result<ServerResult, ServiceErro
     match (response.result, response.error) {
         (_, Some(error)) => Err(ServiceError::McpError(error)),
         (Some(_), None) if id.is_some_and(|id| !is_own(id)) => Err(ServiceError::UnexpectedResponse),
-        (Some(result), None) => Ok(match serde_json::from_str::<CallToolResult>(result.get()) {
-            Ok(result) => ServerResult::CallToolResult(result),
-            Err(_) => {
-                let result = serde_json::from_str(result.get()).map_err(|_| ServiceError::McpError(unreadable()))?;
-                ServerResult::CustomResult(CustomResult::new(result))
-            }
-        }),
+        (Some(text), None) => {
+            let result = serde_json::from_str(text.get()).map(ServerResult::CallToolResult);
+            let other =
+                || serde_json::from_str(text.get()).map(|other| ServerResult::CustomResult(CustomResult::new(other)));
+            result.or_else(|_| other()).map_err(|_| ServiceError::McpError(unreadable()))
+        }
         (None, None) => Err(ServiceError::McpError(unreadable())),
     }
 }

@@ -1,5 +1,6 @@
 //! Errors of importing.
 
+use crate::mcp::client::http_answer::HttpError;
 use crate::mcp::client::pins::PinError;
 use reqwest::StatusCode;
 use rmcp::service::ServiceError;
@@ -78,7 +79,7 @@ pub(crate) fn text_with_causes(error: &(dyn std::error::Error + 'static)) -> Str
 }
 
 /// Returns true if a server refused a request for its token.
-pub(crate) fn is_unauthorized(error: &StreamableHttpError<reqwest::Error>) -> bool {
+pub(crate) fn is_unauthorized(error: &HttpError) -> bool {
     match error {
         StreamableHttpError::AuthRequired(_) => true,
         StreamableHttpError::Client(error) => error.status() == Some(StatusCode::UNAUTHORIZED),

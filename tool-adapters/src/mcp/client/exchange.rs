@@ -94,22 +94,31 @@ impl Exchange<'_> {
         connection: &Connection,
         request: ClientRequest,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
-        if !connection.peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version)) {
-            let again = self.remote.options.rights.urls.then(|| request.clone());
-            return match self.send_in_session(connection, request).await {
-                Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
-                    requests::show_pages(self.asked(), &error).await?;
-                    let again = again.ok_or_else(requests::unfinished_pages)?;
-                    match self.send_in_session(connection, again).await {
-                        Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
-                            Err(requests::unfinished_pages())
-                        }
-                        answer => Ok(answer),
-                    }
-                }
-                answer => Ok(answer),
-            };
+        // What is rare is boxed, as a call's future has room for all of it.
+        if connection.peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version)) {
+            return Box::pin(self.converse_without_session(connection, request)).await;
         }
+        let again = self.remote.options.rights.urls.then(|| request.clone());
+        match self.send_in_session(connection, request).await {
+            Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
+                Box::pin(requests::show_pages(self.asked(), &error)).await?;
+                let again = again.ok_or_else(requests::unfinished_pages)?;
+                match Box::pin(self.send_in_session(connection, again)).await {
+                    Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
+                        Err(requests::unfinished_pages())
+                    }
+                    answer => Ok(answer),
+                }
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    async fn converse_without_session(
+        &self,
+        connection: &Connection,
+        request: ClientRequest,
+    ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         let mut next = request.clone();
         for round in 0..=MAX_ROUNDS {
             let required = match self.send(connection, next).await {
@@ -190,7 +199,7 @@ impl Exchange<'_> {
     ) -> Result<ServerResult, ServiceError> {
         match request {
             ClientRequest::CallToolRequest(_) => self.call(connection, request).await,
-            _ => self.send(connection, request).await,
+            _ => Box::pin(self.send(connection, request)).await,
         }
     }
 
@@ -206,7 +215,7 @@ impl Exchange<'_> {
         let answer = match answer {
             Ok(result) => Ok(result),
             Err(DirectError::Failed(error)) => Err(error),
-            Err(DirectError::Expired(request)) => return self.send(connection, *request).await,
+            Err(DirectError::Expired(request)) => return Box::pin(self.send(connection, *request)).await,
         };
         connection.note_answer(&answer);
         answer

@@ -144,17 +144,20 @@ pub(crate) fn events(response: Response) -> Events {
     let (mut sizes, mut has_failed) = (EventSize::default(), false);
     let chunks = response.bytes_stream().map(move |chunk| match chunk {
         Ok(chunk) if sizes.add(&chunk) => Ok(chunk),
-        Ok(_) => Err(SseError::Body(Box::new(EventTooLong))),
-        Err(error) => Err(SseError::Body(Box::new(error))),
+        Ok(_) => Err(StreamError::TooLong),
+        Err(error) => Err(StreamError::Broken(error)),
     });
     let chunks = chunks.take_while(move |chunk| ready(!std::mem::replace(&mut has_failed, chunk.is_err())));
     SseStream::from_bytes_stream(chunks).boxed()
 }
 
-/// The error of an event that is over the maximum.
 #[derive(Debug, thiserror::Error)]
-#[error("an event has more than {MAX_MESSAGE} bytes")]
-pub(crate) struct EventTooLong;
+pub(crate) enum StreamError {
+    #[error("an event has more than {MAX_MESSAGE} bytes")]
+    TooLong,
+    #[error(transparent)]
+    Broken(reqwest::Error),
+}
 
 /// The size of an event that is being read.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
 use crate::mcp::client::credentials::SecretKind;
 use crate::mcp::client::credentials::{Credentials, Token};
 use crate::mcp::client::error::{ImportError, is_unauthorized, text_with_causes};
-use crate::mcp::client::http_answer::{self, EventTooLong, Events, HttpError, HttpResult, Posted, SESSION_HEADER};
+use crate::mcp::client::http_answer::{self, Events, HttpError, HttpResult, Posted, SESSION_HEADER, StreamError};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
 use crate::mcp::client::rights::without_form;
@@ -134,7 +134,9 @@ impl AuthorizedClient {
             Err(error) => self.masked(error),
         };
         #[cfg(feature = "mcp-auth")]
-        if is_call(request) && self.credentials.oauth.is_some() && logins::is_refusal(&error) {
+        let is_call = request.is_some_and(|request| matches!(request.request, ClientRequest::CallToolRequest(_)));
+        #[cfg(feature = "mcp-auth")]
+        if is_call && self.credentials.oauth.is_some() && logins::is_refusal(&error) {
             tracing::warn!(error = %text_with_causes(&error), "a server refused a call for lack of a login");
             return Ok(Posted::Failed(logins::refused_call()));
         }
@@ -264,7 +266,7 @@ impl AuthorizedClient {
                 }
                 Ok(failed.unwrap_or(event))
             }
-            Err(SseError::Body(error)) if error.is::<EventTooLong>() => {
+            Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(StreamError::TooLong)) => {
                 fail(too_long(format_args!("more than {MAX_MESSAGE}"))).ok_or(SseError::Body(error))
             }
             Err(error) => Err(error),
@@ -279,10 +281,6 @@ fn request_of(message: &ClientJsonRpcMessage) -> Option<&JsonRpcRequest<ClientRe
         ClientJsonRpcMessage::Request(request) => Some(request),
         _ => None,
     }
-}
-
-fn is_call(request: Option<&JsonRpcRequest<ClientRequest>>) -> bool {
-    request.is_some_and(|request| matches!(request.request, ClientRequest::CallToolRequest(_)))
 }
 
 /// The messages that rmcp sends.

@@ -826,11 +826,11 @@ impl RemoteTool {
                 credentials.redact_answer(result.0).ok().and_then(Answer::of_value)
             }
             Ok(_) => None,
-            Err(error) => return Err(self.convert_error(error, &connection).await),
+            Err(error) => return Err(Box::pin(self.convert_error(error, &connection)).await),
         };
         match answer {
             Some(answer) => answer.into_output(&self.remote.options.name, self.output.as_ref()),
-            None => Err(self.convert_error(ServiceError::UnexpectedResponse, &connection).await),
+            None => Err(Box::pin(self.convert_error(ServiceError::UnexpectedResponse, &connection)).await),
         }
     }
 
@@ -847,7 +847,7 @@ impl RemoteTool {
             return Err(ToolError::transient("the connection to the tool's server is closed"));
         }
         let answer = if self.remote.runs_as_task(&self.name) {
-            exchange.run_task(Arc::clone(&connection), &params).await
+            Box::pin(exchange.run_task(Arc::clone(&connection), &params)).await
         } else {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
             let conversed = exchange.converse(&connection, request).await;

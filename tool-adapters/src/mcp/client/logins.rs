@@ -2,6 +2,7 @@
 
 use crate::mcp::auth::{Challenge, LoginError, Refused, ServerTokens};
 use crate::mcp::client::error::is_unauthorized;
+use crate::mcp::client::http_answer::{HttpError, HttpResult};
 use rmcp::model::ErrorData;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use std::error::Error;
@@ -11,8 +12,6 @@ use tool_core::Secret;
 
 /// Maximum number of times that a request is sent again, with another token each.
 const MAX_RENEWALS: usize = 3;
-
-type HttpResult<T> = Result<T, StreamableHttpError<reqwest::Error>>;
 
 /// Sends a request with the token of a login, which `note` sees first. If the server refuses it, gets another token and sends the
 /// request again.
@@ -44,7 +43,7 @@ where
 }
 
 /// Returns what a refusal says about the token that the server wants. Returns `None` for other errors.
-fn challenge_of(error: &StreamableHttpError<reqwest::Error>) -> Option<Challenge> {
+fn challenge_of(error: &HttpError) -> Option<Challenge> {
     match error {
         StreamableHttpError::AuthRequired(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header)),
         StreamableHttpError::InsufficientScope(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header))
@@ -53,12 +52,12 @@ fn challenge_of(error: &StreamableHttpError<reqwest::Error>) -> Option<Challenge
     }
 }
 
-fn failed(error: LoginError) -> StreamableHttpError<reqwest::Error> {
+fn failed(error: LoginError) -> HttpError {
     StreamableHttpError::Io(io::Error::other(error))
 }
 
 /// Returns true if a request was refused for its token, or if there is none to send.
-pub(crate) fn is_refusal(error: &StreamableHttpError<reqwest::Error>) -> bool {
+pub(crate) fn is_refusal(error: &HttpError) -> bool {
     match error {
         StreamableHttpError::Io(error) => error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<LoginError>),
         StreamableHttpError::InsufficientScope(_) => true,

@@ -221,7 +221,8 @@ impl RemoteServer {
             return Ok(current);
         }
         tokio::select! {
-            connection = self.repair() => connection,
+            // Boxed, as nearly no call needs it.
+            connection = Box::pin(self.repair()) => connection,
             () = self.closed.cancelled() => Ok(current),
         }
     }
