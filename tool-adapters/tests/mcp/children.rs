@@ -387,7 +387,7 @@ async fn a_task_outlives_the_connection_of_its_call() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_that_requires_a_task_runs_as_one() {
     let (_folder, file) = folder();
-    for tools in [tools("", &file).await, over_http(true).await] {
+    for tools in everywhere(&file).await {
         let (updates, ctx) = listened();
         let response = tools.call("task", "{}", &ctx).await;
         assert_eq!(response.data::<Value>().expect("parts"), json!([{"type": "text", "text": "t-1"}]));

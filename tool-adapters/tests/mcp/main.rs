@@ -12,6 +12,7 @@ mod floods;
 mod foreigners;
 mod guard;
 mod http;
+mod http_answers;
 mod import;
 mod lists;
 mod malformed;

@@ -88,6 +88,15 @@ pub(crate) fn is_unauthorized(error: &HttpError) -> bool {
     }
 }
 
+/// Returns the status with which a server over HTTP has refused a request, if it may take it later.
+pub(crate) fn http_status(error: &ServiceError) -> Option<u16> {
+    let ServiceError::TransportSend(error) = error else { return None };
+    match error.error.downcast_ref() {
+        Some(HttpError::HttpStatus(status)) => Some(status.status),
+        _ => None,
+    }
+}
+
 /// Returns the text of an error, without rmcp's names of types.
 pub(crate) fn describe(error: &ServiceError) -> String {
     match error {

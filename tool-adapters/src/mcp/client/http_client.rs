@@ -99,7 +99,11 @@ impl AuthorizedClient {
                 self.observe(events, request_of(message).map(|request| request.id.clone()), false),
                 session,
             )),
-            Posted::Refused(status, text) => Err(self.masked(http_answer::refused(status, &text))),
+            Posted::Refused(status, text) => {
+                let text = self.credentials.display(&text);
+                let message = format!("the tool's server refused the call: HTTP {status}: {text}");
+                Ok(Posted::Failed(ErrorData::internal_error(message, None)))
+            }
             answer => Ok(answer),
         }
     }

@@ -6,7 +6,7 @@ use crate::mcp::client::budget::SamplingBudget;
 use crate::mcp::client::catalog::Catalog;
 use crate::mcp::client::changes::ServerChanges;
 use crate::mcp::client::credentials::{Credentials, parse_url};
-use crate::mcp::client::error::{ImportError, describe};
+use crate::mcp::client::error::{ImportError, describe, http_status};
 use crate::mcp::client::exchange::{Exchange, RunState};
 use crate::mcp::client::names::{self, KEY};
 use crate::mcp::client::options::RemoteOptions;
@@ -787,6 +787,8 @@ fn parameters(schema: &JsonObject) -> Value {
     Value::Object(schema.clone())
 }
 
+const TOO_MANY_REQUESTS: u16 = 429;
+
 impl RemoteTool {
     /// Calls the tool, until the call's deadline or its cancellation.
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
@@ -812,7 +814,8 @@ impl RemoteTool {
         let mut again = self.is_idempotent.then(|| params.clone());
         let (connection, answer) = loop {
             let (connection, answer) = Box::pin(self.send(params, exchange)).await?;
-            match again.take().filter(|_| answer.as_ref().is_err_and(is_lost)) {
+            let may_repeat = |error: &ServiceError| is_lost(error) && http_status(error) != Some(TOO_MANY_REQUESTS);
+            match again.take().filter(|_| answer.as_ref().is_err_and(may_repeat)) {
                 Some(same) => params = same,
                 None => break (connection, answer),
             }
@@ -867,12 +870,17 @@ impl RemoteTool {
                 let message = credentials.redact(&error.message);
                 return ToolError::permanent(truncate(&message, MAX_TEXT));
             }
+            error if http_status(&error) == Some(TOO_MANY_REQUESTS) => {
+                return ToolError::transient("the tool's server takes no more calls for now (HTTP 429)");
+            }
             error if is_lost(&error) => {
+                let failed = http_status(&error).map(|status| format!("the tool's server failed (HTTP {status})"));
                 let status = connection.status().await.map(|status| format!(" ({status})")).unwrap_or_default();
                 let error = credentials.display(&describe(&error));
                 tracing::warn!(tool = %self.name.escape_debug(), %error, status, "lost the connection to a server");
                 let effects = if self.read_only { "" } else { "; the call may have had effects" };
-                let message = format!("the connection to the tool's server is lost{status}{effects}");
+                let lost = || format!("the connection to the tool's server is lost{status}");
+                let message = format!("{}{effects}", failed.unwrap_or_else(lost));
                 if self.is_idempotent { ToolError::transient(message) } else { ToolError::unknown(message) }
             }
             error => {
