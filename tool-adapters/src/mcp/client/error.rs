@@ -2,9 +2,7 @@
 
 use crate::mcp::client::http_answer::HttpError;
 use crate::mcp::client::pins::PinError;
-use reqwest::StatusCode;
 use rmcp::service::ServiceError;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 use std::io;
 
 /// An error of importing a server's tools.
@@ -76,16 +74,6 @@ pub(crate) fn text_with_causes(error: &(dyn std::error::Error + 'static)) -> Str
         }
     }
     text
-}
-
-/// Returns true if a server refused a request for its token.
-pub(crate) fn is_unauthorized(error: &HttpError) -> bool {
-    match error {
-        StreamableHttpError::AuthRequired(_) => true,
-        StreamableHttpError::Client(error) => error.status() == Some(StatusCode::UNAUTHORIZED),
-        StreamableHttpError::UnexpectedServerResponse(text) => text.starts_with("HTTP 401"),
-        _ => false,
-    }
 }
 
 /// Returns the status with which a server over HTTP has refused a request, if it may take it later.

@@ -48,13 +48,13 @@ pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 pub(crate) fn check_token(response: &Response) -> HttpResult<()> {
     let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|challenge| challenge.to_str().ok());
     match (response.status(), challenge.map(str::to_owned)) {
-        (StatusCode::UNAUTHORIZED, Some(challenge)) => {
-            Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
+        (StatusCode::UNAUTHORIZED, challenge) => {
+            let challenge = AuthRequiredError::new(challenge.unwrap_or_default());
+            Err(StreamableHttpError::AuthRequired(challenge))
         }
         (StatusCode::FORBIDDEN, Some(challenge)) => {
             Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)))
         }
-        (StatusCode::UNAUTHORIZED, None) => Err(refused(StatusCode::UNAUTHORIZED, "")),
         _ => Ok(()),
     }
 }

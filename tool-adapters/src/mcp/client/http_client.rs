@@ -4,7 +4,7 @@ use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::credentials::SecretKind;
 use crate::mcp::client::credentials::{Credentials, Token};
-use crate::mcp::client::error::{ImportError, is_unauthorized, text_with_causes};
+use crate::mcp::client::error::{ImportError, text_with_causes};
 use crate::mcp::client::http_answer::{self, Events, HttpError, HttpResult, Posted, SESSION_HEADER, StreamError};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
@@ -205,7 +205,7 @@ impl AuthorizedClient {
         let copy = |token: &Option<Token>| token.as_deref().cloned();
         let token = self.credentials.token(None).await?;
         match send(copy(&token)).await {
-            Err(error) if token.is_some() && is_unauthorized(&error) => {
+            Err(error @ StreamableHttpError::AuthRequired(_)) if token.is_some() => {
                 let renewed = self.credentials.token(token.clone()).await?;
                 if renewed == token { Err(error) } else { send(copy(&renewed)).await }
             }

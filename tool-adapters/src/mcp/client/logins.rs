@@ -1,7 +1,6 @@
 //! Requests with the tokens of a login.
 
 use crate::mcp::auth::{Challenge, LoginError, Refused, ServerTokens};
-use crate::mcp::client::error::is_unauthorized;
 use crate::mcp::client::http_answer::{HttpError, HttpResult};
 use rmcp::model::ErrorData;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -48,7 +47,7 @@ fn challenge_of(error: &HttpError) -> Option<Challenge> {
         StreamableHttpError::AuthRequired(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header)),
         StreamableHttpError::InsufficientScope(challenge) => Some(Challenge::parse(&challenge.www_authenticate_header))
             .filter(|challenge| challenge.is_insufficient_scope),
-        error => is_unauthorized(error).then(Challenge::default),
+        _ => None,
     }
 }
 
@@ -60,8 +59,8 @@ fn failed(error: LoginError) -> HttpError {
 pub(crate) fn is_refusal(error: &HttpError) -> bool {
     match error {
         StreamableHttpError::Io(error) => error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<LoginError>),
-        StreamableHttpError::InsufficientScope(_) => true,
-        error => is_unauthorized(error),
+        StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => true,
+        _ => false,
     }
 }
 
