@@ -61,6 +61,7 @@ pub(crate) struct FixedSettings {
     pub(crate) max_sessions_per_client: Option<usize>,
     pub(crate) idle_timeout: Duration,
     pub(crate) confirm_timeout: Duration,
+    pub(crate) approval_wait: Duration,
     pub(crate) http: HttpSettings,
     pub(crate) admin: AdminSettings,
     pub(crate) inspector: Option<InspectorSettings>,
@@ -247,6 +248,7 @@ impl GatewayPolicy {
         set(&mut fixed.max_message, fields.size("max_message"));
         set(&mut fixed.idle_timeout, fields.duration("idle_timeout"));
         set(&mut fixed.confirm_timeout, fields.duration("approval_lifetime"));
+        set(&mut fixed.approval_wait, fields.duration("approval_wait"));
         let sessions = fields.count("max_sessions");
         fixed.max_http_sessions = sessions.and_then(|sessions| sessions.try_into().ok());
         fixed.max_sessions_per_client = fields.count("max_sessions_per_client").and_then(|each| each.try_into().ok());
@@ -528,6 +530,7 @@ impl Default for FixedSettings {
             max_sessions_per_client: None,
             idle_timeout: Duration::from_secs(30 * 60),
             confirm_timeout: Duration::from_secs(10 * 60),
+            approval_wait: Duration::from_secs(45),
             http: HttpSettings {
                 listen: LISTEN,
                 path: "/mcp".to_owned(),
@@ -566,6 +569,7 @@ impl FixedSettings {
             ("limits.max_message", self.max_message == new.max_message),
             ("limits.idle_timeout", self.idle_timeout == new.idle_timeout),
             ("limits.approval_lifetime", self.confirm_timeout == new.confirm_timeout),
+            ("limits.approval_wait", self.approval_wait == new.approval_wait),
             ("limits.max_sessions", self.max_http_sessions == new.max_http_sessions),
             ("limits.max_sessions_per_client", self.max_sessions_per_client == new.max_sessions_per_client),
         ];

@@ -451,6 +451,9 @@ fn server(fixed: &FixedSettings, runtime: &Runtime, principals: &Arc<RwLock<Vec<
         .max_message(fixed.max_message)
         .path(&fixed.http.path)
         .allow_anonymous(fixed.http.allow_anonymous);
+    if fixed.inspector.is_some() {
+        server = server.host_approves(fixed.approval_wait);
+    }
     if let Some(text) = &fixed.instructions {
         server = server.instructions(text);
     }

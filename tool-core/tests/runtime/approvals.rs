@@ -235,6 +235,29 @@ async fn call_is_decided_once_across_processes() {
 }
 
 #[tokio::test]
+async fn the_response_reaches_the_task_that_waits_for_it() {
+    let (tools, ran) = bank();
+    let session = open(&runtime(tools, Policy::text()), "s", Mode::Text).await;
+    for approves in [true, false] {
+        let token = ask(&session, 5).await;
+        let decide = async || if approves { session.approve(&token).await } else { session.deny(&token).await };
+        // Of many decisions one counts, and the others answer nothing.
+        let (outcome, _) = tokio::join!(session.outcome(&token), join_all((0..5).map(|_| decide())));
+        let outcome = outcome.expect("it was decided");
+        assert_eq!((outcome.is_ok(), kind(&outcome) == Some(ErrorKind::Denied)), (approves, !approves));
+        assert!(session.outcome(&token).await.is_none(), "it is over");
+    }
+    assert_eq!(ran.get(), 1);
+    let token = ask(&session, 6).await;
+    let given_up = async {
+        let mut run = Box::pin(session.approve(&token));
+        assert!(futures_util::poll!(&mut run).is_pending(), "it runs");
+    };
+    assert!(tokio::join!(session.outcome(&token), given_up).0.is_none());
+    assert!(session.outcome("no token").await.is_none());
+}
+
+#[tokio::test]
 async fn the_runtime_lists_waiting_calls_of_all_sessions() {
     let (tools, ran) = bank();
     let runtime = runtime(tools, Policy::text());
