@@ -79,6 +79,9 @@ async fn ready(State(gateway): State<Watched>) -> Response {
         if !server.quarantined.is_empty() {
             status["quarantined"] = server.quarantined.len().into();
         }
+        if server.needs_login {
+            status["login"] = format!("tool-gateway --login {}", server.name).into();
+        }
         (server.name.clone(), status)
     });
     let body = json!({

@@ -395,16 +395,18 @@ impl GatewayInner {
     pub(crate) fn servers(&self) -> Vec<ServerStatus> {
         let state = self.state();
         let status = |upstream: &Upstream| {
-            let (is_up, error) = match upstream.health() {
-                Health::Up => (true, None),
-                Health::Connecting => (false, None),
-                Health::Down(error, _) => (false, Some(error)),
+            let health = upstream.health();
+            let is_up = health == Health::Up;
+            let (error, needs_login) = match health {
+                Health::Down(error, needs_login) => (Some(error), needs_login),
+                Health::Up | Health::Connecting => (None, false),
             };
             let toolset = upstream.toolset();
             let quarantined = toolset.iter().flat_map(|toolset| toolset.quarantined());
             ServerStatus {
                 name: upstream.route.entry.name.clone(),
                 is_up,
+                needs_login,
                 error,
                 quarantined: quarantined.map(|tool| tool.to_string()).collect(),
             }

@@ -148,6 +148,17 @@ async fn a_login_that_has_ended_asks_no_person() {
     assert!(is_error && text.contains("until its user signs in"), "{text}");
     assert_eq!(issuer.requests("/authorize").len(), 1);
     assert!(kept(&folder, "access_token").is_null());
+    // Its health says so, until a person has signed in again.
+    until(async || gateway.servers()[0].needs_login).await;
+    assert_eq!((gateway.servers()[0].is_up, gateway.servers()[0].error.as_deref()), (false, Some(HINT)));
+    let url = format!("{}/readyz", crate::health::serve(&gateway).await);
+    let body = crate::health::get(&url, &[]).await.1;
+    let body = serde_json::from_str::<Value>(&body).expect("JSON");
+    assert_eq!(body["servers"]["web"], json!({"state": "down", "login": "tool-gateway --login web"}));
+    (issuer.behaviour().refuses_refresh, issuer.behaviour().lifetime) = (false, None);
+    log_in(&folder, follow).await;
+    up(&gateway).await;
+    assert_eq!(sum(&mut client).await, three());
     gateway.close().await;
 }
 

@@ -654,6 +654,12 @@ impl ImportedToolset {
         !self.remote.is_lost()
     }
 
+    /// Returns the error of the login, while there is no token to send.
+    #[cfg(all(feature = "gateway", feature = "mcp-auth"))]
+    pub(crate) fn login_failure(&self) -> Option<ImportError> {
+        Some(self.remote.options.credentials.oauth.as_ref()?.missing()?.into())
+    }
+
     /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens
     /// automatically when the server notifies that a list has changed.
     pub async fn refresh(&self) -> Result<(), ImportError> {
