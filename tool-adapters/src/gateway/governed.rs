@@ -89,6 +89,7 @@ pub(crate) fn offer<'a>(
             if !names.take("", name, &server, &mut clashes) {
                 continue;
             }
+            imported.set_resend(upstream.route.own_name(name), policy.resends(name));
             tools.push(Tool::Function(policy.govern(&tool, &server)));
         }
         let is_offered =

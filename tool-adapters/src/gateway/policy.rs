@@ -142,6 +142,8 @@ pub(crate) struct ToolRule {
     category: Option<Category>,
     modes: Option<Modes>,
     sequential: Option<bool>,
+    /// False if a call is not sent again after its server was lost.
+    resend: Option<bool>,
 }
 
 /// The options of a server.
@@ -441,6 +443,14 @@ impl GatewayPolicy {
         self.tools.iter().filter(matches).rev().find_map(|rule| rule.cost)
     }
 
+    /// Returns false if no call of a tool is sent again after its server was lost, whatever the server says of it: the last rule with a
+    /// `resend` or a category decides.
+    pub(crate) fn resends(&self, tool: &str) -> bool {
+        let matches = |rule: &&ToolRule| rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool));
+        let says = |rule: &ToolRule| rule.resend.or(rule.category.map(|category| category == Category::Retrieval));
+        self.tools.iter().filter(matches).rev().find_map(says).unwrap_or(true)
+    }
+
     /// Returns the patterns of rules that match none of these tools.
     pub(crate) fn unused_patterns(&self, tools: &[&str]) -> Vec<&str> {
         let patterns = self.tools.iter().flat_map(|rule| &rule.patterns).map(String::as_str);
@@ -625,6 +635,7 @@ fn read_tool(mut fields: Fields<'_>) -> ToolRule {
         category: fields.choice("category", &categories),
         modes: fields.choice("modes", &modes),
         sequential: fields.flag("sequential"),
+        resend: fields.flag("resend"),
     };
     if rule.confirm.is_some() && !rule.confirm_if.is_empty() {
         fields.problem("confirm_if", "expected no `confirm` beside it; put one of them into another rule");

@@ -71,6 +71,13 @@ fn crash() -> String {
     std::process::exit(3);
 }
 
+/// Read, and end the process.
+#[tool(category = "retrieval")]
+fn fragile() -> String {
+    note("fragile");
+    std::process::exit(3);
+}
+
 /// A tool that comes later.
 #[tool(category = "retrieval")]
 fn later() -> &'static str {
@@ -125,6 +132,7 @@ fn tools() -> ToolContextBuilder {
     let tools = tools.with_prompt(greet).with_resource(all).with_resource(never);
     match version().as_str() {
         "asks" => tools.with(ask),
+        "fragile" => tools.with(fragile),
         "changes" => tools.with(touch),
         _ => tools,
     }

@@ -231,7 +231,7 @@ fn a_repeated_call_gets_the_result_of_the_approved_one() {
         assert!(answer["result"]["isError"] == true && text.contains("same arguments"), "{answer}");
     }
     let other = json!({"name": "one_echo", "arguments": {"text": "other"}});
-    assert_eq!(run.gateway.request(6, "tools/call", &other)["result"]["isError"], Value::Null, "others run");
+    assert_ne!(run.gateway.request(6, "tools/call", &other)["result"]["isError"], true, "others run");
     run.decide("approve");
     assert_eq!(run.writes(), 1);
     let answer = run.gateway.request(7, "tools/call", &reordered);

@@ -48,6 +48,25 @@ async fn a_server_that_crashes_is_started_again() {
 }
 
 #[tokio::test]
+async fn a_rule_says_that_no_call_is_sent_again() {
+    let folder = Folder::new("");
+    folder.servers(&json!({"one": folder.child("one", "fragile")}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    let mut sent = 0;
+    for (rule, times) in [("", 2), ("resend = false", 1), ("category = 'action'", 1), ("resend = true", 2)] {
+        let rule = if rule.is_empty() { String::new() } else { format!("[[tools]]\nmatch = '*_fragile'\n{rule}") };
+        folder.policy(&rule);
+        gateway.reload().await.expect("valid files");
+        let (text, is_error) = client.call("one_fragile", json!({})).await;
+        assert_eq!((is_error, text.contains("may have had effects")), (true, times == 1), "{rule}: {text}");
+        sent += times;
+        assert_eq!(folder.notes("one").iter().filter(|note| *note == "fragile").count(), sent, "{rule}");
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn added_tools_are_offered_over_the_same_connection() {
     let folder = Folder::new("");
     let gateway = folder.open().await;

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -654,6 +654,13 @@ impl ImportedToolset {
         !self.remote.is_lost()
     }
 
+    /// Sets whether a call of a tool may be sent again after the connection was lost, if its server says that it may.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn set_resend(&self, tool: &str, is_resent: bool) {
+        let mut once = self.remote.sent_once.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_resent { _ = once.remove(tool) } else { _ = once.insert(tool.to_owned()) }
+    }
+
     /// Returns the error of the login, while there is no token to send.
     #[cfg(all(feature = "gateway", feature = "mcp-auth"))]
     pub(crate) fn login_failure(&self) -> Option<ImportError> {
@@ -818,7 +825,7 @@ impl RemoteTool {
         let mut again = self.is_idempotent.then(|| params.clone());
         let (connection, answer) = loop {
             let (connection, answer) = Box::pin(self.send(params, exchange)).await?;
-            match again.take().filter(|_| answer.as_ref().is_err_and(is_lost)) {
+            match again.take().filter(|_| answer.as_ref().is_err_and(is_lost) && !self.is_sent_once()) {
                 Some(same) => params = same,
                 None => break (connection, answer),
             }
@@ -862,6 +869,11 @@ impl RemoteTool {
         Ok((connection, answer))
     }
 
+    /// Returns true if the host says that no call is sent twice.
+    fn is_sent_once(&self) -> bool {
+        self.remote.sent_once.lock().unwrap_or_else(PoisonError::into_inner).contains(&self.name)
+    }
+
     async fn convert_error(&self, error: ServiceError, connection: &Connection) -> ToolError {
         let credentials = &self.remote.options.credentials;
         let error = match error {
@@ -877,9 +889,10 @@ impl RemoteTool {
                 let status = connection.status().await.map(|status| format!(" ({status})")).unwrap_or_default();
                 let error = credentials.display(&describe(&error));
                 tracing::warn!(tool = %self.name.escape_debug(), %error, status, "lost the connection to a server");
-                let effects = if self.read_only { "" } else { "; the call may have had effects" };
+                let once = self.is_sent_once();
+                let effects = if self.read_only && !once { "" } else { "; the call may have had effects" };
                 let message = format!("the connection to the tool's server is lost{status}{effects}");
-                if self.is_idempotent { ToolError::transient(message) } else { ToolError::unknown(message) }
+                if self.is_idempotent && !once { ToolError::transient(message) } else { ToolError::unknown(message) }
             }
             error => {
                 let error = credentials.display(&describe(&error));
