@@ -43,7 +43,10 @@ impl LoginSettings {
         let is_machine = fields.flag("machine").unwrap_or_default();
         let file = fields.text("file").filter(|file| !file.is_empty());
         if file.is_some() == is_machine {
-            fields.problem("file", "expected the file that keeps the tokens, such as \"github.login.json\", or `machine = true`");
+            fields.problem(
+                "file",
+                "expected the file that keeps the tokens, such as \"github.login.json\", or `machine = true`",
+            );
         }
         let port = |value: &serde_json::Value| value.as_u64().and_then(|port| u16::try_from(port).ok());
         let port = fields.read("port", "a port from 0 to 65535", port);

@@ -120,6 +120,12 @@ fn all() -> String {
     version()
 }
 
+/// A note.
+#[resource(uri = "note://{id}")]
+fn one_of_many(id: &str) -> String {
+    id.to_owned()
+}
+
 /// A text that never comes.
 #[resource(uri = "notes://never")]
 async fn never() -> String {
@@ -133,7 +139,7 @@ fn tools() -> ToolContextBuilder {
     match version().as_str() {
         "asks" => tools.with(ask),
         "fragile" => tools.with(fragile),
-        "changes" => tools.with(touch),
+        "changes" => tools.with(touch).with_resource(one_of_many),
         _ => tools,
     }
 }

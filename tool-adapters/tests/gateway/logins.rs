@@ -182,7 +182,8 @@ async fn a_person_signs_in_at_oidc_provider() {
 
 /// Signs in with the gateway's own credentials, whose secret is in a file. Returns the state of the server.
 async fn machine(issuer: &str, client: &str, secret: &str) -> (Folder, Gateway) {
-    let oauth = format!("machine = true\nissuer = '{issuer}'\nclient_id = '{client}'\nclient_secret_file = 'web.secret'");
+    let oauth =
+        format!("machine = true\nissuer = '{issuer}'\nclient_id = '{client}'\nclient_secret_file = 'web.secret'");
     let folder = Folder::new(&format!("[servers.web.oauth]\n{oauth}"));
     folder.write("web.secret", &format!("{secret}\n"));
     folder.servers(&json!({"web": {"url": protected(issuer, "mcp.read").await}}));

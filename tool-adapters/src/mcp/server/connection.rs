@@ -170,7 +170,7 @@ impl Connection {
     fn forward_changes(&self, wanted: SubscriptionFilter, context: &ServerContext) -> (Arc<Subscriptions>, DropGuard) {
         let (changes, peer) = (&self.state.changes, context.peer.clone());
         let (subscriptions, ended) =
-            (Arc::new(Subscriptions::new(changes)), self.state.settings.shutdown.child_token());
+            (Arc::new(Subscriptions::new(changes, &client(context))), self.state.settings.shutdown.child_token());
         changes::forward(changes, wanted, peer, Arc::clone(&subscriptions), ended.clone());
         (subscriptions, ended.drop_guard())
     }
@@ -538,8 +538,8 @@ impl ServerHandler for Connection {
     async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {
         let session = self.client_session(stream.request_context())?;
         let _open = OpenStream::open(&session.streams)?;
-        Box::pin(changes::listen(&self.state.changes, &stream, &self.state.settings.shutdown)).await;
-        Ok(())
+        let client = client(stream.request_context());
+        Box::pin(changes::listen(&self.state.changes, &client, &stream, &self.state.settings.shutdown)).await
     }
 
     async fn get_task(&self, request: GetTaskParams, context: ServerContext) -> McpResult<GetTaskResult> {
