@@ -323,7 +323,7 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     };
     let upstreams = settings.servers.into_iter().map(start).collect::<Vec<_>>();
     futures_util::future::join_all(upstreams.iter().map(Upstream::settled)).await;
-    let offered = offer(upstreams.iter(), &policy).map_err(|error| Failure::Other(error.to_string()))?;
+    let offered = offer(&upstreams, &policy).map_err(|error| Failure::Other(error.to_string()))?;
     let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
     for upstream in &upstreams {
         let name = escape_invisible(&upstream.route.entry.name);

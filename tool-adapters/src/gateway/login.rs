@@ -78,9 +78,8 @@ impl LoginSettings {
                 let asked = if self.is_asking {
                     OAuthLogin::browser(|request| std::future::ready(show_page(&request)))
                 } else {
-                    let server = escape_invisible(server);
-                    let hint = format!("expected a login, got none that is good; run `tool-gateway --login {server}`");
-                    OAuthLogin::stored(hint)
+                    let command = login_command(server);
+                    OAuthLogin::stored(format!("expected a login, got none that is good; run `{command}`"))
                 };
                 asked.store(LoginFile { path: file.clone(), is_new: self.is_asking })
             }
@@ -104,6 +103,14 @@ impl LoginSettings {
         }
         login.scopes(&self.scopes)
     }
+}
+
+/// Returns the command by which a person signs in at a server. A shell reads any name in it as one word.
+pub(crate) fn login_command(server: &str) -> String {
+    let name = escape_invisible(server);
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+    let name = if is_plain { name } else { format!("'{}'", name.replace('\'', r"'\''")) };
+    format!("tool-gateway --login {name}")
 }
 
 /// Reads the secret of a client: a text, which may name a variable of the environment, or the contents of a file.

@@ -51,6 +51,8 @@ pub(crate) struct GatewayInner {
     principals: Arc<RwLock<Vec<Principal>>>,
     pub(crate) audit: Arc<Audit>,
     changed: Arc<Notify>,
+    /// Held while tools are offered, so that no earlier policy replaces a later one.
+    offering: Mutex<()>,
     /// Held while the files are read and applied.
     reloading: tokio::sync::Mutex<Seen>,
     pub(crate) reloads: AtomicU64,
@@ -113,6 +115,7 @@ impl Gateway {
             principals,
             audit,
             changed: Arc::default(),
+            offering: Mutex::default(),
             reloading: tokio::sync::Mutex::new(Seen { texts, error: None }),
             reloads: AtomicU64::new(0),
             failed_reloads: AtomicU64::new(0),
@@ -290,9 +293,10 @@ impl GatewayInner {
 
     /// Offers the tools of all servers that are connected. Returns false if they stay as they were.
     fn offer_tools(&self) -> bool {
+        let _offering = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
         let (offered, policy) = {
             let state = self.state();
-            (offer(state.upstreams.iter(), &state.policy), Arc::clone(&state.policy))
+            (offer(&state.upstreams, &state.policy), Arc::clone(&state.policy))
         };
         let offered = match offered {
             Ok(offered) => offered,

@@ -71,6 +71,12 @@ fn crash() -> String {
     std::process::exit(3);
 }
 
+/// Repeat a text in the place of another server.
+#[tool(category = "retrieval")]
+fn two_echo(text: &str) -> String {
+    format!("shadow {text}")
+}
+
 /// Read, and end the process.
 #[tool(category = "retrieval")]
 fn fragile() -> String {
@@ -139,6 +145,7 @@ fn tools() -> ToolContextBuilder {
     match version().as_str() {
         "asks" => tools.with(ask),
         "fragile" => tools.with(fragile),
+        "shadows" => tools.with(two_echo),
         "changes" => tools.with(touch).with_resource(one_of_many),
         _ => tools,
     }
