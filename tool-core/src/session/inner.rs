@@ -106,7 +106,8 @@ impl RuntimeInner {
 /// The calls for which this process has requested approval, the oldest first.
 #[derive(Default)]
 pub(crate) struct ApprovalRequests {
-    pub(crate) calls: Mutex<VecDeque<(Weak<SessionInner>, String)>>,
+    /// Each with its session and that one's principal.
+    pub(crate) calls: Mutex<VecDeque<(Weak<SessionInner>, Arc<str>, String)>>,
     /// The number of requests so far.
     pub(crate) count: watch::Sender<u64>,
     /// The tasks that wait for the responses of calls, by the ids of the calls.
@@ -117,13 +118,16 @@ pub(crate) struct ApprovalRequests {
 const MAX_REQUESTS: usize = 256;
 
 impl ApprovalRequests {
-    /// Adds a call by its id. Forgets the oldest past [`MAX_REQUESTS`].
+    /// Adds a call by its id. Forgets the oldest past [`MAX_REQUESTS`]: of a principal that has a quarter of them its own, so that none
+    /// hides the requests of others.
     pub(crate) fn add(&self, session: &Arc<SessionInner>, id: &str) {
         let mut calls = self.calls.lock();
         if calls.len() == MAX_REQUESTS {
-            calls.pop_front();
+            let mut own = calls.iter().enumerate().filter(|(_, (_, principal, _))| *principal == session.principal);
+            let oldest = own.next().filter(|_| own.count() >= MAX_REQUESTS / 4).map_or(0, |(at, _)| at);
+            calls.remove(oldest);
         }
-        calls.push_back((Arc::downgrade(session), id.to_owned()));
+        calls.push_back((Arc::downgrade(session), Arc::clone(&session.principal), id.to_owned()));
         drop(calls);
         self.count.send_modify(|count| *count += 1);
     }

@@ -277,6 +277,20 @@ async fn the_runtime_lists_waiting_calls_of_all_sessions() {
 }
 
 #[tokio::test]
+async fn no_principal_hides_the_requests_of_others() {
+    let runtime = runtime(bank().0, Policy::text());
+    let mut sessions = Vec::new();
+    for number in 0..1_000 {
+        let principal = if number == 0 { "ada" } else { "mallory" };
+        let session = runtime.session(format!("s-{number}"), Mode::Text).principal(principal).await.expect("a session");
+        ask(&session, number).await;
+        sessions.push(session);
+    }
+    let waiting = runtime.waiting_calls().await.expect("in memory");
+    assert_eq!((waiting.len(), waiting[0].session.id().as_str()), (256, "s-0"));
+}
+
+#[tokio::test]
 async fn a_runtime_remembers_256_requests_for_approval() {
     let runtime = runtime(bank().0, Policy::text());
     let mut sessions = Vec::new();

@@ -92,10 +92,11 @@ pub(crate) async fn request(
         return Ok(CallToolResponse::Complete(waits(&tool)));
     }
     let response = decide(&session, &token, action).await;
-    if !is_decided(&response) || state.settings.host_approval.is_none() {
+    let is_late = response.error().is_some_and(|error| error.kind == ErrorKind::NotFound);
+    if !is_late || state.settings.host_approval.is_none() {
         return complete(Some(response));
     }
-    // The host was first.
+    // The host was first, or the tool itself has not found something, which is the outcome then.
     if context.ct.is_cancelled() {
         keep(client, digest_of_call(call), awaited).await;
         return complete(Some(response));
@@ -115,11 +116,6 @@ pub(crate) async fn outcome(awaited: AwaitedCall) -> CallToolResponse {
     let AwaitedCall { session, tool, outcome, .. } = awaited;
     let result = outcome.await.map_or_else(|| ended(&tool), |response| complete(&session, &tool, &response));
     CallToolResponse::Complete(result)
-}
-
-/// Returns true for the answer to a decision that comes too late.
-fn is_decided(response: &ToolResponse) -> bool {
-    response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && response.meta().tool().is_empty()
 }
 
 /// A call that the client's user has approved. It has not run.
@@ -153,7 +149,7 @@ pub(crate) async fn resume(
         return Ok(ControlFlow::Continue(ApprovedCall { token, id: pending.call_id, tool: pending.tool }));
     }
     let response = session.deny(&token).await;
-    if is_decided(&response) {
+    if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && response.meta().tool().is_empty() {
         return Err(no_pending_call());
     }
     let result = CallToolResponse::Complete(complete(session, &pending.tool, &response));
