@@ -2,11 +2,19 @@
 
 use crate::support::Folder;
 use expect_test::{Expect, expect};
-use tool_adapters::gateway::Gateway;
+use tool_adapters::gateway::{Gateway, GatewayFiles};
 
 async fn problems(folder: &Folder, expected: &Expect) {
     let error = Gateway::open(folder.files()).await.expect_err("problems").to_string();
     expected.assert_eq(&error.replace(&format!("{}/", folder.as_path().display()), ""));
+}
+
+#[tokio::test]
+async fn a_file_without_an_end_is_an_error() {
+    let folder = Folder::new("");
+    let files = GatewayFiles { config: "/dev/zero".into(), ..folder.files() };
+    let error = Gateway::open(files).await.expect_err("no end").to_string();
+    assert!(error.contains("expected at most 4194304 bytes"), "{error}");
 }
 
 #[tokio::test]
