@@ -27,6 +27,12 @@ impl Bank {
     }
 }
 
+/// Wait for ever.
+#[tool(name = "wait_for_ever", category = "action", confirm)]
+async fn wait_for_ever() {
+    std::future::pending::<()>().await;
+}
+
 /// Something new.
 #[tool(name = "new_tool")]
 fn new_tool() {}
@@ -248,8 +254,9 @@ async fn the_response_reaches_the_task_that_waits_for_it() {
         assert!(session.outcome(&token).await.is_none(), "it is over");
     }
     assert_eq!(ran.get(), 1);
-    session.next_turn().await;
-    let token = ask(&session, 6).await;
+    let session = open(&runtime(tools![wait_for_ever], Policy::text()), "s", Mode::Text).await;
+    let response = call(&session, "wait_for_ever", json!({})).await;
+    let token = response.meta().confirmation().expect("a confirmation").token.clone();
     let given_up = async {
         let mut run = Box::pin(session.approve(&token));
         while session.pending_call(&token).await.is_ok() {
