@@ -182,7 +182,7 @@ impl UpstreamState {
     }
 
     /// Notes the failure of an attempt. An error that is known is not logged again.
-    fn is_down(&self, server: &str, error: &ImportError) {
+    fn note_failure(&self, server: &str, error: &ImportError) {
         let health = Health::down(error);
         if let Health::Down(error, _) = &health
             && *self.health.borrow() != health
@@ -306,7 +306,7 @@ async fn keep_connected(
         match connected {
             Ok(toolset) => break Arc::new(toolset),
             Err(error) => {
-                state.is_down(server, &error);
+                state.note_failure(server, &error);
                 if state.inner().earlier.take().is_some() {
                     changed.notify_one();
                 }
@@ -452,7 +452,7 @@ impl Watched<'_> {
                 self.subscribe(state).await;
             }
             Err(error) => {
-                state.is_down(server, &login_failure(toolset).unwrap_or(error));
+                state.note_failure(server, &login_failure(toolset).unwrap_or(error));
                 self.backoff.pause().await;
             }
         }
