@@ -106,13 +106,15 @@ impl RuntimeInner {
 /// The calls for which this process has requested approval, the oldest first.
 #[derive(Default)]
 pub(crate) struct ApprovalRequests {
-    /// Each with its session and that one's principal.
-    pub(crate) calls: Mutex<VecDeque<(Weak<SessionInner>, Arc<str>, String)>>,
+    pub(crate) calls: Mutex<VecDeque<RequestedCall>>,
     /// The number of requests so far.
     pub(crate) count: watch::Sender<u64>,
     /// The tasks that wait for the responses of calls, by the ids of the calls.
     waiters: Mutex<HashMap<String, Waiter>>,
 }
+
+/// A call's session, the principal of that, and the call's id.
+type RequestedCall = (Weak<SessionInner>, Arc<str>, String);
 
 /// The most calls that a runtime remembers to have requested approval for.
 const MAX_REQUESTS: usize = 256;
