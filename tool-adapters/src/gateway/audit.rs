@@ -167,48 +167,39 @@ impl Audit {
         }
     }
 
-    fn record(&self, call: &HookedCall<'_>, response: &ToolResponse) -> AuditRecord {
-        let view = self.view();
-        let error = response.error();
-        let meta = response.meta();
+    /// Returns the record of something that has not been answered: of a session with its principal, in a turn.
+    fn unanswered(&self, of: (&str, &str, u64), kind: RequestKind, name: &str, arguments: &str) -> AuditRecord {
+        let (view, (session, principal, turn)) = (self.view(), of);
         AuditRecord {
             time: jiff::Timestamp::now().to_string(),
-            session: call.session.to_owned(),
-            principal: call.principal.to_owned(),
-            turn: call.turn,
-            call: call.call_id.to_owned(),
-            server: view.server_of(RequestKind::Call, call.tool.name()).map(ToString::to_string).unwrap_or_default(),
-            method: "tools/call",
-            name: call.tool.name().to_owned(),
-            arguments: view.redaction.json_up_to(call.arguments, MAX_ARGUMENTS),
-            outcome: error.map_or("OK", |error| error.kind.as_str()).to_owned(),
-            error: error.map(|error| view.shown(&error.message)),
-            duration_ms: milliseconds(meta.duration()),
-            characters: meta.size_chars(),
-        }
-    }
-
-    /// Returns the record of a request that has not been answered.
-    fn record_request(&self, request: &HookedRequest<'_>) -> AuditRecord {
-        let view = self.view();
-        AuditRecord {
-            time: jiff::Timestamp::now().to_string(),
-            session: request.session.to_owned(),
-            principal: request.principal.to_owned(),
-            turn: request.turn,
+            session: session.to_owned(),
+            principal: principal.to_owned(),
+            turn,
             call: String::new(),
-            server: view.server_of(request.kind, request.name).map(ToString::to_string).unwrap_or_default(),
-            method: match request.kind {
+            server: view.server_of(kind, name).map(ToString::to_string).unwrap_or_default(),
+            method: match kind {
                 RequestKind::Prompt => "prompts/get",
                 RequestKind::Resource => "resources/read",
                 _ => "tools/call",
             },
-            name: view.shown(request.name),
-            arguments: view.redaction.json_up_to(request.arguments, MAX_ARGUMENTS),
+            name: view.shown(name),
+            arguments: view.redaction.json_up_to(arguments, MAX_ARGUMENTS),
             outcome: ErrorKind::Cancelled.as_str().to_owned(),
             error: None,
             duration_ms: 0,
             characters: 0,
+        }
+    }
+
+    fn record(&self, call: &HookedCall<'_>, response: &ToolResponse) -> AuditRecord {
+        let (error, meta, of) = (response.error(), response.meta(), (call.session, call.principal, call.turn));
+        AuditRecord {
+            call: call.call_id.to_owned(),
+            outcome: error.map_or("OK", |error| error.kind.as_str()).to_owned(),
+            error: error.map(|error| self.view().shown(&error.message)),
+            duration_ms: milliseconds(meta.duration()),
+            characters: meta.size_chars(),
+            ..self.unanswered(of, RequestKind::Call, call.tool.name(), call.arguments)
         }
     }
 
@@ -268,7 +259,8 @@ impl Hook for GatewayHook {
     ) -> HookFuture<'a, Result<(), ToolError>> {
         Box::pin(async move {
             self.0.check()?;
-            let record = Some(self.0.record_request(request));
+            let HookedRequest { session, principal, turn, kind, name, arguments, .. } = *request;
+            let record = Some(self.0.unanswered((session, principal, turn), kind, name, arguments));
             let mut open = OpenRequest { audit: &self.0, began: Instant::now(), record };
             let outcome = next.await;
             if let Some(mut record) = open.finish() {

@@ -295,9 +295,10 @@ async fn log_in(settings: Settings, server: &str) -> Result<ExitCode, Failure> {
     let policy = settings.policy;
     let mut routes = settings.servers.into_iter().map(|entry| Route::new(entry, &policy));
     let (route, name) = (routes.find(|route| route.entry.name == server), escape_invisible(server));
-    let Some((mut route, mut login)) = route.and_then(|mut route| route.login.take().map(|login| (route, login)))
-    else {
-        return Err(Failure::Other(format!("expected a server that has `oauth` in the policy, got `{name}`")));
+    let login = route.and_then(|mut route| route.login.take().map(|login| (route, login)));
+    let Some((mut route, mut login)) = login.filter(|(_, login)| login.needs_person()) else {
+        let expected = "expected a server that has `oauth` in the policy, without `machine`";
+        return Err(Failure::Other(format!("{expected}, got `{name}`")));
     };
     login.is_asking = true;
     route.login = Some(login);
@@ -322,7 +323,7 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     };
     let upstreams = settings.servers.into_iter().map(start).collect::<Vec<_>>();
     futures_util::future::join_all(upstreams.iter().map(Upstream::settled)).await;
-    let offered = offer(upstreams.iter(), &policy).map_err(|error| Failure::Other(error.to_string()))?;
+    let offered = offer(&upstreams, &policy).map_err(|error| Failure::Other(error.to_string()))?;
     let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
     for upstream in &upstreams {
         let name = escape_invisible(&upstream.route.entry.name);

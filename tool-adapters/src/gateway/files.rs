@@ -7,6 +7,8 @@ use crate::gateway::value::Expand;
 use crate::mcp::PinError;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use tokio::fs::File;
+use tokio::io::AsyncReadExt;
 
 /// The files that a gateway reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,9 +108,12 @@ fn folder(path: &Path) -> &Path {
 }
 
 async fn read(path: &Path) -> Result<String, String> {
-    let size = tokio::fs::metadata(path).await.map_err(|error| error.to_string())?.len();
-    if size > MAX_FILE {
-        return Err(format!("expected at most {MAX_FILE} bytes, got {size}"));
+    let mut text = String::new();
+    let read = async { File::open(path).await?.take(MAX_FILE + 1).read_to_string(&mut text).await };
+    match read.await {
+        // A device may have no size, and no end.
+        Ok(bytes) if bytes as u64 > MAX_FILE => Err(format!("expected at most {MAX_FILE} bytes, got more")),
+        Ok(_) => Ok(text),
+        Err(error) => Err(error.to_string()),
     }
-    tokio::fs::read_to_string(path).await.map_err(|error| error.to_string())
 }

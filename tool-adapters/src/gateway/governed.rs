@@ -67,12 +67,18 @@ pub(crate) struct Offer {
 }
 
 /// Collects the tools, prompts and resources of all servers. Of two of one name or URI, that of the earlier server is offered.
-pub(crate) fn offer<'a>(
-    upstreams: impl Iterator<Item = &'a Upstream>,
-    policy: &Arc<GatewayPolicy>,
-) -> Result<Offer, RegistryErrors> {
-    let (mut clashes, mut sources) = (Vec::new(), Vec::new());
-    let mut names = Taken::default();
+///
+/// A name that begins with the prefix of another server, and not only with that of its own, belongs to the other one: without this, the
+/// server `git` could offer `git_hub_search` in the place of a tool of the server `git_hub`.
+pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Result<Offer, RegistryErrors> {
+    let mut sources = Vec::new();
+    let mut names = Taken {
+        prefixes: upstreams
+            .iter()
+            .map(|upstream| (upstream.route.offered_name(""), upstream.route.entry.name.clone()))
+            .collect(),
+        ..Taken::default()
+    };
     let mut builder =
         ToolContext::builder().max_argument_bytes(policy.max_arguments).max_output_bytes(policy.max_result);
     for upstream in upstreams {
@@ -86,9 +92,10 @@ pub(crate) fn offer<'a>(
             if hidden.contains(name) || !policy.allows(name) {
                 continue;
             }
-            if !names.take("", name, &server, &mut clashes) {
+            if !names.take("", name, &server) {
                 continue;
             }
+            imported.set_resend(upstream.route.own_name(name), policy.resends(name));
             tools.push(Tool::Function(policy.govern(&tool, &server)));
         }
         let is_offered =
@@ -96,12 +103,12 @@ pub(crate) fn offer<'a>(
         let mut own_prompts = Toolset::prompts(Arc::clone(&imported));
         own_prompts.retain(|prompt| {
             let own = upstream.route.own_name(prompt.name());
-            is_offered("prompt", prompt.name(), own) && names.take("prompt:", prompt.name(), &server, &mut clashes)
+            is_offered("prompt", prompt.name(), own) && names.take("prompt:", prompt.name(), &server)
         });
         let mut own_resources = Toolset::resources(Arc::clone(&imported));
         own_resources.retain(|resource| {
             let uri = resource.uri();
-            is_offered("resource", uri, uri) && names.take("resource:", uri, &server, &mut clashes)
+            is_offered("resource", uri, uri) && names.take("resource:", uri, &server)
         });
         sources.push((Arc::clone(&imported), quarantined));
         let (prompts, resources) = (own_prompts, own_resources);
@@ -114,23 +121,48 @@ pub(crate) fn offer<'a>(
         });
     }
     let sources = OfferSources { policy: Arc::clone(policy), servers: sources };
-    Ok(Offer { tools: builder.build()?, servers: names.0, clashes, sources })
+    Ok(Offer { tools: builder.build()?, servers: names.servers, clashes: names.clashes, sources })
 }
 
-/// The names and URIs that are taken, after their kind, each with its server.
+/// The clashes that are reported. A server may have any number of names.
+const MAX_CLASHES: usize = 100;
+
+/// The names and URIs that are taken.
 #[derive(Default)]
-struct Taken(HashMap<String, Arc<str>>);
+struct Taken {
+    /// The server of each, after its kind.
+    servers: HashMap<String, Arc<str>>,
+    clashes: Vec<String>,
+    /// The beginnings of the servers' names, each with its server.
+    prefixes: Vec<(String, String)>,
+}
 
 impl Taken {
-    /// Takes a name for a server. Returns false, and notes the clash, if another one has it.
-    fn take(&mut self, kind: &str, name: &str, server: &Arc<str>, clashes: &mut Vec<String>) -> bool {
+    /// Takes a name for a server. Returns false, and notes the clash, if it belongs to another one.
+    fn take(&mut self, kind: &str, name: &str, server: &Arc<str>) -> bool {
         let key = format!("{kind}{name}");
-        if let Some(other) = self.0.get(&key) {
-            clashes.push(format!("`{key}` of `{server}` is left out, as `{other}` has it too"));
-            return false;
+        let other = match self.servers.get(&key) {
+            Some(other) => other.to_string(),
+            None => match self.owner(kind, name, server) {
+                Some(owner) => owner.to_owned(),
+                None => {
+                    self.servers.insert(key, Arc::clone(server));
+                    return true;
+                }
+            },
+        };
+        if self.clashes.len() < MAX_CLASHES {
+            self.clashes.push(format!("`{key}` of `{server}` is left out, as it is a name of `{other}`"));
         }
-        self.0.insert(key, Arc::clone(server));
-        true
+        false
+    }
+
+    /// Returns the other server whose prefix a name has, if it is longer than that of its own.
+    fn owner(&self, kind: &str, name: &str, server: &str) -> Option<&str> {
+        let begins = self.prefixes.iter().filter(|(prefix, _)| kind != "resource:" && name.starts_with(prefix));
+        let longest = begins.map(|(prefix, _)| prefix.len()).max()?;
+        let mut owners = self.prefixes.iter().filter(|(prefix, _)| prefix.len() == longest && name.starts_with(prefix));
+        owners.clone().all(|(_, owner)| owner != server).then(|| owners.next().map(|(_, owner)| &**owner)).flatten()
     }
 }
 

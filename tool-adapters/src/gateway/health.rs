@@ -79,6 +79,10 @@ async fn ready(State(gateway): State<Watched>) -> Response {
         if !server.quarantined.is_empty() {
             status["quarantined"] = server.quarantined.len().into();
         }
+        #[cfg(feature = "mcp-auth")]
+        if server.needs_login {
+            status["login"] = crate::gateway::login::login_command(&server.name).into();
+        }
         (server.name.clone(), status)
     });
     let body = json!({

@@ -4,7 +4,7 @@ use crate::egress::EgressPolicy;
 use crate::gateway::document::Fields;
 use crate::mcp::{LoginRequest, LoginStore, OAuthLogin};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +12,14 @@ use tool_core::Secret;
 use tool_core::text::escape_invisible;
 use zeroize::Zeroizing;
 
+/// The bytes of a secret in a file.
+const MAX_SECRET: u64 = 64 << 10;
+
 /// The login at a server, the table `oauth` of the policy.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct LoginSettings {
-    file: PathBuf,
+    /// `None` for the gateway's own credentials, which need no person.
+    file: Option<PathBuf>,
     client: Option<RegisteredClient>,
     scopes: Vec<String>,
     port: Option<u16>,
@@ -36,32 +40,55 @@ debug_only!(LoginSettings, |this| file: this.file);
 impl LoginSettings {
     /// Reads the table. A relative path is of `folder`.
     pub(crate) fn read(mut fields: Fields<'_>, folder: &Path) -> Option<Self> {
+        let is_machine = fields.flag("machine").unwrap_or_default();
         let file = fields.text("file").filter(|file| !file.is_empty());
-        if file.is_none() {
-            fields.problem("file", "expected the file that keeps the tokens, such as \"github.login.json\"");
+        if file.is_some() == is_machine {
+            fields.problem(
+                "file",
+                "expected the file that keeps the tokens, such as \"github.login.json\", or `machine = true`",
+            );
         }
         let port = |value: &serde_json::Value| value.as_u64().and_then(|port| u16::try_from(port).ok());
         let port = fields.read("port", "a port from 0 to 65535", port);
         let scopes = fields.texts("scopes").unwrap_or_default();
         let (issuer, id) = (fields.text("issuer"), fields.text("client_id"));
-        let secret = fields.text("client_secret").map(Zeroizing::new);
-        if issuer.is_some() != id.is_some() || (secret.is_some() && id.is_none()) {
+        let secret = read_secret(&mut fields, folder);
+        if is_machine && (issuer.is_none() || id.is_none() || secret.is_none() || port.is_some()) {
+            fields.problem(
+                "machine",
+                "expected `issuer`, `client_id`, one of `client_secret` and `client_secret_file`, and no `port`",
+            );
+        } else if issuer.is_some() != id.is_some() || (secret.is_some() && id.is_none()) {
             fields.problem("", "expected `issuer` and `client_id`, or neither, and `client_secret` only with them");
         }
         fields.finish();
         let client = issuer.zip(id).map(|(issuer, id)| RegisteredClient { issuer, id, secret });
-        Some(Self { file: folder.join(file?), client, scopes, port, is_asking: false })
+        Some(Self { file: file.map(|file| folder.join(file)), client, scopes, port, is_asking: false })
+    }
+
+    /// Returns true if a person signs in.
+    pub(crate) fn needs_person(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Returns the login at a server. The gateway itself asks no person.
     pub(crate) fn of_server(&self, server: &str, egress: Option<EgressPolicy>) -> OAuthLogin {
-        let mut login = if self.is_asking {
-            OAuthLogin::browser(|request| std::future::ready(show_page(&request)))
-        } else {
-            let server = escape_invisible(server);
-            OAuthLogin::stored(format!("expected a login, got none that is good; run `tool-gateway --login {server}`"))
+        let mut login = match (&self.file, &self.client) {
+            (Some(file), _) => {
+                let asked = if self.is_asking {
+                    OAuthLogin::browser(|request| std::future::ready(show_page(&request)))
+                } else {
+                    let command = login_command(server);
+                    OAuthLogin::stored(format!("expected a login, got none that is good; run `{command}`"))
+                };
+                asked.store(LoginFile { path: file.clone(), is_new: self.is_asking })
+            }
+            (None, client) => {
+                let (issuer, id) = client.as_ref().map(|client| (&*client.issuer, &*client.id)).unwrap_or_default();
+                OAuthLogin::machine(issuer, id, "")
+            }
         };
-        login = login.store(LoginFile { path: self.file.clone(), is_new: self.is_asking }).client_name("tool-gateway");
+        login = login.client_name("tool-gateway");
         if let Some(RegisteredClient { issuer, id, secret }) = &self.client {
             login = login.client(issuer, id);
             if let Some(secret) = secret {
@@ -76,6 +103,33 @@ impl LoginSettings {
         }
         login.scopes(&self.scopes)
     }
+}
+
+/// Returns the command by which a person signs in at a server. A shell reads any name in it as one word.
+pub(crate) fn login_command(server: &str) -> String {
+    let name = escape_invisible(server);
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+    let name = if is_plain { name } else { format!("'{}'", name.replace('\'', r"'\''")) };
+    format!("tool-gateway --login {name}")
+}
+
+/// Reads the secret of a client: a text, which may name a variable of the environment, or the contents of a file.
+fn read_secret(fields: &mut Fields<'_>, folder: &Path) -> Option<Zeroizing<String>> {
+    let text = fields.text("client_secret").map(Zeroizing::new);
+    let Some(file) = fields.text("client_secret_file") else { return text };
+    if text.is_some() {
+        fields.problem("client_secret_file", "expected no `client_secret` beside it");
+    }
+    let mut secret = Zeroizing::new(String::new());
+    let read = File::open(folder.join(file)).and_then(|file| file.take(MAX_SECRET).read_to_string(&mut secret));
+    if let Err(error) = &read {
+        fields.problem("client_secret_file", error);
+    }
+    let secret = Zeroizing::new(secret.trim_end().to_owned());
+    if read.is_ok() && secret.is_empty() {
+        fields.problem("client_secret_file", "expected a file with the secret, got an empty one");
+    }
+    Some(secret)
 }
 
 /// Prints the page on which a person signs in.

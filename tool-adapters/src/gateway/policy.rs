@@ -61,6 +61,7 @@ pub(crate) struct FixedSettings {
     pub(crate) max_sessions_per_client: Option<usize>,
     pub(crate) idle_timeout: Duration,
     pub(crate) confirm_timeout: Duration,
+    pub(crate) approval_wait: Duration,
     pub(crate) http: HttpSettings,
     pub(crate) admin: AdminSettings,
     pub(crate) inspector: Option<InspectorSettings>,
@@ -141,6 +142,8 @@ pub(crate) struct ToolRule {
     category: Option<Category>,
     modes: Option<Modes>,
     sequential: Option<bool>,
+    /// False if a call is not sent again after its server was lost.
+    resend: Option<bool>,
 }
 
 /// The options of a server.
@@ -247,6 +250,7 @@ impl GatewayPolicy {
         set(&mut fixed.max_message, fields.size("max_message"));
         set(&mut fixed.idle_timeout, fields.duration("idle_timeout"));
         set(&mut fixed.confirm_timeout, fields.duration("approval_lifetime"));
+        set(&mut fixed.approval_wait, fields.duration("approval_wait"));
         let sessions = fields.count("max_sessions");
         fixed.max_http_sessions = sessions.and_then(|sessions| sessions.try_into().ok());
         fixed.max_sessions_per_client = fields.count("max_sessions_per_client").and_then(|each| each.try_into().ok());
@@ -439,6 +443,14 @@ impl GatewayPolicy {
         self.tools.iter().filter(matches).rev().find_map(|rule| rule.cost)
     }
 
+    /// Returns false if no call of a tool is sent again after its server was lost, whatever the server says of it: the last rule with a
+    /// `resend` or a category decides.
+    pub(crate) fn resends(&self, tool: &str) -> bool {
+        let matches = |rule: &&ToolRule| rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool));
+        let says = |rule: &ToolRule| rule.resend.or(rule.category.map(|category| category == Category::Retrieval));
+        self.tools.iter().filter(matches).rev().find_map(says).unwrap_or(true)
+    }
+
     /// Returns the patterns of rules that match none of these tools.
     pub(crate) fn unused_patterns(&self, tools: &[&str]) -> Vec<&str> {
         let patterns = self.tools.iter().flat_map(|rule| &rule.patterns).map(String::as_str);
@@ -528,6 +540,7 @@ impl Default for FixedSettings {
             max_sessions_per_client: None,
             idle_timeout: Duration::from_secs(30 * 60),
             confirm_timeout: Duration::from_secs(10 * 60),
+            approval_wait: Duration::from_secs(45),
             http: HttpSettings {
                 listen: LISTEN,
                 path: "/mcp".to_owned(),
@@ -566,6 +579,7 @@ impl FixedSettings {
             ("limits.max_message", self.max_message == new.max_message),
             ("limits.idle_timeout", self.idle_timeout == new.idle_timeout),
             ("limits.approval_lifetime", self.confirm_timeout == new.confirm_timeout),
+            ("limits.approval_wait", self.approval_wait == new.approval_wait),
             ("limits.max_sessions", self.max_http_sessions == new.max_http_sessions),
             ("limits.max_sessions_per_client", self.max_sessions_per_client == new.max_sessions_per_client),
         ];
@@ -621,6 +635,7 @@ fn read_tool(mut fields: Fields<'_>) -> ToolRule {
         category: fields.choice("category", &categories),
         modes: fields.choice("modes", &modes),
         sequential: fields.flag("sequential"),
+        resend: fields.flag("resend"),
     };
     if rule.confirm.is_some() && !rule.confirm_if.is_empty() {
         fields.problem("confirm_if", "expected no `confirm` beside it; put one of them into another rule");

@@ -51,6 +51,8 @@ pub(crate) struct GatewayInner {
     principals: Arc<RwLock<Vec<Principal>>>,
     pub(crate) audit: Arc<Audit>,
     changed: Arc<Notify>,
+    /// Held while tools are offered, so that no earlier policy replaces a later one.
+    offering: Mutex<()>,
     /// Held while the files are read and applied.
     reloading: tokio::sync::Mutex<Seen>,
     pub(crate) reloads: AtomicU64,
@@ -113,6 +115,7 @@ impl Gateway {
             principals,
             audit,
             changed: Arc::default(),
+            offering: Mutex::default(),
             reloading: tokio::sync::Mutex::new(Seen { texts, error: None }),
             reloads: AtomicU64::new(0),
             failed_reloads: AtomicU64::new(0),
@@ -290,9 +293,10 @@ impl GatewayInner {
 
     /// Offers the tools of all servers that are connected. Returns false if they stay as they were.
     fn offer_tools(&self) -> bool {
+        let _offering = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
         let (offered, policy) = {
             let state = self.state();
-            (offer(state.upstreams.iter(), &state.policy), Arc::clone(&state.policy))
+            (offer(&state.upstreams, &state.policy), Arc::clone(&state.policy))
         };
         let offered = match offered {
             Ok(offered) => offered,
@@ -395,16 +399,18 @@ impl GatewayInner {
     pub(crate) fn servers(&self) -> Vec<ServerStatus> {
         let state = self.state();
         let status = |upstream: &Upstream| {
-            let (is_up, error) = match upstream.health() {
-                Health::Up => (true, None),
-                Health::Connecting => (false, None),
-                Health::Down(error, _) => (false, Some(error)),
+            let health = upstream.health();
+            let is_up = health == Health::Up;
+            let (error, needs_login) = match health {
+                Health::Down(error, needs_login) => (Some(error), needs_login),
+                Health::Up | Health::Connecting => (None, false),
             };
             let toolset = upstream.toolset();
             let quarantined = toolset.iter().flat_map(|toolset| toolset.quarantined());
             ServerStatus {
                 name: upstream.route.entry.name.clone(),
                 is_up,
+                needs_login,
                 error,
                 quarantined: quarantined.map(|tool| tool.to_string()).collect(),
             }
@@ -451,6 +457,9 @@ fn server(fixed: &FixedSettings, runtime: &Runtime, principals: &Arc<RwLock<Vec<
         .max_message(fixed.max_message)
         .path(&fixed.http.path)
         .allow_anonymous(fixed.http.allow_anonymous);
+    if fixed.inspector.is_some() {
+        server = server.host_approves(fixed.approval_wait);
+    }
     if let Some(text) = &fixed.instructions {
         server = server.instructions(text);
     }

@@ -56,8 +56,8 @@ impl Route {
 
     /// Returns the name that the server gives what is offered under a name.
     pub(crate) fn own_name<'a>(&self, offered: &'a str) -> &'a str {
-        let prefix = self.prefix.as_deref().unwrap_or_default();
-        offered.strip_prefix(prefix).and_then(|name| name.strip_prefix('_')).unwrap_or(offered)
+        let Some(prefix) = &self.prefix else { return offered };
+        offered.strip_prefix(&**prefix).and_then(|name| name.strip_prefix('_')).unwrap_or(offered)
     }
 
     /// Connects to the server.
@@ -116,8 +116,27 @@ pub(crate) enum Health {
     #[default]
     Connecting,
     Up,
-    /// The error, and the attempts that failed in a row.
-    Down(String, u32),
+    /// The error, and true if a person has to sign in.
+    Down(String, bool),
+}
+
+impl Health {
+    fn down(error: &ImportError) -> Self {
+        #[cfg(feature = "mcp-auth")]
+        let needs_login = matches!(error, ImportError::Login(crate::mcp::LoginError::Required(_)));
+        #[cfg(not(feature = "mcp-auth"))]
+        let needs_login = false;
+        Self::Down(truncate(&escape_invisible(&error.to_string()), MAX_ERROR), needs_login)
+    }
+}
+
+/// Returns the error of the login at a server, while there is no token to send.
+#[cfg_attr(not(feature = "mcp-auth"), allow(unused_variables, clippy::unnecessary_wraps))]
+fn login_failure(toolset: &ImportedToolset) -> Option<ImportError> {
+    #[cfg(feature = "mcp-auth")]
+    return toolset.login_failure();
+    #[cfg(not(feature = "mcp-auth"))]
+    None
 }
 
 /// The state of a server.
@@ -126,8 +145,10 @@ pub(crate) enum Health {
 pub struct ServerStatus {
     /// The name of its entry.
     pub name: String,
-    /// True if it is connected.
+    /// True if it is connected, and no login is missing.
     pub is_up: bool,
+    /// True if a person has to sign in, by `tool-gateway --login NAME`.
+    pub needs_login: bool,
     /// The error of the last attempt to connect, if it failed. It has no secrets.
     pub error: Option<String>,
     /// The tools that are not offered, each with the reason.
@@ -158,6 +179,17 @@ struct Inner {
 impl UpstreamState {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the failure of an attempt. An error that is known is not logged again.
+    fn note_failure(&self, server: &str, error: &ImportError) {
+        let health = Health::down(error);
+        if let Health::Down(error, _) = &health
+            && *self.health.borrow() != health
+        {
+            tracing::warn!(server, error, "failed to connect to a server; it is tried again");
+        }
+        self.health.send_replace(health);
     }
 }
 
@@ -274,9 +306,7 @@ async fn keep_connected(
         match connected {
             Ok(toolset) => break Arc::new(toolset),
             Err(error) => {
-                let error = truncate(&escape_invisible(&error.to_string()), MAX_ERROR);
-                tracing::warn!(server, %error, "failed to connect to a server; it is tried again");
-                state.health.send_replace(Health::Down(error, backoff.0 + 1));
+                state.note_failure(server, &error);
                 if state.inner().earlier.take().is_some() {
                     changed.notify_one();
                 }
@@ -334,7 +364,7 @@ impl Watched<'_> {
 
     async fn look(&mut self, state: &UpstreamState, changed: &Notify) {
         let Some(toolset) = state.inner().toolset.clone() else { return };
-        if !toolset.is_connected() {
+        if !toolset.is_connected() || login_failure(&toolset).is_some() {
             return self.connect_again(&toolset, state, changed).await;
         }
         if self.since.elapsed() < Self::PAUSE {
@@ -422,8 +452,7 @@ impl Watched<'_> {
                 self.subscribe(state).await;
             }
             Err(error) => {
-                let error = truncate(&escape_invisible(&error.to_string()), MAX_ERROR);
-                state.health.send_replace(Health::Down(error, self.backoff.0 + 1));
+                state.note_failure(server, &login_failure(toolset).unwrap_or(error));
                 self.backoff.pause().await;
             }
         }

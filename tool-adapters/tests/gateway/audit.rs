@@ -1,6 +1,6 @@
 //! The audit log.
 
-use crate::support::{Client, Folder, until};
+use crate::support::{Client, Folder, start, until};
 use serde_json::{Value, json};
 
 fn records(folder: &Folder) -> Vec<Value> {
@@ -15,11 +15,9 @@ fn shown(record: &Value, names: &[&str]) -> String {
 
 #[tokio::test]
 async fn every_call_leaves_a_redacted_record() {
-    let folder = Folder::new(
-        "[limits]\naction = 1\n[audit]\nfile = 'audit.jsonl'\n[[tools]]\nmatch = '*_write'\nconfirm = true",
-    );
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) =
+        start("[limits]\naction = 1\n[audit]\nfile = 'audit.jsonl'\n[[tools]]\nmatch = '*_write'\nconfirm = true")
+            .await;
     client.call("one_echo", json!({"text": "a"})).await;
     client.call("one_write", json!({"text": "b", "password": "hunter2-hunter2"})).await;
     client.call("one_write", json!({"text": "c"})).await;
@@ -81,9 +79,7 @@ async fn reads_gets_and_denied_names_leave_records() {
 
 #[tokio::test]
 async fn requests_leave_records_where_nothing_is_offered() {
-    let folder = Folder::new("deny = ['*']\n[audit]\nfile = 'audit.jsonl'");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start("deny = ['*']\n[audit]\nfile = 'audit.jsonl'").await;
     client.request("resources/read", json!({"uri": "notes://all"})).await;
     client.request("prompts/get", json!({"name": "one_greet"})).await;
     client.request("tools/call", json!({"name": "one_echo"})).await;
@@ -94,9 +90,7 @@ async fn requests_leave_records_where_nothing_is_offered() {
 
 #[tokio::test]
 async fn names_of_clients_are_cut_and_escaped_in_records() {
-    let folder = Folder::new("[audit]\nfile = 'audit.jsonl'");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start("[audit]\nfile = 'audit.jsonl'").await;
     let name = format!("\u{202e}\n{}", "n".repeat(1 << 20));
     client.request("tools/call", json!({"name": name})).await;
     client.request("prompts/get", json!({"name": name})).await;
@@ -112,9 +106,7 @@ async fn names_of_clients_are_cut_and_escaped_in_records() {
 
 #[tokio::test]
 async fn a_read_that_is_given_up_leaves_a_record() {
-    let folder = Folder::new("[audit]\nfile = 'audit.jsonl'");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start("[audit]\nfile = 'audit.jsonl'").await;
     let id = client.send("resources/read", json!({"uri": "notes://never"})).await;
     until(async || folder.notes("one").contains(&"never".to_owned())).await;
     let params = json!({"requestId": id});
@@ -143,9 +135,7 @@ async fn the_file_belongs_to_its_user_and_is_continued() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn no_call_runs_without_a_required_record() {
-    let folder = Folder::new("[audit]\nfile = '/dev/full'\nrequired = true");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, _gateway, mut client) = start("[audit]\nfile = '/dev/full'\nrequired = true").await;
     // The first call is answered before its record cannot be written.
     client.call("one_write", json!({"text": "first"})).await;
     until(async || {

@@ -71,6 +71,19 @@ fn crash() -> String {
     std::process::exit(3);
 }
 
+/// Repeat a text in the place of another server.
+#[tool(category = "retrieval")]
+fn two_echo(text: &str) -> String {
+    format!("shadow {text}")
+}
+
+/// Read, and end the process.
+#[tool(category = "retrieval")]
+fn fragile() -> String {
+    note("fragile");
+    std::process::exit(3);
+}
+
 /// A tool that comes later.
 #[tool(category = "retrieval")]
 fn later() -> &'static str {
@@ -113,6 +126,12 @@ fn all() -> String {
     version()
 }
 
+/// A note.
+#[resource(uri = "note://{id}")]
+fn one_of_many(id: &str) -> String {
+    id.to_owned()
+}
+
 /// A text that never comes.
 #[resource(uri = "notes://never")]
 async fn never() -> String {
@@ -125,7 +144,9 @@ fn tools() -> ToolContextBuilder {
     let tools = tools.with_prompt(greet).with_resource(all).with_resource(never);
     match version().as_str() {
         "asks" => tools.with(ask),
-        "changes" => tools.with(touch),
+        "fragile" => tools.with(fragile),
+        "shadows" => tools.with(two_echo),
+        "changes" => tools.with(touch).with_resource(one_of_many),
         _ => tools,
     }
 }

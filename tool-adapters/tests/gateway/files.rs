@@ -2,11 +2,19 @@
 
 use crate::support::Folder;
 use expect_test::{Expect, expect};
-use tool_adapters::gateway::Gateway;
+use tool_adapters::gateway::{Gateway, GatewayFiles};
 
 async fn problems(folder: &Folder, expected: &Expect) {
     let error = Gateway::open(folder.files()).await.expect_err("problems").to_string();
     expected.assert_eq(&error.replace(&format!("{}/", folder.as_path().display()), ""));
+}
+
+#[tokio::test]
+async fn a_file_without_an_end_is_an_error() {
+    let folder = Folder::new("");
+    let files = GatewayFiles { config: "/dev/zero".into(), ..folder.files() };
+    let error = Gateway::open(files).await.expect_err("no end").to_string();
+    assert!(error.contains("expected at most 4194304 bytes"), "{error}");
 }
 
 #[tokio::test]
@@ -82,7 +90,7 @@ async fn all_problems_of_both_files_are_reported() {
             policy.toml: limits.deadline: expected a time such as "800ms", "30s" or "10m", got a text
             policy.toml: limits.action: expected a whole number from 1 on, got a number
             policy.toml: limits.principal_window: expected at least "1s"
-            policy.toml: limits: unknown key `max_cals`; expected one of `turn_after`, `startup`, `max_message`, `idle_timeout`, `approval_lifetime`, `max_sessions`, `max_sessions_per_client`, `deadline`, `max_arguments`, `max_result`, `max_output`, `max_calls`, `retrieval`, `action`, `utility`, `repeated_calls`, `empty_results`, `warn_after`, `result_cache`, `search_always`, `search_over`, `concurrent_calls`, `max_approvals`, `store_deadline`, `max_time_per_turn`, `max_time_per_session`, `max_time_per_principal`, `max_cost_per_turn`, `max_cost_per_session`, `max_cost_per_principal`, `principal_window`
+            policy.toml: limits: unknown key `max_cals`; expected one of `turn_after`, `startup`, `max_message`, `idle_timeout`, `approval_lifetime`, `approval_wait`, `max_sessions`, `max_sessions_per_client`, `deadline`, `max_arguments`, `max_result`, `max_output`, `max_calls`, `retrieval`, `action`, `utility`, `repeated_calls`, `empty_results`, `warn_after`, `result_cache`, `search_always`, `search_over`, `concurrent_calls`, `max_approvals`, `store_deadline`, `max_time_per_turn`, `max_time_per_session`, `max_time_per_principal`, `max_cost_per_turn`, `max_cost_per_session`, `max_cost_per_principal`, `principal_window`
             policy.toml: tools[0].match: expected patterns of the tools' names, such as "github_delete_*"
             policy.toml: tools[0].confirm: expected true or false, got a text
             policy.toml: tools[0].category: expected `retrieval` or `action` or `utility`, got `read`

@@ -14,7 +14,7 @@ pub(crate) async fn serve(gateway: &Gateway) -> String {
     format!("http://{address}")
 }
 
-async fn get(url: &str, headers: &[(&str, &str)]) -> (u16, String) {
+pub(crate) async fn get(url: &str, headers: &[(&str, &str)]) -> (u16, String) {
     let mut request = reqwest::Client::new().get(url);
     for (name, value) in headers {
         request = request.header(*name, *value);

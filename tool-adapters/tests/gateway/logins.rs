@@ -61,16 +61,27 @@ async fn log_in(folder: &Folder, agree: impl AsyncFnOnce(String)) {
     assert!(child.wait().await.expect("ended").success());
 }
 
+/// Signs in, and connects a client to a gateway that starts after it.
+async fn signed_in(issuer: &str, scope: &str, agree: impl AsyncFnOnce(String)) -> (Folder, Gateway, Client) {
+    let folder = folder(issuer, scope).await;
+    log_in(&folder, agree).await;
+    let gateway = folder.open().await;
+    let client = Client::connect(&gateway).await;
+    (folder, gateway, client)
+}
+
 async fn follow(page: String) {
     reqwest::get(page).await.expect("the page of the program");
 }
 
 async fn sum(client: &mut Client) -> (String, bool) {
     let answer = client.request("tools/call", json!({"name": "web_add", "arguments": {"a": 1, "b": 2}})).await;
-    (
-        answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned(),
-        answer["result"]["isError"] == true,
-    )
+    let result = &answer["result"];
+    (result["content"][0]["text"].as_str().unwrap_or_default().to_owned(), result["isError"] == true)
+}
+
+fn three() -> (String, bool) {
+    (r#"{"result":3}"#.to_owned(), false)
 }
 
 /// Returns a member of the kept login.
@@ -101,7 +112,7 @@ async fn a_server_is_down_until_a_person_has_signed_in() {
     up(&gateway).await;
     let mut client = Client::connect(&gateway).await;
     client.offered("web_add").await;
-    assert_eq!(sum(&mut client).await, (r#"{"result":3}"#.to_owned(), false));
+    assert_eq!(sum(&mut client).await, three());
     assert_eq!(issuer.requests("/authorize").len(), 1, "by the person");
     gateway.close().await;
 }
@@ -111,10 +122,7 @@ async fn tokens_are_refreshed_and_kept() {
     let issuer = Issuer::start().await;
     // A token is renewed 30 s before its end.
     issuer.behaviour().lifetime = Some(20);
-    let folder = folder(&issuer.url, "read").await;
-    log_in(&folder, follow).await;
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = signed_in(&issuer.url, "read", follow).await;
     let mut seen = vec![kept(&folder, "refresh_token")];
     for _ in 0..3 {
         assert!(!sum(&mut client).await.1);
@@ -134,36 +142,88 @@ async fn tokens_are_refreshed_and_kept() {
 async fn a_login_that_has_ended_asks_no_person() {
     let issuer = Issuer::start().await;
     issuer.behaviour().lifetime = Some(20);
-    let folder = folder(&issuer.url, "read").await;
-    log_in(&folder, follow).await;
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = signed_in(&issuer.url, "read", follow).await;
     issuer.behaviour().refuses_refresh = true;
     let (text, is_error) = sum(&mut client).await;
     assert!(is_error && text.contains("until its user signs in"), "{text}");
     assert_eq!(issuer.requests("/authorize").len(), 1);
     assert!(kept(&folder, "access_token").is_null());
+    // Its health says so, until a person has signed in again.
+    until(async || gateway.servers()[0].needs_login).await;
+    assert_eq!((gateway.servers()[0].is_up, gateway.servers()[0].error.as_deref()), (false, Some(HINT)));
+    let url = format!("{}/readyz", crate::health::serve(&gateway).await);
+    let body = crate::health::get(&url, &[]).await.1;
+    let body = serde_json::from_str::<Value>(&body).expect("JSON");
+    assert_eq!(body["servers"]["web"], json!({"state": "down", "login": "tool-gateway --login web"}));
+    (issuer.behaviour().refuses_refresh, issuer.behaviour().lifetime) = (false, None);
+    log_in(&folder, follow).await;
+    up(&gateway).await;
+    assert_eq!(sum(&mut client).await, three());
     gateway.close().await;
+}
+
+/// Returns the address of `oidc-provider`, if it runs.
+fn oidc_provider() -> Option<String> {
+    let issuer = std::env::var("OIDC_ISSUER").ok().filter(|issuer| !issuer.is_empty());
+    if issuer.is_none() {
+        tool_core::testing::skip("OIDC_ISSUER names no authorisation server");
+    }
+    issuer
 }
 
 #[tokio::test]
 async fn a_person_signs_in_at_oidc_provider() {
-    let Some(issuer) = std::env::var("OIDC_ISSUER").ok().filter(|issuer| !issuer.is_empty()) else {
-        return tool_core::testing::skip("OIDC_ISSUER names no authorisation server");
-    };
-    let folder = folder(&issuer, "mcp.read").await;
-    log_in(&folder, async |page| follow(Browser::new().agree(&page).await).await).await;
+    let Some(issuer) = oidc_provider() else { return };
+    let agree = async |page: String| follow(Browser::new().agree(&page).await).await;
+    let (_folder, gateway, mut client) = signed_in(&issuer, "mcp.read", agree).await;
+    assert_eq!(sum(&mut client).await, three());
+    gateway.close().await;
+}
+
+/// Signs in with the gateway's own credentials, whose secret is in a file. Returns the state of the server.
+async fn machine(issuer: &str, client: &str, secret: &str) -> (Folder, Gateway) {
+    let oauth =
+        format!("machine = true\nissuer = '{issuer}'\nclient_id = '{client}'\nclient_secret_file = 'web.secret'");
+    let folder = Folder::new(&format!("[servers.web.oauth]\n{oauth}"));
+    folder.write("web.secret", &format!("{secret}\n"));
+    folder.servers(&json!({"web": {"url": protected(issuer, "mcp.read").await}}));
     let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
-    assert_eq!(sum(&mut client).await, (r#"{"result":3}"#.to_owned(), false));
+    (folder, gateway)
+}
+
+#[tokio::test]
+async fn a_machine_signs_in_without_a_person() {
+    let issuer = Issuer::start().await;
+    let (folder, gateway) = machine(&issuer.url, "planner", "hunter2").await;
+    assert_eq!(sum(&mut Client::connect(&gateway).await).await, three());
+    assert!(issuer.requests("/authorize").is_empty() && issuer.requests("/register").is_empty());
+    let login = program(&folder, &["--login", "web"]).output().await.expect("ended");
+    assert_eq!(login.status.code(), Some(1), "no person is asked");
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_machine_signs_in_at_oidc_provider() {
+    let Some(issuer) = oidc_provider() else { return };
+    let (_folder, gateway) = machine(&issuer, "machine", "the secret of the client, 32 bytes").await;
+    assert_eq!(sum(&mut Client::connect(&gateway).await).await, three());
+    gateway.close().await;
+    let (folder, gateway) = machine(&issuer, "machine", "hunter2-hunter2").await;
+    let error = gateway.servers()[0].error.clone().expect("it is refused");
+    assert!(error.contains("invalid_client") && !error.contains("hunter2"), "{error}");
+    let checked = program(&folder, &["--check", "--log", "debug"]).output().await.expect("ended");
+    let printed = String::from_utf8_lossy(&[checked.stdout, checked.stderr].concat()).into_owned();
+    assert!(printed.contains("invalid_client") && !printed.contains("hunter2"), "{printed}");
     gateway.close().await;
 }
 
 #[tokio::test]
 async fn problems_of_logins_are_reported() {
-    let policy = "[servers.one.oauth]\nfile = 'a'\n[servers.web.oauth]\nport = 70000\nclient_secret = 's'\nbad = 1";
+    let policy = "[servers.one.oauth]\nfile = 'a'\n[servers.web.oauth]\nport = 70000\nclient_secret = 's'\nbad = 1\n\
+                  [servers.machine.oauth]\nmachine = true\nfile = 'a'\nclient_secret_file = 'none'";
     let folder = Folder::new(policy);
-    folder.servers(&json!({"one": folder.child("one", "v1"), "web": {"url": "https://mcp.example/mcp"}}));
+    let web = json!({"url": "https://mcp.example/mcp"});
+    folder.servers(&json!({"one": folder.child("one", "v1"), "web": web, "machine": web}));
     let error = Gateway::open(folder.files()).await.expect_err("problems").to_string();
     for problem in [
         "servers.one.oauth: expected a server with a `url`, as one with a `command` has no login",
@@ -171,6 +231,9 @@ async fn problems_of_logins_are_reported() {
         "servers.web.oauth.port: expected a port from 0 to 65535",
         "servers.web.oauth: expected `issuer` and `client_id`, or neither",
         "servers.web.oauth: unknown key `bad`",
+        "servers.machine.oauth.file: expected the file that keeps the tokens",
+        "servers.machine.oauth.client_secret_file: No such file",
+        "servers.machine.oauth.machine: expected `issuer`, `client_id`",
     ] {
         assert!(error.contains(problem), "{problem}: {error}");
     }

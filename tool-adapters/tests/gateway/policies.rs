@@ -1,13 +1,11 @@
 //! What the policies allow.
 
-use crate::support::{Client, Folder};
+use crate::support::{Client, Folder, start};
 use serde_json::json;
 
 #[tokio::test]
 async fn denied_tools_are_not_offered() {
-    let folder = Folder::new("allow = ['one_*']\ndeny = ['*_crash', 'one_g*']");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (_folder, gateway, mut client) = start("allow = ['one_*']\ndeny = ['*_crash', 'one_g*']").await;
     assert_eq!(client.tools().await, ["one_echo", "one_write", "one_hold"]);
     let (text, is_error) = client.call("one_crash", json!({})).await;
     assert!(is_error && text.contains("one_crash"), "{text}");
@@ -17,9 +15,7 @@ async fn denied_tools_are_not_offered() {
 
 #[tokio::test]
 async fn budgets_end_the_calls_of_a_turn() {
-    let folder = Folder::new("[limits]\naction = 2\n[[tools]]\nmatch = '*_echo'\nmax_calls = 1");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start("[limits]\naction = 2\n[[tools]]\nmatch = '*_echo'\nmax_calls = 1").await;
     for (tool, text, expected) in [
         ("one_write", "a", false),
         ("one_write", "b", false),
@@ -36,9 +32,8 @@ async fn budgets_end_the_calls_of_a_turn() {
 
 #[tokio::test]
 async fn a_price_counts_toward_the_caps_on_cost() {
-    let folder = Folder::new("[limits]\nmax_cost_per_session = 0.05\n[[tools]]\nmatch = '*_write'\ncost = 0.02");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) =
+        start("[limits]\nmax_cost_per_session = 0.05\n[[tools]]\nmatch = '*_write'\ncost = 0.02").await;
     assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
     let mut refused = Vec::new();
     for text in ["a", "b", "c", "d"] {
@@ -52,9 +47,7 @@ async fn a_price_counts_toward_the_caps_on_cost() {
 
 #[tokio::test]
 async fn loops_are_refused() {
-    let folder = Folder::new("[limits]\nrepeated_calls = 3");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (_folder, gateway, mut client) = start("[limits]\nrepeated_calls = 3").await;
     let mut refused = Vec::new();
     for _ in 0..4 {
         refused.push(client.call("one_echo", json!({"text": "again"})).await.1);
@@ -66,9 +59,8 @@ async fn loops_are_refused() {
 
 #[tokio::test]
 async fn a_person_approves_and_denies_calls() {
-    let folder = Folder::new("[[tools]]\nmatch = '*'\nconfirm = true\n[[tools]]\nmatch = '*_echo'\nconfirm = false");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) =
+        start("[[tools]]\nmatch = '*'\nconfirm = true\n[[tools]]\nmatch = '*_echo'\nconfirm = false").await;
     assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
     assert!(client.messages.is_empty(), "the user is not asked about `echo`");
     assert_eq!(client.call("one_write", json!({"text": "a"})).await, ("wrote a".to_owned(), false));
@@ -106,9 +98,7 @@ async fn a_person_approves_calls_by_their_arguments() {
 
 #[tokio::test]
 async fn results_are_cut_and_arguments_bounded() {
-    let folder = Folder::new("[limits]\nmax_output = 10\nmax_arguments = '1KiB'");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (_folder, gateway, mut client) = start("[limits]\nmax_output = 10\nmax_arguments = '1KiB'").await;
     let (text, _) = client.call("one_echo", json!({"text": "0123456789".repeat(50)})).await;
     assert!(text.contains("cut at 10 of"), "{text}");
     assert!(client.call("one_write", json!({"text": "x".repeat(2_000)})).await.1);
@@ -117,9 +107,7 @@ async fn results_are_cut_and_arguments_bounded() {
 
 #[tokio::test]
 async fn a_tool_of_another_mode_is_refused() {
-    let folder = Folder::new("mode = 'voice'\n[[tools]]\nmatch = '*_write'\nmodes = 'text'");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (_folder, gateway, mut client) = start("mode = 'voice'\n[[tools]]\nmatch = '*_write'\nmodes = 'text'").await;
     assert!(!client.tools().await.contains(&"one_write".to_owned()));
     assert!(client.call("one_write", json!({"text": "a"})).await.1);
     assert!(!client.call("one_echo", json!({"text": "a"})).await.1);
@@ -161,9 +149,7 @@ async fn a_server_asks_the_user_only_where_allowed() {
 
 #[tokio::test]
 async fn many_tools_are_searched() {
-    let folder = Folder::new("[limits]\nsearch_over = 3\nsearch_always = 'one_hold'");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (_folder, gateway, mut client) = start("[limits]\nsearch_over = 3\nsearch_always = 'one_hold'").await;
     assert_eq!(client.tools().await, ["one_hold", "search_tools"]);
     let (found, is_error) = client.call("search_tools", json!({"query": "repeat a text"})).await;
     assert!(!is_error && found.contains("one_echo"), "{found}");

@@ -4,7 +4,7 @@ use crate::support::Folder;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
 fn program(folder: &Folder) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tool-gateway"));
@@ -21,13 +21,17 @@ struct Running {
 
 impl Running {
     fn start(folder: &Folder) -> Self {
+        Self::start_with(folder, &json!({"elicitation": {}}))
+    }
+
+    fn start_with(folder: &Folder, capabilities: &Value) -> Self {
         let mut command = program(folder);
         let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut program = streams.spawn().expect("started");
         let (input, output) = (program.stdin.take().expect("piped"), program.stdout.take().expect("piped"));
         let mut running = Self { program, input, output: BufReader::new(output).lines() };
         let initialize = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "t", "version": "1"}
+            "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}
         });
         let answer = running.request(1, "initialize", &initialize);
         assert!(answer["result"]["serverInfo"]["name"].is_string(), "{answer}");
@@ -111,52 +115,149 @@ fn spans_of_calls_are_exported() {
     assert!(!has("hunter2"), "arguments are redacted");
 }
 
-#[test]
-fn an_operator_approves_a_call_in_the_inspector() {
-    let token = "0123456789abcdef";
-    let folder = Folder::new(&format!(
-        "[inspector]\nlisten = '127.0.0.1:0'\ntoken = '{token}'\n[audit]\nfile = 'audit.jsonl'\n\
-         [[tools]]\nmatch = '*_write'\nconfirm = true"
-    ));
-    let mut gateway = Running::start(&folder);
-    // Kept open, so that the log can be written.
-    let mut log = BufReader::new(gateway.program.stderr.take().expect("piped")).lines();
-    let address = log.find_map(|line| {
-        let line = line.ok()?;
-        let (_, url) = line.split_once("the inspector is at http://")?;
-        Some(url.trim_end_matches('/').to_owned())
-    });
-    let address = address.expect("the log has the address");
-    let inspect = |method: &str, path: &str| {
-        let mut stream = TcpStream::connect(&address).expect("it listens");
-        let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n");
+/// A gateway with an inspector, which asks before each write, and its log, which is kept open.
+struct Inspected {
+    folder: Folder,
+    gateway: Running,
+    address: String,
+    _log: Lines<BufReader<ChildStderr>>,
+}
+
+const TOKEN: &str = "0123456789abcdef";
+
+impl Inspected {
+    fn start(limits: &str, capabilities: &Value) -> Self {
+        let folder = Folder::new(&format!(
+            "[inspector]\nlisten = '127.0.0.1:0'\ntoken = '{TOKEN}'\n[audit]\nfile = 'audit.jsonl'\n\
+             [[tools]]\nmatch = '*_write'\nconfirm = true\n[limits]\n{limits}"
+        ));
+        let mut gateway = Running::start_with(&folder, capabilities);
+        let mut log = BufReader::new(gateway.program.stderr.take().expect("piped")).lines();
+        let address = log.find_map(|line| {
+            let line = line.ok()?;
+            let (_, url) = line.split_once("the inspector is at http://")?;
+            Some(url.trim_end_matches('/').to_owned())
+        });
+        Self { folder, gateway, address: address.expect("the log has the address"), _log: log }
+    }
+
+    fn inspect(&self, method: &str, path: &str) -> Value {
+        let address = &self.address;
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {TOKEN}\r\n");
         write!(stream, "{head}content-length: 4\r\nconnection: close\r\n\r\nnull").expect("it reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).expect("a body");
         serde_json::from_str::<Value>(body).expect("JSON")
-    };
+    }
+
+    /// Waits for the only call that an operator has to decide on.
+    fn waiting(&self) -> Value {
+        loop {
+            let mut waiting = self.inspect("GET", "/api/approvals");
+            if let Some(calls) = waiting.as_array_mut().filter(|calls| !calls.is_empty()) {
+                assert_eq!(calls.len(), 1, "{calls:?}");
+                return calls.remove(0);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn decide(&self, decision: &str) -> Value {
+        let id = self.waiting()["id"].as_str().expect("an id").to_owned();
+        self.inspect("POST", &format!("/api/approvals/{id}/{decision}"))
+    }
+
+    fn writes(&self) -> usize {
+        self.folder.notes("one").iter().filter(|note| note.starts_with("write")).count()
+    }
+
+    /// Ends the gateway. Returns the outcomes in its audit log.
+    fn end(self) -> Vec<Value> {
+        self.gateway.end();
+        let audit = self.folder.read("audit.jsonl");
+        audit.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["outcome"].clone()).collect()
+    }
+}
+
+#[test]
+fn an_operator_approves_a_call_in_the_inspector() {
+    let mut run = Inspected::start("", &json!({"elicitation": {}}));
     let call = json!({"name": "one_write", "arguments": {"text": "a", "password": "hunter2-hunter2"}});
-    let question = gateway.request(2, "tools/call", &call);
+    let question = run.gateway.request(2, "tools/call", &call);
     assert_eq!(question["method"], "elicitation/create", "the client's user may answer, too");
-
-    let waiting = inspect("GET", "/api/approvals");
-    assert_eq!((&waiting[0]["tool"], waiting.as_array().map(Vec::len)), (&json!("one_write"), Some(1)), "{waiting}");
+    let waiting = run.waiting();
+    assert_eq!(waiting["tool"], "one_write", "{waiting}");
     assert!(!waiting.to_string().contains("hunter2"), "{waiting}");
-    assert!(folder.notes("one").iter().all(|note| note != "write a"));
-    let approved = inspect("POST", &format!("/api/approvals/{}/approve", waiting[0]["id"].as_str().expect("an id")));
+    assert_eq!(run.writes(), 0);
+    let approved = run.decide("approve");
     assert_eq!(approved["response"]["envelope"]["data"]["result"], "wrote a", "{approved}");
-    assert_eq!(inspect("GET", "/api/approvals"), json!([]));
+    assert_eq!(run.inspect("GET", "/api/approvals"), json!([]));
 
+    let mut messages = [run.gateway.read(), run.gateway.read()];
+    messages.sort_by_key(|message| message["id"].is_null());
+    let [answer, withdrawal] = messages;
+    assert_eq!(answer["result"]["structuredContent"]["result"], "wrote a", "{answer}");
+    assert_eq!(withdrawal["params"]["requestId"], question["id"], "{withdrawal}");
     // The user's answer comes too late, and does not run the call again.
-    gateway.write(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}}));
-    let answer = gateway.read();
-    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(2), &json!(true)), "{answer}");
-    gateway.end();
-    assert_eq!(folder.notes("one").iter().filter(|note| *note == "write a").count(), 1);
-    let audit = folder.read("audit.jsonl");
-    let outcomes = audit.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["outcome"].clone());
-    assert_eq!(outcomes.collect::<Vec<_>>(), ["CONFIRMATION_REQUIRED", "OK"]);
+    run.gateway.write(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}}));
+    run.gateway.request(3, "ping", &json!({}));
+    assert_eq!(run.writes(), 1);
+    assert_eq!(run.end(), ["CONFIRMATION_REQUIRED", "OK"]);
+}
+
+#[test]
+fn a_client_that_cannot_ask_waits_for_the_operator() {
+    let mut run = Inspected::start("", &json!({}));
+    for (id, decision, is_error) in [(2, "approve", false), (3, "deny", true)] {
+        let params = json!({"name": "one_write", "arguments": {"text": decision}});
+        run.gateway.write(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+        run.decide(decision);
+        let answer = run.gateway.read();
+        assert_eq!((&answer["id"], answer["result"]["isError"] == true), (&json!(id), is_error), "{answer}");
+    }
+    assert_eq!((run.writes(), run.end().len()), (1, 3));
+}
+
+#[test]
+fn a_repeated_call_gets_the_result_of_the_approved_one() {
+    let mut run = Inspected::start("approval_wait = '1ms'", &json!({}));
+    let call = json!({"name": "one_write", "arguments": {"text": "a", "password": "p"}});
+    let reordered = json!({"name": "one_write", "arguments": {"password": "p", "text": "a"}});
+    for (id, call) in [(2, &call), (3, &reordered), (4, &call), (5, &call)] {
+        let answer = run.gateway.request(id, "tools/call", call);
+        let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
+        assert!(answer["result"]["isError"] == true && text.contains("same arguments"), "{answer}");
+    }
+    let other = json!({"name": "one_echo", "arguments": {"text": "other"}});
+    assert_ne!(run.gateway.request(6, "tools/call", &other)["result"]["isError"], true, "others run");
+    run.decide("approve");
+    assert_eq!(run.writes(), 1);
+    let answer = run.gateway.request(7, "tools/call", &reordered);
+    assert_eq!(answer["result"]["structuredContent"]["result"], "wrote a", "{answer}");
+    // It is given once: the next one is a call of its own.
+    let answer = run.gateway.request(8, "tools/call", &call);
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    run.decide("deny");
+    let answer = run.gateway.request(9, "tools/call", &call);
+    assert!(answer["result"]["content"][0]["text"].as_str().is_some_and(|text| text.contains("refused")), "{answer}");
+    assert_eq!(run.writes(), 1);
+    assert_eq!(run.end(), ["CONFIRMATION_REQUIRED", "OK", "OK", "CONFIRMATION_REQUIRED"]);
+}
+
+#[test]
+fn a_waiting_call_that_its_client_cancels_is_denied() {
+    let mut run = Inspected::start("", &json!({}));
+    let params = json!({"name": "one_write", "arguments": {"text": "a"}});
+    run.gateway.write(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}));
+    run.waiting();
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+    run.gateway.write(&cancelled);
+    while run.inspect("GET", "/api/approvals") != json!([]) {
+        std::thread::yield_now();
+    }
+    assert_eq!((run.writes(), run.end()), (0, vec![json!("CONFIRMATION_REQUIRED")]));
 }
 
 #[test]

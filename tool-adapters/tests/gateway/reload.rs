@@ -1,6 +1,6 @@
 //! Reloads of the files while clients call.
 
-use crate::support::{Client, Folder, text};
+use crate::support::{Client, Folder, start, text};
 use serde_json::{Value, json};
 
 async fn hold(client: &mut Client, folder: &Folder, tool: &str, server: &str) -> u64 {
@@ -34,9 +34,7 @@ async fn a_changed_server_ends_its_running_calls() {
 
 #[tokio::test]
 async fn no_call_is_lost_while_servers_change() {
-    let folder = Folder::new("");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start("").await;
     let (mut answered, mut versions) = (0, std::collections::BTreeSet::new());
     for round in 0..5 {
         folder.servers(&json!({"one": folder.child("one", &format!("v{round}"))}));
@@ -70,9 +68,7 @@ async fn no_call_is_lost_while_servers_change() {
 
 #[tokio::test]
 async fn clients_are_notified_of_new_tools() {
-    let folder = Folder::new("deny = ['*_write']");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start("deny = ['*_write']").await;
     assert!(!client.tools().await.contains(&"one_write".to_owned()));
     folder.policy("deny = ['*_echo']");
     gateway.reload().await.expect("valid files");
@@ -85,9 +81,7 @@ async fn clients_are_notified_of_new_tools() {
 
 #[tokio::test]
 async fn budgets_go_on_after_a_reload() {
-    let folder = Folder::new("[limits]\naction = 2");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start("[limits]\naction = 2").await;
     assert!(!client.call("one_write", json!({"text": "a"})).await.1);
     folder.policy("[limits]\naction = 2\nretrieval = 9");
     gateway.reload().await.expect("valid files");
@@ -101,9 +95,7 @@ async fn budgets_go_on_after_a_reload() {
 
 #[tokio::test]
 async fn a_broken_file_keeps_the_earlier_state() {
-    let folder = Folder::new("deny = ['*_write']");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start("deny = ['*_write']").await;
     let before = client.tools().await;
     for (config, policy) in [("{", ""), ("{}", ""), ("", "deny = 7"), ("", "dany = []")] {
         let intact = folder.read("mcp.json");
@@ -149,9 +141,7 @@ fn runs(process: &str) -> bool {
 
 #[tokio::test]
 async fn the_files_are_watched() {
-    let folder = Folder::new("");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start("").await;
     folder.policy("deny = ['*_echo']");
     client.notified("notifications/tools/list_changed").await;
     let answer: Value = client.request("tools/list", json!({})).await;

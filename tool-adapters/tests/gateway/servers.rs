@@ -1,6 +1,6 @@
 //! Servers that are broken, that grow, and that change.
 
-use crate::support::{Client, Folder, until};
+use crate::support::{Client, Folder, start, until};
 use serde_json::json;
 
 #[tokio::test]
@@ -38,9 +38,7 @@ async fn a_broken_server_leaves_the_others_alone() {
 
 #[tokio::test]
 async fn a_server_that_crashes_is_started_again() {
-    let folder = Folder::new("");
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start("").await;
     assert!(client.call("one_crash", json!({})).await.1);
     until(async || gateway.servers()[0].is_up && folder.notes("one").len() == 2).await;
     assert_eq!(client.call("one_echo", json!({"text": "a"})).await, ("v1 a".to_owned(), false));
@@ -48,10 +46,27 @@ async fn a_server_that_crashes_is_started_again() {
 }
 
 #[tokio::test]
-async fn added_tools_are_offered_over_the_same_connection() {
+async fn a_rule_says_that_no_call_is_sent_again() {
     let folder = Folder::new("");
+    folder.servers(&json!({"one": folder.child("one", "fragile")}));
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
+    let mut sent = 0;
+    for (rule, times) in [("", 2), ("resend = false", 1), ("category = 'action'", 1), ("resend = true", 2)] {
+        let rule = if rule.is_empty() { String::new() } else { format!("[[tools]]\nmatch = '*_fragile'\n{rule}") };
+        folder.policy(&rule);
+        gateway.reload().await.expect("valid files");
+        let (text, is_error) = client.call("one_fragile", json!({})).await;
+        assert_eq!((is_error, text.contains("may have had effects")), (true, times == 1), "{rule}: {text}");
+        sent += times;
+        assert_eq!(folder.notes("one").iter().filter(|note| *note == "fragile").count(), sent, "{rule}");
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn added_tools_are_offered_over_the_same_connection() {
+    let (folder, gateway, mut client) = start("").await;
     assert!(!client.call("one_grow", json!({})).await.1);
     client.offered("one_later").await;
     client.notified("notifications/tools/list_changed").await;
@@ -83,6 +98,19 @@ async fn a_missing_file_of_pins_is_an_error() {
     let folder = Folder::new("[pins]\nfile = 'pins.json'");
     let error = tool_adapters::gateway::Gateway::open(folder.files()).await.expect_err("no pins").to_string();
     assert!(error.contains("--create-pins"), "{error}");
+}
+
+#[tokio::test]
+async fn no_server_offers_a_name_with_the_prefix_of_another() {
+    let folder = Folder::new("[servers.one]\nprefix = ''");
+    for (two, echoes) in [(folder.child("two", "v2"), true), (json!({"command": "false"}), false)] {
+        folder.servers(&json!({"one": folder.child("one", "shadows"), "two": two}));
+        let gateway = folder.open().await;
+        let mut client = Client::connect(&gateway).await;
+        assert_eq!(client.call("two_echo", json!({"text": "a"})).await.0 == "v2 a", echoes);
+        assert_eq!(client.tools().await.contains(&"two_echo".to_owned()), echoes, "also while the other is down");
+        gateway.close().await;
+    }
 }
 
 #[tokio::test]

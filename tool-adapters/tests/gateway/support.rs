@@ -65,6 +65,14 @@ impl Folder {
     }
 }
 
+/// Starts a gateway with one server, `one`, and a client.
+pub(crate) async fn start(policy: &str) -> (Folder, Gateway, Client) {
+    let folder = Folder::new(policy);
+    let gateway = folder.open().await;
+    let client = Client::connect(&gateway).await;
+    (folder, gateway, client)
+}
+
 /// Waits for a condition that another task or process brings about.
 pub(crate) async fn until(mut happened: impl AsyncFnMut() -> bool) {
     let waiting = async {

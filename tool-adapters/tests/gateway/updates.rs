@@ -100,6 +100,32 @@ async fn a_server_that_is_started_again_is_subscribed_to_again() {
 }
 
 #[tokio::test]
+async fn no_client_uses_up_the_subscriptions_of_a_server() {
+    let folder = recorded();
+    let principals =
+        ["ada", "bob"].map(|name| format!("[[http.principals]]\nname = '{name}'\ntoken = '{name}-0123456789abcdef'\n"));
+    folder.policy(&principals.concat());
+    let gateway = folder.open().await;
+    let url = format!("{}/mcp", crate::health::serve(&gateway).await);
+    let connect = async |name: &str| {
+        McpClient::url(&url).bearer(format!("{name}-0123456789abcdef")).connect().await.expect("an import")
+    };
+    let (one, other, bob) = (connect("ada").await, connect("ada").await, connect("bob").await);
+    for at in 0..256 {
+        let client = if at % 2 == 0 { &one } else { &other };
+        client.subscribe(&format!("note://{at}")).await.expect("subscribed");
+    }
+    for client in [&one, &other] {
+        let error = client.subscribe("note://256").await.expect_err("one too many");
+        assert!(error.message().contains("256 subscriptions in all its sessions"), "{}", error.message());
+    }
+    bob.subscribe("note://256").await.expect("another client");
+    one.unsubscribe("note://0").await.expect("ended");
+    other.subscribe("note://256").await.expect("there is a place");
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn a_resource_that_is_denied_is_not_subscribed_to() {
     let folder = recorded();
     folder.policy("deny = ['notes://all']");

@@ -178,13 +178,13 @@ impl ToolCall {
         self
     }
 
-    pub(crate) fn approved(mut self, id: &str) -> Self {
-        self.options.get_or_insert_default().approval = Some(id.into());
+    pub(crate) fn approved(mut self, id: Arc<str>) -> Self {
+        self.options.get_or_insert_default().approval = Some(id);
         self
     }
 
-    pub(crate) fn approval(&self) -> Option<&str> {
-        self.options.as_ref()?.approval.as_deref()
+    pub(crate) fn approval(&self) -> Option<&Arc<str>> {
+        self.options.as_ref()?.approval.as_ref()
     }
 
     pub(crate) fn at_depth(mut self, depth: u32) -> Self {

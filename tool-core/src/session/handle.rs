@@ -6,7 +6,7 @@ use crate::registry::ToolContext;
 use crate::session::agent_loop::{Reply, reply};
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::caps::Spending;
-use crate::session::inner::SessionInner;
+use crate::session::inner::{Approval, SessionInner};
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{History, Model, ToolChoice};
 use crate::session::pipeline::{call, confirm};
@@ -119,10 +119,48 @@ impl Session {
             let pending = confirm::pending_call(&self.0, token).await?;
             confirm::check_settings(&self.0, &pending)?;
             let PendingCall { id, call_id, tool, arguments, .. } = pending;
-            let call = ToolCall::new(call_id, tool, arguments).approved(&id).with_handlers(handlers);
-            Ok(call::call(&self.0, call).await)
+            let approval = Approval { requests: &self.0.runtime.approvals, id: id.into() };
+            let call =
+                ToolCall::new(call_id, tool, arguments).approved(Arc::clone(&approval.id)).with_handlers(handlers);
+            let response = call::call(&self.0, call).await;
+            if let Some(waiter) = approval.take_waiter() {
+                waiter.answer(&response);
+            }
+            Ok(response)
         };
         approved.await.unwrap_or_else(confirm::response_without_call)
+    }
+
+    /// Waits for the response of a call that another task of this process decides on, by [`approve`](Self::approve) or
+    /// [`deny`](Self::deny), such as a page for operators. Call it when the approval is requested. Returns `None` for a call that
+    /// waits no longer: its approval has expired, it was decided before, or its run was given up.
+    ///
+    /// The last of several that wait for one call gets the response.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+    /// # /// Delete a note.
+    /// # #[tool(confirm)]
+    /// # fn delete(id: u32) -> u32 {
+    /// #     id
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder(ToolContext::builder().with(delete).build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// let asked = session.call(ToolCall::new("call_1", "delete", r#"{"id": 7}"#)).await;
+    /// let token = asked.meta().confirmation().ok_or("it waits")?.token.clone();
+    ///
+    /// let (operator, approved) = (session.clone(), token.clone());
+    /// let operator = async move { operator.approve(&approved).await };
+    /// let (outcome, _) = tokio::join!(session.outcome(&token), operator);
+    /// assert_eq!(outcome.ok_or("it was decided")?.data_json(), Some("7"));
+    /// assert!(session.outcome(&token).await.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn outcome(&self, token: &str) -> Option<ToolResponse> {
+        confirm::outcome(&self.0, token).await
     }
 
     /// Returns the call that waits under a token, for a person who wants to read all of it:

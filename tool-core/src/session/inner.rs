@@ -33,7 +33,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -106,24 +106,90 @@ impl RuntimeInner {
 /// The calls for which this process has requested approval, the oldest first.
 #[derive(Default)]
 pub(crate) struct ApprovalRequests {
-    pub(crate) calls: Mutex<VecDeque<(Weak<SessionInner>, String)>>,
+    pub(crate) calls: Mutex<VecDeque<RequestedCall>>,
     /// The number of requests so far.
     pub(crate) count: watch::Sender<u64>,
+    /// The tasks that wait for the responses of calls, by the ids of the calls.
+    waiters: Mutex<HashMap<String, Waiter>>,
 }
+
+/// A call's session, the principal of that, and the call's id.
+type RequestedCall = (Weak<SessionInner>, Arc<str>, String);
 
 /// The most calls that a runtime remembers to have requested approval for.
 const MAX_REQUESTS: usize = 256;
 
 impl ApprovalRequests {
-    /// Adds a call by its id. Forgets the oldest past [`MAX_REQUESTS`].
+    /// Adds a call by its id. Forgets the oldest past [`MAX_REQUESTS`]: of a principal that has a quarter of them its own, so that none
+    /// hides the requests of others.
     pub(crate) fn add(&self, session: &Arc<SessionInner>, id: &str) {
         let mut calls = self.calls.lock();
         if calls.len() == MAX_REQUESTS {
-            calls.pop_front();
+            let mut own = calls.iter().enumerate().filter(|(_, (_, principal, _))| *principal == session.principal);
+            let oldest = own.next().filter(|_| own.count() >= MAX_REQUESTS / 4).map_or(0, |(at, _)| at);
+            calls.remove(oldest);
         }
-        calls.push_back((Arc::downgrade(session), id.to_owned()));
+        calls.push_back((Arc::downgrade(session), Arc::clone(&session.principal), id.to_owned()));
         drop(calls);
         self.count.send_modify(|count| *count += 1);
+    }
+
+    /// Waits for the response of a call. The last of several that wait for one call gets it.
+    pub(crate) fn wait_for(&self, id: &str) -> oneshot::Receiver<ToolResponse> {
+        let (answer, response) = oneshot::channel();
+        let mut waiters = self.waiters.lock();
+        waiters.retain(|_, waiter| !waiter.answer.is_closed());
+        waiters.insert(id.to_owned(), Waiter { answer, approval: None });
+        response
+    }
+
+    /// Takes out the waiter of a call that no approval runs.
+    pub(crate) fn take_waiter(&self, id: &str) -> Option<Waiter> {
+        let mut waiters = self.waiters.lock();
+        waiters.get(id).is_some_and(|waiter| waiter.approval.is_none()).then(|| waiters.remove(id)).flatten()
+    }
+
+    /// Puts a waiter back, for a call that an approval runs now, or that waits on.
+    pub(crate) fn put_back(&self, id: &str, waiter: Option<Waiter>, approval: Option<&Arc<str>>) {
+        if let Some(waiter) = waiter {
+            let waiter = Waiter { approval: approval.cloned(), ..waiter };
+            self.waiters.lock().entry(id.to_owned()).or_insert(waiter);
+        }
+    }
+}
+
+/// A task that waits for the response of a call.
+pub(crate) struct Waiter {
+    answer: oneshot::Sender<ToolResponse>,
+    /// The approval that runs the call, known by its address: of many at the same time one does.
+    approval: Option<Arc<str>>,
+}
+
+impl Waiter {
+    pub(crate) fn answer(self, response: &ToolResponse) {
+        // It fails if the task no longer waits.
+        let _ = self.answer.send(response.clone());
+    }
+}
+
+/// An approval that may run its call. Dropped, it leaves no waiter behind.
+pub(crate) struct Approval<'a> {
+    pub(crate) requests: &'a ApprovalRequests,
+    pub(crate) id: Arc<str>,
+}
+
+impl Approval<'_> {
+    /// Takes out the waiter, if this approval has run the call.
+    pub(crate) fn take_waiter(&self) -> Option<Waiter> {
+        let mut waiters = self.requests.waiters.lock();
+        let approval = waiters.get(&*self.id)?.approval.as_ref()?;
+        Arc::ptr_eq(approval, &self.id).then(|| waiters.remove(&*self.id)).flatten()
+    }
+}
+
+impl Drop for Approval<'_> {
+    fn drop(&mut self) {
+        drop(self.take_waiter());
     }
 }
 

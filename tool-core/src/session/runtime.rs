@@ -451,7 +451,7 @@ impl Runtime {
     /// The store failed.
     pub async fn waiting_calls(&self) -> Result<Vec<WaitingCall>, StoreError> {
         let (known, mut waiting) = (self.0.approvals.calls.lock().clone(), Vec::new());
-        for (session, id) in known {
+        for (session, _, id) in known {
             let session = session.upgrade().filter(|session| !session.record.state().ended);
             let pending = match &session {
                 Some(session) => session.record.pending(&id).await?.filter(|call| !call.is_stale()),
@@ -462,7 +462,7 @@ impl Runtime {
                     let token = self.0.signer.sign(&call);
                     waiting.push(WaitingCall { session: Session(session), call, token });
                 }
-                None => self.0.approvals.calls.lock().retain(|(_, other)| *other != id),
+                None => self.0.approvals.calls.lock().retain(|(_, _, other)| *other != id),
             }
         }
         Ok(waiting)

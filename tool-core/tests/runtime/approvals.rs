@@ -27,6 +27,12 @@ impl Bank {
     }
 }
 
+/// Wait for ever.
+#[tool(name = "wait_for_ever", category = "action", confirm)]
+async fn wait_for_ever() {
+    std::future::pending::<()>().await;
+}
+
 /// Something new.
 #[tool(name = "new_tool")]
 fn new_tool() {}
@@ -235,6 +241,34 @@ async fn call_is_decided_once_across_processes() {
 }
 
 #[tokio::test]
+async fn the_response_reaches_the_task_that_waits_for_it() {
+    let (tools, ran) = bank();
+    let session = open(&runtime(tools, Policy::text()), "s", Mode::Text).await;
+    for approves in [true, false] {
+        let token = ask(&session, 5).await;
+        let decide = async || if approves { session.approve(&token).await } else { session.deny(&token).await };
+        // Of many decisions one counts, and the others answer nothing.
+        let (outcome, _) = tokio::join!(session.outcome(&token), join_all((0..5).map(|_| decide())));
+        let outcome = outcome.expect("it was decided");
+        assert_eq!((outcome.is_ok(), kind(&outcome) == Some(ErrorKind::Denied)), (approves, !approves));
+        assert!(session.outcome(&token).await.is_none(), "it is over");
+    }
+    assert_eq!(ran.get(), 1);
+    let session = open(&runtime(tools![wait_for_ever], Policy::text()), "s", Mode::Text).await;
+    let response = call(&session, "wait_for_ever", json!({})).await;
+    let token = response.meta().confirmation().expect("a confirmation").token.clone();
+    let given_up = async {
+        let mut run = Box::pin(session.approve(&token));
+        while session.pending_call(&token).await.is_ok() {
+            assert!(futures_util::poll!(&mut run).is_pending());
+            tokio::task::yield_now().await;
+        }
+    };
+    assert!(tokio::join!(session.outcome(&token), given_up).0.is_none());
+    assert!(session.outcome("no token").await.is_none());
+}
+
+#[tokio::test]
 async fn the_runtime_lists_waiting_calls_of_all_sessions() {
     let (tools, ran) = bank();
     let runtime = runtime(tools, Policy::text());
@@ -251,6 +285,20 @@ async fn the_runtime_lists_waiting_calls_of_all_sessions() {
     first.end().await;
     let waiting = runtime.waiting_calls().await.expect("in memory");
     assert_eq!(waiting.iter().map(|waiting| waiting.call.arguments.as_str()).collect::<Vec<_>>(), [r#"{"amount":3}"#]);
+}
+
+#[tokio::test]
+async fn no_principal_hides_the_requests_of_others() {
+    let runtime = runtime(bank().0, Policy::text());
+    let mut sessions = Vec::new();
+    for number in 0..1_000 {
+        let principal = if number == 0 { "ada" } else { "mallory" };
+        let session = runtime.session(format!("s-{number}"), Mode::Text).principal(principal).await.expect("a session");
+        ask(&session, number).await;
+        sessions.push(session);
+    }
+    let waiting = runtime.waiting_calls().await.expect("in memory");
+    assert_eq!((waiting.len(), waiting[0].session.id().as_str()), (256, "s-0"));
 }
 
 #[tokio::test]

@@ -124,6 +124,12 @@ impl ServerTokens {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns the error for which there is no token to send.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn missing(&self) -> Option<LoginError> {
+        self.failure().filter(|_| self.current().is_none_or(|(_, end)| is_over(end)))
+    }
+
     fn current(&self) -> Option<(Secret, Option<Timestamp>)> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

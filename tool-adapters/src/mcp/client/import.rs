@@ -25,8 +25,8 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tool_core::arguments::SchemaChecker;
@@ -654,6 +654,19 @@ impl ImportedToolset {
         !self.remote.is_lost()
     }
 
+    /// Sets whether a call of a tool may be sent again after the connection was lost, if its server says that it may.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn set_resend(&self, tool: &str, is_resent: bool) {
+        let mut once = self.remote.sent_once.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_resent { _ = once.remove(tool) } else { _ = once.insert(tool.to_owned()) }
+    }
+
+    /// Returns the error of the login, while there is no token to send.
+    #[cfg(all(feature = "gateway", feature = "mcp-auth"))]
+    pub(crate) fn login_failure(&self) -> Option<ImportError> {
+        Some(self.remote.options.credentials.oauth.as_ref()?.missing()?.into())
+    }
+
     /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens
     /// automatically when the server notifies that a list has changed.
     pub async fn refresh(&self) -> Result<(), ImportError> {
@@ -814,7 +827,8 @@ impl RemoteTool {
         let mut again = self.is_idempotent.then(|| params.clone());
         let (connection, answer) = loop {
             let (connection, answer) = Box::pin(self.send(params, exchange)).await?;
-            let may_repeat = |error: &ServiceError| is_lost(error) && http_status(error) != Some(TOO_MANY_REQUESTS);
+            let is_limit = |error: &ServiceError| http_status(error) == Some(TOO_MANY_REQUESTS);
+            let may_repeat = |error: &ServiceError| is_lost(error) && !is_limit(error) && !self.is_sent_once();
             match again.take().filter(|_| answer.as_ref().is_err_and(may_repeat)) {
                 Some(same) => params = same,
                 None => break (connection, answer),
@@ -859,6 +873,11 @@ impl RemoteTool {
         Ok((connection, answer))
     }
 
+    /// Returns true if the host says that no call is sent twice.
+    fn is_sent_once(&self) -> bool {
+        self.remote.sent_once.lock().unwrap_or_else(PoisonError::into_inner).contains(&self.name)
+    }
+
     async fn convert_error(&self, error: ServiceError, connection: &Connection) -> ToolError {
         let credentials = &self.remote.options.credentials;
         let error = match error {
@@ -878,10 +897,11 @@ impl RemoteTool {
                 let status = connection.status().await.map(|status| format!(" ({status})")).unwrap_or_default();
                 let error = credentials.display(&describe(&error));
                 tracing::warn!(tool = %self.name.escape_debug(), %error, status, "lost the connection to a server");
-                let effects = if self.read_only { "" } else { "; the call may have had effects" };
+                let once = self.is_sent_once();
+                let effects = if self.read_only && !once { "" } else { "; the call may have had effects" };
                 let lost = || format!("the connection to the tool's server is lost{status}");
                 let message = format!("{}{effects}", failed.unwrap_or_else(lost));
-                if self.is_idempotent { ToolError::transient(message) } else { ToolError::unknown(message) }
+                if self.is_idempotent && !once { ToolError::transient(message) } else { ToolError::unknown(message) }
             }
             error => {
                 let error = credentials.display(&describe(&error));

@@ -49,6 +49,8 @@ pub(crate) struct RemoteServer {
     /// The declarations of what was imported.
     imported: Mutex<ToolPins>,
     pub(crate) quarantine: Quarantine,
+    /// The tools of which the host sends no call twice.
+    pub(crate) sent_once: Mutex<HashSet<String>>,
 }
 
 impl Deref for RemoteServer {
@@ -189,6 +191,7 @@ impl RemoteServer {
             users: AtomicUsize::new(0),
             imported: Mutex::default(),
             quarantine: Quarantine::default(),
+            sent_once: Mutex::default(),
         });
         let listed = remote.list(&connection).await?;
         let tools = remote.check(listed).await?;

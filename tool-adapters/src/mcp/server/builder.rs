@@ -129,6 +129,12 @@ impl Server {
         self.with(|settings| settings.confirm_timeout = limit)
     }
 
+    /// Lets the host approve calls too. A call whose client cannot ask its user waits for this time, and after it for its repetition.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn host_approves(self, wait: Duration) -> Self {
+        self.with(|settings| settings.host_approval = Some(wait))
+    }
+
     /// Sets the time after which an idle session over HTTP ends. Defaults to 30 minutes.
     pub fn idle_timeout(self, limit: Duration) -> Self {
         self.with(|settings| settings.idle_timeout = limit)

@@ -1,5 +1,7 @@
 //! Changes of tools, prompts and resources, and their notifications to clients.
 
+use crate::mcp::server::client::{Client, Identity};
+use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rmcp::model::{
@@ -104,6 +106,8 @@ pub(crate) struct WatchedResources {
     counts: Mutex<HashMap<String, usize>>,
     /// Gets each URI that is watched now, with true, or no longer. Without it nothing is counted.
     host: OnceLock<UnboundedSender<(String, bool)>>,
+    /// The subscriptions of each client in all its sessions, as the host has a number of them for all.
+    taken: Arc<Quota<Identity>>,
 }
 
 impl WatchedResources {
@@ -151,12 +155,16 @@ impl WatchedResources {
 /// The resources to which the client of a session with `initialize` has subscribed, or a stream of changes.
 pub(crate) struct Subscriptions {
     uris: Mutex<BTreeSet<String>>,
+    taken: Mutex<Share<Identity>>,
     watched: Arc<WatchedResources>,
 }
 
 impl Subscriptions {
-    pub(crate) fn new(changes: &ChangeNotifier) -> Self {
-        Self { uris: Mutex::default(), watched: Arc::clone(&changes.1) }
+    pub(crate) fn new(changes: &ChangeNotifier, client: &Client) -> Self {
+        let (watched, each) = (Arc::clone(&changes.1), MAX_SUBSCRIPTIONS);
+        let each = if watched.host.get().is_some() { each } else { usize::MAX };
+        let taken = Share::new(&watched.taken, client.counted_as(), QuotaLimits { all: usize::MAX, each });
+        Self { uris: Mutex::default(), taken: Mutex::new(taken), watched }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
@@ -170,15 +178,27 @@ impl Subscriptions {
             return Err(ErrorData::invalid_request(message, None));
         }
         if !uris.contains(&uri) {
+            self.take(uris.len() + 1).map_err(|_| {
+                let message =
+                    format!("this client has {MAX_SUBSCRIPTIONS} subscriptions in all its sessions; end one of them");
+                ErrorData::invalid_request(message, None)
+            })?;
             self.watched.add(&uri);
             uris.insert(uri);
         }
         Ok(())
     }
 
+    fn take(&self, subscriptions: usize) -> Result<(), QuotaExceeded> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).resize(subscriptions)
+    }
+
     pub(crate) fn remove(&self, uri: &str) {
-        if self.lock().remove(uri) {
+        let mut uris = self.lock();
+        if uris.remove(uri) {
             self.watched.remove(uri);
+            // Less is never refused.
+            _ = self.take(uris.len());
         }
     }
 
@@ -289,12 +309,16 @@ pub(crate) fn accepted(requested: &SubscriptionFilter, tools: bool) -> Subscript
 }
 
 /// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client or the server ends it.
-pub(crate) async fn listen(changes: &ChangeNotifier, stream: &SubscriptionContext, ended: &CancellationToken) {
+pub(crate) async fn listen(
+    changes: &ChangeNotifier,
+    client: &Client,
+    stream: &SubscriptionContext,
+    ended: &CancellationToken,
+) -> Result<(), ErrorData> {
     let wanted = stream.accepted();
-    let (subscriptions, received) = (Subscriptions::new(changes), changes.0.subscribe());
+    let (subscriptions, received) = (Subscriptions::new(changes, client), changes.0.subscribe());
     for uri in wanted.resource_subscriptions.iter().flatten() {
-        // No more are accepted than it takes.
-        _ = subscriptions.add(uri.clone());
+        subscriptions.add(uri.clone())?;
     }
     let send = |notification| stream.sink().send(notification).map(|sent| sent.is_ok()).boxed();
     tokio::select! {
@@ -302,4 +326,5 @@ pub(crate) async fn listen(changes: &ChangeNotifier, stream: &SubscriptionContex
         () = stream.cancelled() => {}
         () = ended.cancelled() => {}
     }
+    Ok(())
 }

@@ -6,8 +6,10 @@
 //! token itself never leaves the process.
 
 use crate::mcp::server::client_requests::{Capabilities, Capability, elicit};
-use crate::mcp::server::session::{McpResult, ServerContext, ServerState, is_stateless};
+use crate::mcp::server::session::{ClientSession, McpResult, ServerContext, ServerState, is_stateless};
 use crate::mcp::server::tools::complete;
+use crate::mcp::server::unclaimed::AwaitedCall;
+use futures_util::FutureExt;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
@@ -20,6 +22,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tokio::sync::oneshot;
+use tokio::time::sleep;
 use tool_core::call::Confirmation;
 use tool_core::text::hex;
 use tool_core::{CancellationToken, ErrorKind, Session, ToolError, ToolResponse};
@@ -37,34 +40,82 @@ const QUESTION: &str = "confirm";
 /// Separates the alias from the digest in a `requestState`.
 const SEPARATOR: char = '-';
 
-/// Asks the client's user to approve a call. Denies the call if the client does not support elicitation by form.
+/// Asks the client's user to approve a call, and waits for the host where it approves calls. Denies the call if neither
+/// decides.
 pub(crate) async fn request(
     state: &ServerState,
     call: &CallToolRequestParams,
-    (session, tool, confirmation): (&Session, &str, &Confirmation),
+    (client, mut awaited): (&ClientSession, AwaitedCall),
     context: &ServerContext,
 ) -> McpResult<CallToolResponse> {
-    let token = &confirmation.token;
-    if !Capabilities::of(context.client_capabilities()).has(Capability::Forms) {
-        // The session's own answer says that the user is being asked, so it cannot be sent here.
-        session.deny(token).await;
-        return Ok(CallToolResponse::Complete(no_elicitation(tool)));
-    }
-    if is_stateless(context) {
-        let alias = session.token_alias(token).unwrap_or_default();
-        let request_state = format!("{alias}{SEPARATOR}{}", digest_of_call(call));
-        let asked = requests(question(&confirmation.summary, &confirmation.digest));
-        return Ok(require_input(request_state, asked).into());
-    }
-    let question = question(&confirmation.summary, &confirmation.digest);
-    let answer = elicit(&context.peer, question, Some(state.settings.confirm_timeout));
-    let action = match context.ct.run_until_cancelled(answer).await {
-        Some(answer) => answer.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok(),
-        None => None,
+    let has_forms = Capabilities::of(context.client_capabilities()).has(Capability::Forms);
+    let Confirmation { token, summary, digest, .. } = awaited.confirmation.clone();
+    let (session, tool) = (awaited.session.clone(), awaited.tool.clone());
+    let complete = |outcome: Option<ToolResponse>| {
+        let result = outcome.map_or_else(|| ended(&tool), |response| complete(&session, &tool, &response));
+        Ok(CallToolResponse::Complete(result))
     };
-    let action = action.map(|answer| answer.action);
-    let response = decide(session, token, action).await;
-    Ok(CallToolResponse::Complete(complete(session, tool, &response)))
+    if !has_forms && state.settings.host_approval.is_none() {
+        // The session's own answer says that the user is being asked, so it cannot be sent here.
+        session.deny(&token).await;
+        return Ok(CallToolResponse::Complete(no_elicitation(&tool)));
+    }
+    if has_forms && is_stateless(context) {
+        if state.settings.host_approval.is_some() {
+            match (&mut awaited.outcome).now_or_never() {
+                Some(outcome) => return complete(outcome),
+                None => keep(client, digest_of_call(call), awaited).await,
+            }
+        }
+        let alias = session.token_alias(&token).unwrap_or_default();
+        let request_state = format!("{alias}{SEPARATOR}{}", digest_of_call(call));
+        return Ok(require_input(request_state, requests(question(&summary, &digest))).into());
+    }
+    let asking = async {
+        if has_forms {
+            let answer = elicit(&context.peer, question(&summary, &digest), Some(state.settings.confirm_timeout)).await;
+            answer.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok()
+        } else {
+            sleep(state.settings.host_approval.unwrap_or_default()).await;
+            None
+        }
+    };
+    let action = tokio::select! {
+        biased;
+        outcome = &mut awaited.outcome, if state.settings.host_approval.is_some() => {
+            return complete(outcome);
+        }
+        answer = context.ct.run_until_cancelled(asking) => answer.flatten().map(|answer| answer.action),
+    };
+    if !has_forms && !context.ct.is_cancelled() {
+        keep(client, digest_of_call(call), awaited).await;
+        return Ok(CallToolResponse::Complete(waits(&tool)));
+    }
+    let response = decide(&session, &token, action).await;
+    let is_late = response.error().is_some_and(|error| error.kind == ErrorKind::NotFound);
+    if !is_late || state.settings.host_approval.is_none() {
+        return complete(Some(response));
+    }
+    // The host was first, or the tool itself has not found something, which is the outcome then.
+    if context.ct.is_cancelled() {
+        keep(client, digest_of_call(call), awaited).await;
+        return complete(Some(response));
+    }
+    Ok(outcome(awaited).await)
+}
+
+/// Keeps a call until its client repeats it.
+pub(crate) async fn keep(client: &ClientSession, digest: String, awaited: AwaitedCall) {
+    if let Some(oldest) = client.unclaimed.get_or_init(Box::default).keep(digest, awaited) {
+        oldest.session.deny(&oldest.confirmation.token).await;
+    }
+}
+
+/// Waits for the host's decision.
+pub(crate) async fn outcome(awaited: AwaitedCall) -> CallToolResponse {
+    let AwaitedCall { session, tool, outcome, .. } = awaited;
+    let result = outcome.await.map_or_else(|| ended(&tool), |response| complete(&session, &tool, &response));
+    CallToolResponse::Complete(result)
 }
 
 /// A call that the client's user has approved. It has not run.
@@ -133,9 +184,11 @@ pub(crate) async fn deny_nested(session: &Session, response: &ToolResponse) {
     }
 }
 
-/// Returns the digest of a request's tool and arguments, which a repeated request has too.
+/// Returns the digest of a request's tool and arguments, which a repeated request has too, in any order.
 pub(crate) fn digest_of_call(call: &CallToolRequestParams) -> String {
-    digest(&(&call.name, call.arguments.clone().unwrap_or_default()))
+    let mut arguments = Value::Object(call.arguments.clone().unwrap_or_default());
+    arguments.sort_all_objects();
+    digest(&(&call.name, arguments))
 }
 
 /// Returns the digest of what a request asks for.
@@ -180,6 +233,23 @@ fn no_elicitation(tool: &str) -> CallToolResult {
     let message = format!(
         "`{tool}` needs the user's approval, but this client cannot ask the user: it does not support elicitation by \
          form. The user was not asked, and the tool was not run. Do not call it again with this client."
+    );
+    CallToolResult::error(vec![ContentBlock::text(message)])
+}
+
+/// Answers a call that waits on for the host's approval.
+fn waits(tool: &str) -> CallToolResult {
+    let message = format!(
+        "`{tool}` waits for the approval of an operator, and has not run. Call it again with the same arguments to wait on: that call \
+         gets the result, and the tool runs once."
+    );
+    CallToolResult::error(vec![ContentBlock::text(message)])
+}
+
+/// Answers a call whose approval has ended without a response.
+fn ended(tool: &str) -> CallToolResult {
+    let message = format!(
+        "the approval of this call of `{tool}` has ended without a result: it has expired, or the operator has given it up while it ran"
     );
     CallToolResult::error(vec![ContentBlock::text(message)])
 }

@@ -16,6 +16,7 @@ use crate::mcp::server::session::{
     is_stateless,
 };
 use crate::mcp::server::tasks::Tasks;
+use crate::mcp::server::unclaimed::AwaitedCall;
 use crate::mcp::server::{changes, confirm, prompts, resources, skills, tools};
 use crate::providers::{Provider, declare};
 use axum::http::request::Parts;
@@ -127,7 +128,9 @@ impl Connection {
         }
         let shared = self.shared.as_ref().filter(|_| !self.session.is_open());
         let shared = shared.map(|shared| shared.get(client, &self.state)).transpose().ok()?;
-        let begun = shared.as_ref().unwrap_or(&self.session).begin_at_once()?;
+        let session = shared.as_ref().unwrap_or(&self.session);
+        // A repeated call does not begin.
+        let begun = session.has_none_unclaimed().then(|| session.begin_at_once())??;
         // The capabilities of a client without a session are read when its call waits.
         let may_ask = shared.is_some() || self.has_capabilities();
         Some(OngoingCall::new(begun, request, wanted, may_ask))
@@ -167,7 +170,7 @@ impl Connection {
     fn forward_changes(&self, wanted: SubscriptionFilter, context: &ServerContext) -> (Arc<Subscriptions>, DropGuard) {
         let (changes, peer) = (&self.state.changes, context.peer.clone());
         let (subscriptions, ended) =
-            (Arc::new(Subscriptions::new(changes)), self.state.settings.shutdown.child_token());
+            (Arc::new(Subscriptions::new(changes, &client(context))), self.state.settings.shutdown.child_token());
         changes::forward(changes, wanted, peer, Arc::clone(&subscriptions), ended.clone());
         (subscriptions, ended.drop_guard())
     }
@@ -215,6 +218,11 @@ impl Connection {
         let mut call = if let Some(call) = OngoingCall::taken_over(context) {
             call
         } else {
+            let client = self.client_session(context)?;
+            if let Some(awaited) = client.claim(|| confirm::digest_of_call(&request)) {
+                let _running = client.count_begun();
+                return confirm::request(&self.state, &request, (&client, awaited), context).await;
+            }
             let wanted = self.wanted(&context.meta, is_stateless(context));
             OngoingCall::new(self.begin_call(context).await?, &request, wanted, self.may_ask(context))
         };
@@ -233,9 +241,18 @@ impl Connection {
             return Ok(resumed?.map_break(CallToolResponse::from));
         }
         let session = client.get(context).await?;
-        let approved = match confirm::resume(&session, repeated).await? {
-            ControlFlow::Continue(approved) => approved,
-            ControlFlow::Break(response) => return Ok(ControlFlow::Break(response)),
+        let unclaimed = client.claim(|| repeated.digest.clone());
+        let digest = repeated.digest.clone();
+        let approved = match (confirm::resume(&session, repeated).await, unclaimed) {
+            (Ok(ControlFlow::Continue(approved)), _) => approved,
+            (Ok(ControlFlow::Break(asked @ CallToolResponse::InputRequired(_))), Some(awaited)) => {
+                confirm::keep(&client, digest, awaited).await;
+                return Ok(ControlFlow::Break(asked));
+            }
+            (Ok(ControlFlow::Break(response)), _) => return Ok(ControlFlow::Break(response)),
+            // The host was first.
+            (Err(_), Some(awaited)) => return Ok(ControlFlow::Break(confirm::outcome(awaited).await)),
+            (Err(error), None) => return Err(error),
         };
         let mut call = OngoingCall::approved((client.count_begun(), session), approved, self.may_ask(context));
         call.becomes_task = self.becomes_task(&call, context)?;
@@ -332,7 +349,8 @@ impl Connection {
         confirm::deny_nested(&call.session, &response).await;
         match response.meta().confirmation() {
             Some(confirmation) => {
-                confirm::request(&self.state, request, (&call.session, &*call.tool, confirmation), context).await
+                let awaited = AwaitedCall::new(&call.session, &call.tool, confirmation);
+                confirm::request(&self.state, request, (call.client_session(), awaited), context).await
             }
             None => call.complete(&response).map(CallToolResponse::Complete),
         }
@@ -520,8 +538,8 @@ impl ServerHandler for Connection {
     async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {
         let session = self.client_session(stream.request_context())?;
         let _open = OpenStream::open(&session.streams)?;
-        Box::pin(changes::listen(&self.state.changes, &stream, &self.state.settings.shutdown)).await;
-        Ok(())
+        let client = client(stream.request_context());
+        Box::pin(changes::listen(&self.state.changes, &client, &stream, &self.state.settings.shutdown)).await
     }
 
     async fn get_task(&self, request: GetTaskParams, context: ServerContext) -> McpResult<GetTaskResult> {

@@ -18,6 +18,7 @@ use rmcp::transport::Transport;
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
@@ -27,6 +28,9 @@ use tool_core::time;
 
 /// The messages that wait on their way in either direction, and the events of a stream that are kept for a client that has lost it.
 const CAPACITY: usize = 16;
+
+/// The bytes of the events that a session keeps. The newest event is kept even if it is larger.
+const MAX_KEPT: usize = 1 << 20;
 
 /// The further streams that a client may have open beside the one that has the messages of no request.
 const MAX_IDLE_STREAMS: usize = 32;
@@ -214,6 +218,7 @@ struct Streams {
     own: EventStream,
     /// Further streams of the session, on which nothing is sent.
     idle: VecDeque<Sender<ServerSseMessage>>,
+    events: Arc<KeptEvents>,
 }
 
 /// The request to which a message belongs, or its progress.
@@ -225,14 +230,16 @@ enum Cause {
 
 impl Streams {
     fn new() -> Self {
+        let events = Arc::default();
         Self {
             used: Instant::now(),
             requests: 0,
             of_requests: HashMap::new(),
             numbers: HashMap::new(),
             kept: VecDeque::new(),
-            own: EventStream::new(None).0,
+            own: EventStream::new(None, &events).0,
             idle: VecDeque::new(),
+            events,
         }
     }
 
@@ -240,7 +247,7 @@ impl Streams {
     fn of_request(&mut self, message: &ClientJsonRpcMessage) -> Receiver<ServerSseMessage> {
         let number = self.requests;
         self.requests += 1;
-        let (mut stream, events) = EventStream::new(Some(number));
+        let (mut stream, events) = EventStream::new(Some(number), &self.events);
         if let Ok(place) = stream.sender.clone().try_reserve_owned() {
             // A client that has this event can request the stream again.
             place.send(stream.record(ServerSseMessage::retry(RETRY)));
@@ -272,6 +279,23 @@ impl Streams {
             self.of_requests.remove(&oldest);
         }
         self.of_requests.insert(number, stream);
+    }
+
+    /// Drops the oldest events beyond the bytes that a session keeps. The newest one stays.
+    fn trim(&mut self) {
+        while self.events.bytes.load(Ordering::Relaxed) > MAX_KEPT {
+            let streams = self.of_requests.values_mut().chain([&mut self.own]);
+            let oldest = streams.filter_map(|stream| Some((stream.last.back()?.at, stream))).min_by_key(|(at, _)| *at);
+            let Some((_, stream)) = oldest.filter(|(at, _)| at + 1 < self.events.count.load(Ordering::Relaxed)) else {
+                return;
+            };
+            stream.last.pop_back();
+            // Without its answer the stream is unknown, so that the client sends the request again.
+            if let Some(number) = stream.number.filter(|number| stream.last.is_empty() && self.kept.contains(number)) {
+                self.kept.retain(|kept| *kept != number);
+                self.of_requests.remove(&number);
+            }
+        }
     }
 
     /// Returns the stream of a message, or `None` for the answer to a request that is not awaited.
@@ -348,15 +372,47 @@ struct EventStream {
     sender: Sender<ServerSseMessage>,
     /// The number of events that there have been.
     count: u64,
-    last: VecDeque<ServerSseMessage>,
+    last: VecDeque<KeptEvent>,
+    events: Arc<KeptEvents>,
+}
+
+/// The events that a session keeps: their bytes, and the number of those that there have been.
+#[derive(Default)]
+struct KeptEvents {
+    bytes: AtomicUsize,
+    count: AtomicU64,
+}
+
+/// An event that is kept. Its bytes are counted until it is dropped.
+struct KeptEvent {
+    event: ServerSseMessage,
+    bytes: usize,
+    /// The number of events of the session before it.
+    at: u64,
+    events: Arc<KeptEvents>,
+}
+
+impl KeptEvent {
+    fn new(event: ServerSseMessage, events: &Arc<KeptEvents>) -> Self {
+        let text = event.message.as_ref().and_then(|message| serde_json::to_string(&**message).ok());
+        let (bytes, at) = (text.map_or(0, |text| text.len()), events.count.fetch_add(1, Ordering::Relaxed));
+        events.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Self { event, bytes, at, events: Arc::clone(events) }
+    }
+}
+
+impl Drop for KeptEvent {
+    fn drop(&mut self) {
+        self.events.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 impl EventStream {
-    fn new(number: Option<u64>) -> (Self, Receiver<ServerSseMessage>) {
-        let (sender, events) = channel(CAPACITY);
+    fn new(number: Option<u64>, events: &Arc<KeptEvents>) -> (Self, Receiver<ServerSseMessage>) {
+        let (sender, receiver) = channel(CAPACITY);
         // The session's own stream begins with an event 0 of rmcp.
         let count = u64::from(number.is_none());
-        (Self { number, sender, count, last: VecDeque::new() }, events)
+        (Self { number, sender, count, last: VecDeque::new(), events: Arc::clone(events) }, receiver)
     }
 
     /// Keeps an event, and returns it with its id.
@@ -367,7 +423,7 @@ impl EventStream {
         });
         self.count += 1;
         self.last.truncate(CAPACITY - 1);
-        self.last.push_front(event.clone());
+        self.last.push_front(KeptEvent::new(event.clone(), &self.events));
         event
     }
 
@@ -375,9 +431,9 @@ impl EventStream {
     fn resume(&mut self, last: u64) -> Receiver<ServerSseMessage> {
         let (sender, events) = channel(CAPACITY);
         let missed = usize::try_from(self.count.saturating_sub(last + 1)).unwrap_or(usize::MAX);
-        for event in self.last.iter().take(missed).rev() {
+        for kept in self.last.iter().take(missed).rev() {
             // As many are kept as there is room for.
-            _ = sender.try_send(event.clone());
+            _ = sender.try_send(kept.event.clone());
         }
         self.sender = sender;
         events
@@ -438,6 +494,7 @@ async fn send(streams: Arc<Mutex<Streams>>, message: ServerJsonRpcMessage) -> Se
                     if let Some(ended) = answered.and_then(|request| streams.end(&request)).filter(|_| !is_sent) {
                         streams.keep(ended);
                     }
+                    streams.trim();
                     return Ok(());
                 }
             }
@@ -530,6 +587,31 @@ mod tests {
         assert_eq!(resumed(19), Some((vec!["1/19".to_owned()], true)));
         assert_eq!(resumed(19), None, "it waits once");
         assert!(resumed(4).is_some() && resumed(3).is_none(), "the last 16 wait");
+    }
+
+    #[tokio::test]
+    async fn kept_events_are_bounded_in_bytes() {
+        let streams = opened();
+        let large = |id: i64, bytes: usize| {
+            let message = json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": "x".repeat(bytes)}]}});
+            serde_json::from_value::<ServerJsonRpcMessage>(message).expect("an answer")
+        };
+        let bytes = || lock(&streams).events.bytes.load(Ordering::Relaxed);
+        for id in 0..10 {
+            drop(lock(&streams).of_request(&request(id)));
+            send(Arc::clone(&streams), large(id, MAX_KEPT / 4)).await.expect("a session");
+            assert!(bytes() <= MAX_KEPT);
+        }
+        assert!(lock(&streams).resume("0/6").is_none(), "the oldest goes, and its request is sent again");
+        let mut resumed = lock(&streams).resume("0/9").expect("a stream");
+        assert_eq!(ids(&mut resumed), ["1/9"]);
+        // The newest is kept whatever its size, and those before it go.
+        let _running = lock(&streams).of_request(&request(10));
+        drop(lock(&streams).of_request(&request(11)));
+        send(Arc::clone(&streams), large(11, 2 * MAX_KEPT)).await.expect("a session");
+        assert_eq!(lock(&streams).kept, [11]);
+        assert_eq!(ids(&mut lock(&streams).resume("0/11").expect("a stream")), ["1/11"]);
+        assert_eq!(bytes(), 0);
     }
 
     #[tokio::test]

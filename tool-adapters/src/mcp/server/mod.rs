@@ -8,7 +8,7 @@
 //! - `connection`: the handler of one connection; `ongoing_call`: a call from its request to its answer; `direct`: calls that do not pass through rmcp; `session`: the sessions of clients, and the data that all connections share
 //! - `features`: the capabilities and methods that the tools need; `pages`: the pages of all lists
 //! - `prompts`, `resources`; `skills`: the guides of tools; `changes`: the notifications of all that changes
-//! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user;
+//! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user, and `unclaimed`: by the host;
 //!   `asking`: work that may ask the client; `client_requests`: its requests, and `parked`: the work that waits for the answers; `forwarder`: their progress and log; `tasks`: calls that go on as tasks
 
 mod asking;
@@ -39,6 +39,7 @@ mod stdio;
 mod strict;
 mod tasks;
 mod tools;
+mod unclaimed;
 
 pub use crate::mcp::server::builder::Server;
 pub use crate::mcp::server::changes::ChangeNotifier;

@@ -4,6 +4,7 @@ use crate::mcp::server::changes::ChangeNotifier;
 use crate::mcp::server::client::{Client, FindPrincipal, Identity};
 use crate::mcp::server::client_requests;
 use crate::mcp::server::request_ids::random_id;
+use crate::mcp::server::unclaimed::{AwaitedCall, UnclaimedCalls};
 use crate::transport::access::AccessRules;
 use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use crate::transport::serve::HttpLimits;
@@ -13,7 +14,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 use tool_core::session::SessionBuilder;
@@ -62,6 +63,8 @@ pub(crate) struct Settings {
     pub(crate) guides: bool,
     pub(crate) turn_after: Duration,
     pub(crate) confirm_timeout: Duration,
+    /// The time for which a call waits for the host's approval. `None` if only clients approve.
+    pub(crate) host_approval: Option<Duration>,
     pub(crate) idle_timeout: Duration,
     pub(crate) tasks: Option<Arc<ChooseTaskSupport>>,
     pub(crate) task_ttl: Duration,
@@ -94,6 +97,7 @@ impl Default for Settings {
             guides: true,
             turn_after: Duration::from_secs(30),
             confirm_timeout: Duration::from_secs(10 * 60),
+            host_approval: None,
             idle_timeout: Duration::from_secs(30 * 60),
             tasks: None,
             task_ttl: Duration::from_secs(15 * 60),
@@ -209,6 +213,8 @@ pub(crate) struct ClientSession {
     activity: Mutex<Activity>,
     /// The number of streams of changes that are open.
     pub(crate) streams: Arc<AtomicUsize>,
+    /// The calls that wait for the host's approval while their client does not. Empty in most sessions.
+    pub(crate) unclaimed: OnceLock<Box<UnclaimedCalls>>,
 }
 
 /// An open session, with its client and the refresh whose tools it has.
@@ -252,7 +258,7 @@ impl ClientSession {
         let activity = Mutex::new(Activity { running: 0, since: Instant::now() });
         let (opened, opening) = (RwLock::default(), tokio::sync::Mutex::default());
         let (calls, streams) = (AtomicU64::new(0), Arc::default());
-        Self { state, shared_id, opened, opening, calls, activity, streams }
+        Self { state, shared_id, opened, opening, calls, activity, streams, unclaimed: OnceLock::new() }
     }
 
     fn opened(&self) -> Option<OpenedSession> {
@@ -346,6 +352,16 @@ impl ClientSession {
     fn count(self: &Arc<Self>, activity: &mut Activity) -> RunningCall {
         activity.running += 1;
         RunningCall { session: Arc::clone(self), number: self.calls.fetch_add(1, Ordering::Relaxed) + 1 }
+    }
+
+    /// Returns true if no call waits for the host while its client does not.
+    pub(crate) fn has_none_unclaimed(&self) -> bool {
+        self.unclaimed.get().is_none_or(|calls| calls.is_empty())
+    }
+
+    /// Takes out the call that waits for the host and that its client repeats.
+    pub(crate) fn claim(&self, digest: impl FnOnce() -> String) -> Option<AwaitedCall> {
+        self.unclaimed.get().filter(|calls| !calls.is_empty())?.claim(&digest())
     }
 
     pub(crate) async fn end(&self) {

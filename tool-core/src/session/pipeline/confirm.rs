@@ -9,14 +9,24 @@ use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::store::StoreError;
 use crate::time::CENTURY;
 use crate::time::CallInstant;
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Denies the call that waits under a token.
 pub(crate) async fn deny(session: &SessionInner, token: &str) -> Result<ToolResponse, ToolError> {
     let began = CallInstant::now();
     let PendingCall { id, call_id, tool, .. } = pending_call(session, token).await?;
-    if session.record.consume(&id).await.map_err(|error| store_down(session, &error))? {
-        return Ok(denied(&call_id, &tool));
+    let (requests, waiter) = (&session.runtime.approvals, session.runtime.approvals.take_waiter(&id));
+    let consumed = session.record.consume(&id).await;
+    if consumed.as_ref().is_ok_and(|consumed| *consumed) {
+        let response = denied(&call_id, &tool);
+        if let Some(waiter) = waiter {
+            waiter.answer(&response);
+        }
+        return Ok(response);
     }
+    requests.put_back(&id, waiter, None);
+    consumed.map_err(|error| store_down(session, &error))?;
     Ok(ToolResponse::refused(&ToolCall::new(call_id, tool, ""), no_pending_call(), began))
 }
 
@@ -52,6 +62,21 @@ pub(crate) async fn pending_call(session: &SessionInner, token: &str) -> Result<
             && !pending.is_stale()
     };
     found.filter(is_own).ok_or_else(no_pending_call)
+}
+
+/// Waits for the response of a call that another task decides on. Returns `None` if none comes.
+pub(crate) async fn outcome(session: &SessionInner, token: &str) -> Option<ToolResponse> {
+    let (id, requests) = (Signer::id_of(token)?, &session.runtime.approvals);
+    let mut response = requests.wait_for(id);
+    if let Ok(pending) = pending_call(session, token).await {
+        let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
+        let expiry = Duration::from_millis(pending.expires_at.saturating_sub(now));
+        if let Ok(response) = timeout(expiry, &mut response).await {
+            return response.ok();
+        }
+    }
+    // Without a waiter the call runs, and is answered.
+    if requests.take_waiter(id).is_some() { None } else { response.await.ok() }
 }
 
 /// Checks that the tools have the settings with which the call was requested, as the person has approved no others.

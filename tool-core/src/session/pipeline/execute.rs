@@ -299,7 +299,11 @@ async fn prepare<'a>(
 /// that does not run.
 async fn redeem(call: &CallCx<'_>) -> Result<(), ToolError> {
     let Some(id) = call.request.approval() else { return Ok(()) };
-    match call.session.record.consume(id).await {
+    // Taken first: a waiter that finds neither the call nor its own entry goes on waiting.
+    let (requests, waiter) = (&call.session.runtime.approvals, call.session.runtime.approvals.take_waiter(id));
+    let consumed = call.session.record.consume(id).await;
+    requests.put_back(id, waiter, consumed.as_ref().is_ok_and(|consumed| *consumed).then_some(id));
+    match consumed {
         Ok(true) => Ok(()),
         Ok(false) => Err(no_pending_call()),
         Err(error) => {
