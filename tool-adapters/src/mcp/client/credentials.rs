@@ -5,7 +5,7 @@ use crate::mcp::client::error::{ImportError, is_unauthorized, text_with_causes};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
 use crate::mcp::client::names::{self, KEY, looks_random};
-use crate::mcp::client::rights::without_form;
+use crate::mcp::client::rights::with_unknown_modes;
 use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{IdScanner, MessageId};
@@ -602,9 +602,9 @@ impl AuthorizedClient {
                     if let Some(stream) = &stream {
                         routes.note_stream(id, stream.clone());
                     }
-                    if let Some(refused) = without_form(text.as_bytes()) {
-                        event.data = Some(refused.to_string());
-                    }
+                }
+                if let Some(marked) = with_unknown_modes(text.as_bytes()) {
+                    event.data = Some(marked.to_string());
                 }
                 Ok(failed.unwrap_or(event))
             }
