@@ -351,11 +351,11 @@ async fn prompts_and_resources_that_need_pages_wait_for_them() {
             server.answer(&again, result).await;
         }
     };
-    let used = async {
+    let reads = async {
         assert_eq!(session.get_prompt("triage", TextArguments::new()).await.expect("messages").len(), 1);
         assert_eq!(session.read_resource("issue://7").await.expect("contents").len(), 1);
     };
-    tokio::join!(serve, used);
+    tokio::join!(serve, reads);
     assert_eq!(user.asked().len(), 2);
 }
 
