@@ -14,6 +14,7 @@ use tool_adapters::mcp::{McpClient, SamplingBudget, Server};
 use tool_core::call::{
     Answer, AskError, LogLevel, LogMessage, Question, Root, RootsRequest, SamplingAnswer, SamplingRequest,
 };
+use tool_core::tool::TextArguments;
 use tool_core::trace::TokenUsage;
 use tool_core::{
     Content, ErrorKind, Mode, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError, ToolResponse, Toolset,
@@ -166,6 +167,27 @@ async fn hostile_questions_do_not_reach_the_user() {
 }
 
 #[tokio::test]
+async fn a_question_of_an_unknown_mode_is_refused_in_a_batch() {
+    let user = User::new(Answer::Accepted(json!({"branch": "main"})));
+    let (mut server, imported) = ScriptedServer::import(McpClient::allow_elicitation).await;
+    let session = session_of(imported, &user).await;
+    let calling = call(&session, "c-1", "work");
+    let begun = server.receive_method("tools/call").await;
+    let asked = [("window", "q-1"), ("form", "q-2")].map(|(mode, id)| {
+        let params = json!({"mode": mode, "message": "?", "requestedSchema": form()});
+        json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params})
+    });
+    server.send(json!(asked)).await;
+    let mut answers = [server.receive().await, server.receive().await];
+    answers.sort_by_key(|answer| answer["id"].to_string());
+    let refused = answers[0]["error"]["message"].as_str();
+    assert!(refused.is_some_and(|text| text.contains("`form` or `url`")), "{answers:?}");
+    assert_eq!((answers[1]["result"]["action"].as_str(), user.asked().len()), (Some("accept"), 1));
+    server.finish(&begun, "done").await;
+    assert!(calling.await.expect("no panic").is_ok());
+}
+
+#[tokio::test]
 async fn a_page_is_shown_with_its_whole_address() {
     let user = User::new(Answer::Accepted(json!({"ignored": 1})));
     let params = json!({
@@ -278,6 +300,63 @@ async fn a_page_that_is_needed_twice_ends_the_call() {
     let response = calling.await.expect("no panic");
     assert!(response.error().is_some_and(|error| error.message.contains("has not finished")), "{response:?}");
     assert_eq!(user.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_task_that_needs_pages_is_run_again_after_them() {
+    let user = User::new(Answer::Accepted(json!({})));
+    let allow = |client: McpClient| client.allow_url_elicitation().run_as_tasks(["long"]);
+    let (mut server, imported) = ScriptedServer::import(allow).await;
+    let session = session_of(imported, &user).await;
+    let calling = call(&session, "c-1", "long");
+    let begun = server.receive_method("tools/call").await;
+    server.answer(&begun, json!({"task": {"taskId": "t-1", "status": "failed"}})).await;
+    let result = server.receive_method("tasks/result").await;
+    need(&mut server, &result, &json!([page(1)])).await;
+    let again = server.receive_method("tools/call").await;
+    assert_eq!(again["params"]["task"], begun["params"]["task"]);
+    need(&mut server, &again, &json!([page(1)])).await;
+    let response = calling.await.expect("no panic");
+    assert!(response.error().is_some_and(|error| error.message.contains("has not finished")), "{response:?}");
+    assert_eq!(user.asked().len(), 1);
+    let calling = call(&session, "c-2", "long");
+    let begun = server.receive_method("tools/call").await;
+    need(&mut server, &begun, &json!([page(2)])).await;
+    let again = server.receive_method("tools/call").await;
+    server.answer(&again, json!({"task": {"taskId": "t-2", "status": "completed"}})).await;
+    let result = server.receive_method("tasks/result").await;
+    server.finish(&result, "done").await;
+    assert!(calling.await.expect("no panic").is_ok());
+}
+
+#[tokio::test]
+async fn prompts_and_resources_that_need_pages_wait_for_them() {
+    let user = User::new(Answer::Accepted(json!({})));
+    let lists = json!({
+        "tools/list": {"tools": []}, "prompts/list": {"prompts": [{"name": "triage"}]},
+        "resources/list": {"resources": [{"uri": "issue://7", "name": "seven"}]}
+    });
+    let (mut server, imported) = ScriptedServer::import_lists(lists, McpClient::allow_url_elicitation).await;
+    let session = session_of(imported, &user).await;
+    let serve = async {
+        let message = json!({"role": "user", "content": {"type": "text", "text": "Look"}});
+        let answers = [
+            ("prompts/get", json!({"messages": [message]})),
+            ("resources/read", json!({"contents": [{"uri": "issue://7", "text": "seven"}]})),
+        ];
+        for (method, result) in answers {
+            let asked = server.receive_method(method).await;
+            need(&mut server, &asked, &json!([page(1)])).await;
+            let again = server.receive_method(method).await;
+            server.answer(&again, result).await;
+        }
+    };
+    let reads = async {
+        assert_eq!(session.get_prompt("triage", TextArguments::new()).await.expect("messages").len(), 1);
+        assert_eq!(session.read_resource("issue://7").await.expect("contents").len(), 1);
+    };
+    tokio::join!(serve, reads);
+    assert_eq!(user.asked().len(), 2);
 }
 
 #[tokio::test]
@@ -687,18 +766,42 @@ async fn a_call_without_a_session_has_no_user() {
     assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Permanent));
 }
 
-#[tokio::test]
-async fn rounds_of_input_are_bounded() {
+/// Connects to a server of the revision without sessions.
+async fn stateless_server(user: &User) -> (ScriptedServer, Session) {
     let discover = json!({
         "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0,
         "cacheScope": "private"
     });
     let tools = json!({"tools": [{"name": "work", "inputSchema": {"type": "object"}}]});
     let lists = json!({"server/discover": discover, "tools/list": tools});
-    let (mut server, imported) =
+    let (server, imported) =
         ScriptedServer::import_lists(lists, |client| client.probe().allow_elicitation().session_roots()).await;
+    (server, session_of(imported, user).await)
+}
+
+#[tokio::test]
+async fn required_input_of_an_unknown_mode_is_refused() {
     let user = User::new(Answer::Accepted(json!({"branch": "main"})));
-    let session = session_of(imported, &user).await;
+    let (mut server, session) = stateless_server(&user).await;
+    let calling = call(&session, "c-1", "work");
+    let begun = loop {
+        let message = server.receive().await;
+        if message["method"] == "tools/call" {
+            break message;
+        }
+    };
+    let params = json!({"mode": "window", "message": "?", "requestedSchema": form()});
+    let asked = json!({"q": {"method": "elicitation/create", "params": params}});
+    server.answer(&begun, json!({"resultType": "input_required", "inputRequests": asked})).await;
+    let response = calling.await.expect("no panic");
+    assert!(response.error().is_some_and(|error| error.message.contains("`form` or `url`")), "{response:?}");
+    assert!(user.asked().is_empty());
+}
+
+#[tokio::test]
+async fn rounds_of_input_are_bounded() {
+    let user = User::new(Answer::Accepted(json!({"branch": "main"})));
+    let (mut server, session) = stateless_server(&user).await;
     let mut calling = call(&session, "c-1", "work");
     let mut requests = Vec::new();
     let response = loop {

@@ -144,6 +144,7 @@ fn answers(message: &Value, mode: &str, starts: usize) -> Vec<String> {
     };
     let tool = params["name"].as_str().unwrap_or_default();
     match message["method"].as_str().unwrap_or_default() {
+        "initialize" if mode == "mute" => Vec::new(),
         "initialize" => result(json!({
             "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "child", "version": "1"}
         })),
@@ -206,7 +207,7 @@ fn serves() {
             writeln!(output, "{line}").expect("the client reads");
         }
     }
-    if mode == "stubborn" {
+    if mode == "stubborn" || mode == "mute" {
         loop {
             std::thread::park();
         }
@@ -631,6 +632,15 @@ async fn a_child_ends_when_its_tools_are_dropped() {
         drop(tools(mode, &file).await);
         until(async || !runs(&process(&file))).await;
     }
+}
+
+#[tokio::test]
+async fn a_child_ends_when_its_import_is_given_up() {
+    let (_folder, file) = folder();
+    let connecting = tokio::spawn(McpClient::command(command("mute", &file)).connect());
+    until(async || lines(&file).iter().any(|line| line.starts_with("initialize"))).await;
+    connecting.abort();
+    until(async || !runs(&process(&file))).await;
 }
 
 #[tokio::test]

@@ -190,7 +190,12 @@ async fn a_call_in_a_session_outlives_its_connection() {
 async fn a_call_without_a_session_ends_with_its_connection() {
     let (gate, tools) = Gate::new();
     let client = sessionless(&serve(&Server::from_tools(tools).expect("a server")).await, "wait");
-    gate.start(&client, &call("wait", &json!({}), &json!({"_meta": stateless(&json!({}))}))).await.abort();
+    let call = call("wait", &json!({}), &json!({"_meta": stateless(&json!({}))}));
+    // The first call opens the session.
+    gate.open.add_permits(1);
+    client.post(&call).await;
+    assert_eq!(gate.end().await, "done");
+    gate.start(&client, &call).await.abort();
     assert_eq!(gate.end().await, "cancelled");
 }
 

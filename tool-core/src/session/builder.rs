@@ -7,7 +7,7 @@ use crate::json::nested::unless_too_deep;
 use crate::registry::ToolContext;
 use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::handle::Session;
-use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner, SessionResources, journal_key};
+use crate::session::inner::{RareState, RuntimeInner, SessionInner, SessionResources, journal_key};
 use crate::session::journal::{JournalError, RecoveredCall};
 use crate::session::metrics::context::{ContextUsage, tokens_in};
 use crate::session::running::RunningCalls;
@@ -16,14 +16,13 @@ use crate::session::store::handle::RecordHandle;
 use crate::session::store::handle::within;
 use crate::session::store::{OpenError, OpenRequest};
 use crate::session::tools::SessionTools;
-use crate::session::updates::{UpdateLog, UpdateSink};
+use crate::session::updates::UpdateSink;
 use crate::tool::instance::OpenToolsets;
 use crate::trace::redaction::Redaction;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::any::TypeId;
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::time::Instant;
 
@@ -299,6 +298,8 @@ impl SessionBuilder {
         let needs_resources = brought.is_some() || !open.is_empty() || earlier.is_some();
         let renewed = earlier.map(Arc::downgrade).unwrap_or_default();
         let resources = needs_resources.then(|| Box::new(SessionResources { toolsets: open, brought, renewed }));
+        let rare = (!recovered.is_empty())
+            .then(|| Box::new(RareState { recovered: Mutex::new(recovered), ..RareState::default() }));
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
             let handle: Weak<dyn SessionHandle> = Weak::clone(session) as _;
             let mut context = SessionContext { handle: Some(handle), ..self.context.clone() };
@@ -317,18 +318,7 @@ impl SessionBuilder {
                 context_usage: ContextUsage::new(self.prompt_tokens),
                 opened: Instant::now(),
                 ended: OnceLock::new(),
-                updates: UpdateLog::default(),
-                playout: Playout::default(),
-                speech: OnceLock::new(),
-                recovered: Mutex::new(recovered),
-                journaled: Mutex::default(),
-                results: ResultCache::default(),
-                threads: OnceLock::new(),
-                payers: OnceLock::new(),
-                found: OnceLock::new(),
-                waiting_questions: AtomicU32::new(0),
-                memos: OnceLock::new(),
-                reads: OnceLock::new(),
+                rare: rare.map(OnceLock::from).unwrap_or_default(),
                 resources: Mutex::new(resources),
             }
         })

@@ -360,7 +360,7 @@ impl Session {
 
     /// Removes and returns the updates of calls that no transport has shown, oldest first.
     pub fn updates(&self) -> Vec<CallUpdate> {
-        self.0.updates.take()
+        self.0.rare.get().map(|rare| rare.updates.take()).unwrap_or_default()
     }
 
     /// Returns the instructions about the tools of this mode: full guides in text and their summaries in voice, unless the
@@ -379,6 +379,7 @@ impl Session {
         let session = &self.0;
         let (total_calls, total_errors) = session.log().counts();
         let ended = session.ended.get().copied().unwrap_or_else(Instant::now);
+        let speech = session.rare.get().and_then(|rare| rare.speech.get());
         SessionMetrics {
             calls: session.log().recent(),
             total_calls,
@@ -386,7 +387,7 @@ impl Session {
             turns: self.turn() + 1,
             duration: ended.saturating_duration_since(session.opened),
             context: self.context(),
-            speech: session.speech.get().map(|speech| speech.report()).unwrap_or_default(),
+            speech: speech.map(|speech| speech.report()).unwrap_or_default(),
         }
     }
 
@@ -441,17 +442,17 @@ impl Session {
 
     /// Takes in what a transport has measured of the speech in the conversation. A live loop calls this itself.
     pub fn observe_speech(&self, event: SpeechEvent) {
-        self.0.speech.get_or_init(Box::default).add(event);
+        self.0.rare().speech.get_or_init(Box::default).add(event);
     }
 
     /// Reports that the transport has begun to play audio. `ctx.wait_for_playout()` waits from now on.
     pub fn playout_started(&self) {
-        self.0.playout.set(true);
+        self.0.rare().playout.set(true);
     }
 
     /// Reports that the user has heard the audio.
     pub fn playout_finished(&self) {
-        self.0.playout.set(false);
+        self.0.rare().playout.set(false);
     }
 
     /// Lets `model` reply to `text`. The model is asked, its calls are run, and it is asked again, for at most

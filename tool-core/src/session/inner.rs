@@ -242,6 +242,15 @@ pub(crate) struct SessionInner {
     pub(crate) context_usage: ContextUsage,
     pub(crate) opened: Instant,
     pub(crate) ended: OnceLock<Instant>,
+    /// Created when it is first used.
+    pub(crate) rare: OnceLock<Box<RareState>>,
+    /// The resources that the tools need until the session ends.
+    pub(crate) resources: Mutex<Option<Box<SessionResources>>>,
+}
+
+/// The state that most sessions do not need.
+#[derive(Default)]
+pub(crate) struct RareState {
     pub(crate) updates: UpdateLog,
     pub(crate) playout: Playout,
     /// Created when a transport first measures speech.
@@ -252,19 +261,17 @@ pub(crate) struct SessionInner {
     pub(crate) journaled: Mutex<HashSet<Arc<str>>>,
     pub(crate) results: ResultCache,
     /// The session's share of the blocking pool. Created when a `blocking` tool is called.
-    pub(crate) threads: OnceLock<Box<ThreadPool>>,
+    pub(crate) threads: OnceLock<ThreadPool>,
     /// Created by the first call under caps.
-    pub(crate) payers: OnceLock<Box<Payers>>,
-    /// Created when the model finds a tool.
-    pub(crate) found: OnceLock<Box<Mutex<FoundTools>>>,
+    pub(crate) payers: OnceLock<Payers>,
+    /// The tools that the model has found.
+    pub(crate) found: Mutex<FoundTools>,
     /// The questions of tools that wait for the user.
     pub(crate) waiting_questions: AtomicU32,
-    /// The values that tools keep for the session in this process. Created by the first.
-    pub(crate) memos: OnceLock<Box<SessionMemos>>,
+    /// The values that tools keep for the session in this process.
+    pub(crate) memos: SessionMemos,
     /// Ends the reads of prompts and resources. Created by the first.
-    pub(crate) reads: OnceLock<Box<CancellationToken>>,
-    /// The resources that the tools need until the session ends.
-    pub(crate) resources: Mutex<Option<Box<SessionResources>>>,
+    pub(crate) reads: OnceLock<CancellationToken>,
 }
 
 /// The resources that the tools of a session need.
@@ -321,14 +328,19 @@ impl SessionInner {
         (self.record.turn() + 1).saturating_sub(turns)
     }
 
+    /// Returns the state that most sessions do not need. The first caller creates it.
+    pub(crate) fn rare(&self) -> &RareState {
+        self.rare.get_or_init(Box::default)
+    }
+
     /// Returns the session's share of the blocking pool.
     pub(crate) fn threads(&self) -> &ThreadPool {
-        self.threads.get_or_init(|| Box::new(ThreadPool::new(self.policy().session_threads)))
+        self.rare().threads.get_or_init(|| ThreadPool::new(self.policy().session_threads))
     }
 
     /// Returns the parties that pay for the calls.
     pub(crate) fn payers(&self) -> &Payers {
-        self.payers.get_or_init(|| Box::new(Payers::new(self.runtime.accounts.lock().of(&self.principal))))
+        self.rare().payers.get_or_init(|| Payers::new(self.runtime.accounts.lock().of(&self.principal)))
     }
 
     /// Finds a tool that the model may call now, and its index.
@@ -402,7 +414,7 @@ impl SessionInner {
             renewed.close_all().await;
         }
         self.close().await;
-        if let Some(payers) = self.payers.get()
+        if let Some(payers) = self.rare.get().and_then(|rare| rare.payers.get())
             && let Err(error) = payers.account.settle().await
         {
             tracing::error!(session = %self.id.as_str().escape_debug(), %error, "failed to charge calls");

@@ -169,7 +169,7 @@ fn timed_out(what: &str, limit: Duration) -> ToolError {
 impl SessionInner {
     /// Returns the token that ends the reads of the session.
     fn reads_end(&self) -> CancellationToken {
-        let token = self.reads.get_or_init(Box::default).as_ref().clone();
+        let token = self.rare().reads.get_or_init(CancellationToken::new).clone();
         // Either the end of the session sees the token, or this sees the end.
         fence(Ordering::SeqCst);
         if self.calls.is_closed() {
@@ -181,7 +181,7 @@ impl SessionInner {
     /// Gives up the reads in progress. The session is closed before.
     pub(crate) fn cancel_reads(&self) {
         fence(Ordering::SeqCst);
-        if let Some(token) = self.reads.get() {
+        if let Some(token) = self.rare.get().and_then(|rare| rare.reads.get()) {
             token.cancel();
         }
     }

@@ -9,7 +9,6 @@ use crate::session::policy::Policy;
 use crate::text::matches_wildcards;
 use crate::text::{prefix, truncate};
 use crate::tool::{FunctionTool, ToolDefinition};
-use parking_lot::Mutex;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
@@ -227,7 +226,7 @@ impl SessionInner {
         let Some(search) = self.tools.search.as_deref() else {
             return tools.iter().filter(is_callable).map(|tool| tool.definition().clone()).collect();
         };
-        let found = self.found.get().map(|found| found.lock().indices()).unwrap_or_default();
+        let found = self.rare.get().map(|rare| rare.found.lock().indices()).unwrap_or_default();
         let shown = tools.iter().enumerate().filter(|(index, _)| !search.hides(*index, mode)).map(|(_, tool)| tool);
         let found = found.iter().filter(|index| search.hides(**index, mode)).filter_map(|index| tools.get(*index));
         shown.chain(found).filter(is_callable).map(|tool| tool.definition().clone()).collect()
@@ -276,8 +275,7 @@ impl SessionInner {
     }
 
     fn add_found(&self, indices: &[usize], is_call: bool, keep: usize) {
-        let found = self.found.get_or_init(|| Box::new(Mutex::default()));
-        found.lock().add(indices, self.record.turn(), is_call, keep);
+        self.rare().found.lock().add(indices, self.record.turn(), is_call, keep);
     }
 }
 

@@ -99,19 +99,11 @@ impl Exchange<'_> {
             return Box::pin(self.converse_without_session(connection, request)).await;
         }
         let again = self.remote.options.rights.urls.then(|| request.clone());
-        match self.send_in_session(connection, request).await {
-            Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
-                Box::pin(requests::show_pages(self.asked(), &error)).await?;
-                let again = again.ok_or_else(requests::unfinished_pages)?;
-                match Box::pin(self.send_in_session(connection, again)).await {
-                    Err(ServiceError::McpError(error)) if error.code == requests::PAGES_REQUIRED => {
-                        Err(requests::unfinished_pages())
-                    }
-                    answer => Ok(answer),
-                }
-            }
-            answer => Ok(answer),
-        }
+        let answer = self.send_in_session(connection, request).await;
+        let Some(error) = requests::requires_pages(&answer) else { return Ok(answer) };
+        Box::pin(requests::show_pages(self.asked(), error)).await?;
+        let again = again.ok_or_else(requests::unfinished_pages)?;
+        requests::after_pages(Box::pin(self.send_in_session(connection, again)).await)
     }
 
     async fn converse_without_session(
@@ -159,8 +151,20 @@ impl Exchange<'_> {
         Ok(Some(responses))
     }
 
-    /// Runs a call as a task. When the connection is lost, the task is looked for over the next one.
+    /// Runs a call as a task, and as another one after the user has agreed to the pages that it requires.
     pub(crate) async fn run_task(
+        &self,
+        connection: &Arc<Connection>,
+        params: &CallToolRequestParams,
+    ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
+        let answer = self.attempt_task(Arc::clone(connection), params).await;
+        let Some(error) = requests::requires_pages(&answer) else { return Ok(answer) };
+        requests::show_pages(self.asked(), error).await?;
+        requests::after_pages(self.attempt_task(Arc::clone(connection), params).await)
+    }
+
+    /// Runs a call as a task. When the connection is lost, the task is looked for over the next one.
+    async fn attempt_task(
         &self,
         mut connection: Arc<Connection>,
         params: &CallToolRequestParams,

@@ -8,7 +8,7 @@ use crate::mcp::client::error::{ImportError, text_with_causes};
 use crate::mcp::client::http_answer::{self, Events, HttpError, HttpResult, Posted, SESSION_HEADER, StreamError};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
-use crate::mcp::client::rights::without_form;
+use crate::mcp::client::rights::with_unknown_modes;
 use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{IdScanner, MessageId};
@@ -132,7 +132,8 @@ impl AuthorizedClient {
         let error = match answer {
             Ok(Posted::Text(text, opened)) => {
                 self.tasks.note(&text);
-                return Ok(Posted::Text(text, opened));
+                let marked = with_unknown_modes(&text).map(|message| Bytes::from(message.to_string()));
+                return Ok(Posted::Text(marked.unwrap_or(text), opened));
             }
             Ok(answer) => return Ok(answer),
             Err(error) => self.masked(error),
@@ -264,9 +265,9 @@ impl AuthorizedClient {
                     if let Some(stream) = &stream {
                         routes.note_stream(id, stream.clone());
                     }
-                    if let Some(refused) = without_form(text.as_bytes()) {
-                        event.data = Some(refused.to_string());
-                    }
+                }
+                if let Some(marked) = with_unknown_modes(text.as_bytes()) {
+                    event.data = Some(marked.to_string());
                 }
                 Ok(failed.unwrap_or(event))
             }

@@ -864,13 +864,12 @@ impl RemoteTool {
             return Err(ToolError::transient("the connection to the tool's server is closed"));
         }
         let answer = if self.remote.runs_as_task(&self.name) {
-            Box::pin(exchange.run_task(Arc::clone(&connection), &params)).await
+            Box::pin(exchange.run_task(&connection, &params)).await
         } else {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-            let conversed = exchange.converse(&connection, request).await;
-            conversed.map_err(|error| error.partial_side_effects(!self.read_only))?
+            exchange.converse(&connection, request).await
         };
-        Ok((connection, answer))
+        Ok((connection, answer.map_err(|error| error.partial_side_effects(!self.read_only))?))
     }
 
     /// Returns true if the host says that no call is sent twice.

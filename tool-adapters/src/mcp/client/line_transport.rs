@@ -7,12 +7,12 @@ use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
 use crate::mcp::client::direct::{DirectCalls, LineWriter, write_line};
 use crate::mcp::client::notices::RateLimit;
 use crate::mcp::client::process::ServerProcess;
-use crate::mcp::client::rights::without_form;
+use crate::mcp::client::rights::with_unknown_modes;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{BoundedLines, IdScanner, Line, MessageId};
 use futures_util::StreamExt;
 use rmcp::RoleClient;
-use rmcp::model::{ErrorData, JsonRpcMessage, ServerRequest};
+use rmcp::model::ErrorData;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::collections::VecDeque;
@@ -62,13 +62,9 @@ impl LineTransport {
             return;
         }
         self.tasks.note(text);
-        if let Ok(mut message) = serde_json::from_slice::<ServerMessage>(text) {
-            if let JsonRpcMessage::Request(request) = &message
-                && let ServerRequest::ElicitRequest(_) = &request.request
-                && let Some(refused) = without_form(text).and_then(|request| serde_json::from_value(request).ok())
-            {
-                message = refused;
-            }
+        let marked = with_unknown_modes(text).map(|message| Bytes::from(message.to_string()));
+        let text = marked.as_ref().unwrap_or(text);
+        if let Ok(message) = serde_json::from_slice::<ServerMessage>(text) {
             self.read.push_back(message);
         } else if let Ok(messages) = serde_json::from_slice::<Vec<ServerMessage>>(text) {
             self.read.extend(messages);

@@ -313,6 +313,9 @@ impl RemoteServer {
                 let page = connection.peer.list_tools(Some(page)).await;
                 let page = page.map_err(|error| credentials.protocol_failure(&describe(&error)))?;
                 listed += page.tools.len();
+                if listed > Self::MAX_TOOLS || !cursors.insert(page.next_cursor.clone()) {
+                    return Err(ImportError::EndlessList);
+                }
                 for tool in page.tools {
                     let fingerprint = Fingerprint::of(&tool, Declaration::Tool);
                     if credentials.is_in_names(&tool) {
@@ -320,9 +323,6 @@ impl RemoteServer {
                     } else {
                         tools.push((credentials.redact_answer(tool)?, fingerprint));
                     }
-                }
-                if listed > Self::MAX_TOOLS || !cursors.insert(page.next_cursor.clone()) {
-                    return Err(ImportError::EndlessList);
                 }
                 if page.next_cursor.is_none() {
                     return Ok(tools);

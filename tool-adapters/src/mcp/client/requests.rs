@@ -3,11 +3,12 @@
 //! A server that is called may ask the user. Its text and its form are not trusted, and without the host's leave it is refused.
 
 use crate::mcp::client::options::AskedRun;
-use crate::mcp::client::rights::{ELICIT, MAX_QUESTIONS, ROOTS, SAMPLE, invalid, refused, written_roots};
+use crate::mcp::client::rights::{ELICIT, MAX_QUESTIONS, ROOTS, SAMPLE, UNKNOWN_MODE, invalid, refused, written_roots};
 use crate::mcp::client::sampling;
 use crate::transport::base_url::is_local;
 use reqwest::Url;
-use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::model::{ErrorCode, ErrorData, ServerResult};
+use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 use tool_core::ToolError;
 use tool_core::call::{Answer, AskError, RawQuestion};
@@ -37,7 +38,10 @@ async fn elicit(run: AskedRun<'_>, mut params: Value) -> Result<Value, ErrorData
     let Some(message) = params["message"].as_str().map(str::to_owned) else {
         return Err(invalid("expected a `message`, a text"));
     };
-    let mode = params["mode"].as_str().unwrap_or("form").to_owned();
+    let mode = match &params["_meta"][UNKNOWN_MODE] {
+        Value::Null => params["mode"].as_str().unwrap_or("form").to_owned(),
+        unknown => unknown.to_string(),
+    };
     let question = match &*mode {
         "form" if rights.forms => RawQuestion::form(message, params["requestedSchema"].take()),
         "url" if rights.urls => RawQuestion::url(message, checked_url(&params["url"])?),
@@ -64,10 +68,18 @@ async fn elicit(run: AskedRun<'_>, mut params: Value) -> Result<Value, ErrorData
 }
 
 /// The error of a request that is to be made again once the user has been on pages of the server (revision 2025-11-25).
-pub(crate) const PAGES_REQUIRED: ErrorCode = ErrorCode(-32042);
+const PAGES_REQUIRED: ErrorCode = ErrorCode(-32042);
 
 /// Maximum number of pages of such an error, and of the requests that an answer may require.
 pub(crate) const MAX_REQUESTS: usize = 8;
+
+/// Returns the error of an answer that requires pages.
+pub(crate) fn requires_pages(answer: &Result<ServerResult, ServiceError>) -> Option<&ErrorData> {
+    match answer {
+        Err(ServiceError::McpError(error)) if error.code == PAGES_REQUIRED => Some(error),
+        _ => None,
+    }
+}
 
 /// Asks the user to open the pages that a server requires. Fails unless the user agrees to all of them.
 pub(crate) async fn show_pages(run: AskedRun<'_>, error: &ErrorData) -> Result<(), ToolError> {
@@ -87,6 +99,13 @@ pub(crate) async fn show_pages(run: AskedRun<'_>, error: &ErrorData) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Returns the answer to a request that was made again after its pages. Fails if it still requires some.
+pub(crate) fn after_pages(
+    answer: Result<ServerResult, ServiceError>,
+) -> Result<Result<ServerResult, ServiceError>, ToolError> {
+    if requires_pages(&answer).is_some() { Err(unfinished_pages()) } else { Ok(answer) }
 }
 
 /// Returns the error of a request that still needs the user on a page.

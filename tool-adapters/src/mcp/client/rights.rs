@@ -1,11 +1,13 @@
 //! The requests that the host allows a server, and the refusal of others.
 
 use crate::mcp::client::budget::SamplingBudget;
+use memchr::memmem;
 use rmcp::model::{
     ClientCapabilities, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, RootsCapabilities,
     SamplingCapability, UrlElicitationCapability,
 };
 use serde_json::{Value, json};
+use std::slice;
 use tool_core::call::Root;
 
 /// The requests that the host allows a server.
@@ -67,16 +69,33 @@ impl ServerRights {
     }
 }
 
-/// Returns a question of an unknown mode without its form. rmcp drops the mode, and would take it for a form.
-pub(crate) fn without_form(text: &[u8]) -> Option<Value> {
-    let mut request = serde_json::from_slice::<Value>(text).ok()?;
-    let params = request.get_mut("params")?.as_object_mut()?;
-    let is_known = |mode: &Value| mode.is_null() || mode == "form" || mode == "url";
-    if params.get("mode").is_none_or(is_known) {
-        return None;
+/// The metadata of a question that has its mode, if that is unknown.
+pub(crate) const UNKNOWN_MODE: &str = "tool-adapters/mode";
+
+/// Returns a message with the unknown modes of its questions in their metadata, if there are any. rmcp drops such a mode, and
+/// takes the question for a form. The message may be a request, a batch, or an answer that requires input.
+pub(crate) fn with_unknown_modes(text: &[u8]) -> Option<Value> {
+    memmem::find(text, b"\"mode\"").and_then(|_| memmem::find(text, b"elicitation"))?;
+    let mut message = serde_json::from_slice::<Value>(text).ok()?;
+    let messages = match &mut message {
+        Value::Array(messages) => messages.as_mut_slice(),
+        message => slice::from_mut(message),
+    };
+    let mut count = 0;
+    for message in messages {
+        count += usize::from(note_unknown_mode(message).is_some());
+        let required = message.pointer_mut("/result/inputRequests").and_then(Value::as_object_mut);
+        count += required.into_iter().flat_map(|all| all.values_mut()).filter_map(note_unknown_mode).count();
     }
-    params.remove("requestedSchema")?;
-    Some(request)
+    (count > 0).then_some(message)
+}
+
+fn note_unknown_mode(request: &mut Value) -> Option<()> {
+    let params = request.get_mut("params")?.as_object_mut()?;
+    let is_unknown = |mode: &Value| !mode.is_null() && mode != "form" && mode != "url";
+    let mode = params.get("mode").filter(|mode| is_unknown(mode))?.clone();
+    params.entry("_meta").or_insert_with(|| json!({})).as_object_mut()?.insert(UNKNOWN_MODE.to_owned(), mode);
+    Some(())
 }
 
 pub(crate) fn written_roots(roots: &[Root]) -> Value {

@@ -372,7 +372,11 @@ impl SessionHandle for SessionInner {
     }
 
     fn playout(self: Arc<Self>) -> BoxFuture<'static, ()> {
-        Box::pin(async move { self.playout.finished().await })
+        Box::pin(async move {
+            if let Some(rare) = self.rare.get() {
+                rare.playout.finished().await;
+            }
+        })
     }
 
     fn cancel_for_model(&self, call_id: &str) -> Result<(), ToolError> {
@@ -411,11 +415,11 @@ impl SessionHandle for SessionInner {
     }
 
     fn waiting_questions(&self) -> &AtomicU32 {
-        &self.waiting_questions
+        &self.rare().waiting_questions
     }
 
     fn memos(&self) -> &SessionMemos {
-        self.memos.get_or_init(Box::default)
+        &self.rare().memos
     }
 }
 

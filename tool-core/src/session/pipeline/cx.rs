@@ -138,7 +138,7 @@ impl<'a> CallCx<'a> {
     /// Returns the result of an equal call as this call's response, with a warning that names the other call.
     pub(crate) fn cached_result(&self, text: &str) -> Option<ToolResponse> {
         let ttl = self.policy.result_cache_ttl.filter(|_| self.is_cacheable())?;
-        let mut response = self.session.results.get(&self.fingerprint(text).digest(), ttl)?;
+        let mut response = self.session.rare().results.get(&self.fingerprint(text).digest(), ttl)?;
         response.drop_intents();
         let other = response.meta.call_id.replace(Arc::clone(self.request.shared_id())).unwrap_or_default();
         response.meta.duration = self.began.elapsed();
@@ -149,7 +149,7 @@ impl<'a> CallCx<'a> {
     /// Keeps the result of a successful call.
     pub(crate) fn cache_result(&self, text: &str, response: &ToolResponse) {
         if response.is_ok() && self.is_cacheable() {
-            self.session.results.insert(self.fingerprint(text).digest(), response.clone());
+            self.session.rare().results.insert(self.fingerprint(text).digest(), response.clone());
         }
     }
 

@@ -65,7 +65,7 @@ pub(crate) struct JournalClaim<'a> {
 impl<'a> JournalClaim<'a> {
     fn new(call: &CallCx<'a>) -> Result<Self, ToolError> {
         let id = Arc::clone(call.request.shared_id());
-        if !call.session.journaled.lock().insert(Arc::clone(&id)) {
+        if !call.session.rare().journaled.lock().insert(Arc::clone(&id)) {
             let message = "a call with the same id is still running; give each call its own id";
             return Err(ToolError::conflict(message));
         }
@@ -75,13 +75,13 @@ impl<'a> JournalClaim<'a> {
 
 impl Drop for JournalClaim<'_> {
     fn drop(&mut self) {
-        self.session.journaled.lock().remove(&self.id);
+        self.session.rare().journaled.lock().remove(&self.id);
     }
 }
 
 /// Takes what an earlier process recorded of this call. Taken once, so that a further call with the same id runs.
 fn take_recovered(call: &CallCx<'_>, arguments: &str) -> Option<RecoveredCall> {
-    let mut recovered = call.session.recovered.lock();
+    let mut recovered = call.session.rare.get()?.recovered.lock();
     let index = recovered.iter().rposition(|RecoveredCall { entry, .. }| {
         entry.call_id == call.request.id() && entry.tool == call.tool.name() && entry.arguments == arguments
     })?;

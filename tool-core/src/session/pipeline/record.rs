@@ -119,7 +119,7 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> O
     {
         let updates = progress.take();
         if !updates.is_empty() {
-            session.updates.push(call.request.id(), call.tool.name(), updates);
+            session.rare().updates.push(call.request.id(), call.tool.name(), updates);
         }
     }
     kept_call(session, &answered)
