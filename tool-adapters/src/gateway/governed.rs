@@ -141,15 +141,10 @@ impl Taken {
     /// Takes a name for a server. Returns false, and notes the clash, if it belongs to another one.
     fn take(&mut self, kind: &str, name: &str, server: &Arc<str>) -> bool {
         let key = format!("{kind}{name}");
-        let other = match self.servers.get(&key) {
-            Some(other) => other.to_string(),
-            None => match self.owner(kind, name, server) {
-                Some(owner) => owner.to_owned(),
-                None => {
-                    self.servers.insert(key, Arc::clone(server));
-                    return true;
-                }
-            },
+        let other = self.servers.get(&key).map(|other| &**other).or_else(|| self.owner(kind, name, server));
+        let Some(other) = other.map(str::to_owned) else {
+            self.servers.insert(key, Arc::clone(server));
+            return true;
         };
         if self.clashes.len() < MAX_CLASHES {
             self.clashes.push(format!("`{key}` of `{server}` is left out, as it is a name of `{other}`"));

@@ -39,7 +39,7 @@ debug_only!(LoginSettings, |this| file: this.file);
 
 impl LoginSettings {
     /// Reads the table. A relative path is of `folder`.
-    pub(crate) fn read(mut fields: Fields<'_>, folder: &Path) -> Option<Self> {
+    pub(crate) fn read(mut fields: Fields<'_>, folder: &Path) -> Self {
         let is_machine = fields.flag("machine").unwrap_or_default();
         let file = fields.text("file").filter(|file| !file.is_empty());
         if file.is_some() == is_machine {
@@ -63,7 +63,7 @@ impl LoginSettings {
         }
         fields.finish();
         let client = issuer.zip(id).map(|(issuer, id)| RegisteredClient { issuer, id, secret });
-        Some(Self { file: file.map(|file| folder.join(file)), client, scopes, port, is_asking: false })
+        Self { file: file.map(|file| folder.join(file)), client, scopes, port, is_asking: false }
     }
 
     /// Returns true if a person signs in.

@@ -678,7 +678,7 @@ fn read_server(mut fields: Fields<'_>, folder: &Path) -> ServerRule {
             sampling: fields.table("sampling").and_then(read_sampling),
         },
         #[cfg(feature = "mcp-auth")]
-        login: fields.table("oauth").and_then(|table| crate::gateway::login::LoginSettings::read(table, folder)),
+        login: fields.table("oauth").map(|table| crate::gateway::login::LoginSettings::read(table, folder)),
     };
     #[cfg(not(feature = "mcp-auth"))]
     if fields.table("oauth").is_some() {
