@@ -1,5 +1,7 @@
 //! Changes of tools, prompts and resources, and their notifications to clients.
 
+use crate::mcp::server::http_sessions::SessionStreams;
+use crate::mcp::server::session::ServerContext;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rmcp::model::{
@@ -199,18 +201,41 @@ impl Drop for Subscriptions {
     }
 }
 
-/// Forwards the changes that `wanted` names to the client of a session, until the connection ends.
+/// The way of the notifications of a session.
+pub(crate) enum Recipient {
+    Peer(Peer<RoleServer>),
+    /// Over HTTP, where the handler of a session does not run all the time.
+    Streams(SessionStreams),
+}
+
+impl Recipient {
+    /// Returns the way to the client that initializes a session.
+    pub(crate) fn of(context: &ServerContext) -> Self {
+        match context.extensions.get::<SessionStreams>() {
+            Some(streams) => Self::Streams(streams.clone()),
+            None => Self::Peer(context.peer.clone()),
+        }
+    }
+
+    /// Sends a notification. Returns false if the client is gone.
+    async fn send(&self, notification: ServerNotification) -> bool {
+        match self {
+            Self::Peer(peer) => peer.send_notification(notification).await.is_ok(),
+            Self::Streams(streams) => streams.notify(notification).map(|()| true).await,
+        }
+    }
+}
+
+/// Forwards the changes that are wanted to the client of a session, until the connection ends.
 pub(crate) fn forward(
     changes: &ChangeNotifier,
-    wanted: SubscriptionFilter,
-    peer: Peer<RoleServer>,
+    (wanted, to): (SubscriptionFilter, Recipient),
     subscriptions: Arc<Subscriptions>,
     ended: CancellationToken,
 ) {
     let changes = changes.0.subscribe();
     tokio::spawn(ended.run_until_cancelled_owned(async move {
-        let send = |notification| peer.send_notification(notification).map(|sent| sent.is_ok()).boxed();
-        follow(changes, &wanted, &subscriptions, send).await;
+        follow(changes, &wanted, &subscriptions, |notification| to.send(notification).boxed()).await;
     }));
 }
 

@@ -57,7 +57,7 @@ pub(crate) async fn request(
         return Ok(require_input(request_state, asked).into());
     }
     let question = question(&confirmation.summary, &confirmation.digest);
-    let answer = elicit(&context.peer, question, Some(state.settings.confirm_timeout));
+    let answer = elicit(context, question, Some(state.settings.confirm_timeout));
     let action = match context.ct.run_until_cancelled(answer).await {
         Some(answer) => answer.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok(),
         None => None,

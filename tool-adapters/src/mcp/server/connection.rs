@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
 
 use crate::mcp::server::asking::{Asking, Step};
-use crate::mcp::server::changes::{OpenStream, Subscriptions};
+use crate::mcp::server::changes::{OpenStream, Recipient, Subscriptions};
 use crate::mcp::server::client::Client;
 use crate::mcp::server::client_requests::Capabilities;
 use crate::mcp::server::confirm::RepeatedRequest;
@@ -61,8 +61,10 @@ pub(crate) struct Connection {
     transport: Option<&'static str>,
     /// The revision that `initialize` agreed on.
     pub(crate) revision: OnceLock<ProtocolVersion>,
-    /// The client that has initialized the session, and its capabilities.
-    client: OnceLock<(Peer<RoleServer>, Capabilities)>,
+    /// The capabilities of the client that has initialized the session, and the way to it, which over HTTP each request has.
+    client: OnceLock<(Capabilities, Option<Peer<RoleServer>>)>,
+    /// What the client has sent to initialize a session over HTTP, with the revision that was agreed on.
+    initialized: OnceLock<Box<InitializeRequestParams>>,
     /// The log messages that the client of the session takes.
     log: LogThreshold,
     /// The calls that rmcp does not see.
@@ -89,6 +91,7 @@ impl Connection {
             transport,
             revision: OnceLock::new(),
             client: OnceLock::new(),
+            initialized: OnceLock::new(),
             log: LogThreshold::default(),
             calls: UnansweredCalls::default(),
             parked: Arc::default(),
@@ -139,7 +142,7 @@ impl Connection {
     }
 
     fn has_capabilities(&self) -> bool {
-        self.client.get().is_some_and(|(_, capabilities)| !capabilities.is_empty())
+        self.client.get().is_some_and(|(capabilities, _)| !capabilities.is_empty())
     }
 
     /// Returns the notifications that a client asks for, with its session or with the request.
@@ -148,9 +151,16 @@ impl Connection {
         Wanted { progress: meta.get_progress_token(), log }
     }
 
-    /// Returns the way to a client that gets requests, with its capabilities. Returns `None` before it has initialized the session.
+    /// Returns the way to a client over streams that gets requests, with its capabilities. Returns `None` before it has
+    /// initialized the session.
     pub(crate) fn requester(&self) -> Option<(Peer<RoleServer>, Capabilities)> {
-        self.client.get().cloned()
+        let (capabilities, peer) = self.client.get()?;
+        Some((peer.clone()?, *capabilities))
+    }
+
+    /// Returns what a client over HTTP has sent to initialize its session, once it is initialized.
+    pub(crate) fn initialized(&self) -> Option<&InitializeRequestParams> {
+        self.initialized.get().map(Box::as_ref)
     }
 
     /// Returns the client's session if its tools need a part of the protocol.
@@ -165,10 +175,11 @@ impl Connection {
 
     /// Forwards changes to the client until the connection or the server ends.
     fn forward_changes(&self, wanted: SubscriptionFilter, context: &ServerContext) -> (Arc<Subscriptions>, DropGuard) {
-        let (changes, peer) = (&self.state.changes, context.peer.clone());
+        let changes = &self.state.changes;
         let (subscriptions, ended) =
             (Arc::new(Subscriptions::new(changes)), self.state.settings.shutdown.child_token());
-        changes::forward(changes, wanted, peer, Arc::clone(&subscriptions), ended.clone());
+        let to = (wanted, Recipient::of(context));
+        changes::forward(changes, to, Arc::clone(&subscriptions), ended.clone());
         (subscriptions, ended.drop_guard())
     }
 
@@ -385,14 +396,14 @@ impl ServerHandler for Connection {
 
     async fn initialize(
         &self,
-        request: InitializeRequestParams,
+        mut request: InitializeRequestParams,
         context: ServerContext,
     ) -> McpResult<InitializeResult> {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         self.revision.get_or_init(|| result.protocol_version.clone());
         let capabilities = Capabilities::of(context.client_capabilities());
-        self.client.get_or_init(|| (context.peer.clone(), capabilities));
+        self.client.get_or_init(|| (capabilities, self.shared.is_none().then(|| context.peer.clone())));
         let session = self.session.get(&context).await?;
         result.capabilities = self.state.capabilities(session.tools());
         if tools::are_searched(&session) {
@@ -407,6 +418,10 @@ impl ServerHandler for Connection {
             self.subscriptions.get_or_init(|| self.forward_changes(wanted, &context));
         }
         result.instructions = self.instructions(&context).await?;
+        if self.shared.is_some() {
+            request.protocol_version = result.protocol_version.clone();
+            self.initialized.get_or_init(|| Box::new(request));
+        }
         Ok(result)
     }
 

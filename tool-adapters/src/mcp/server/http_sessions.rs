@@ -1,7 +1,7 @@
 //! The sessions of clients over HTTP: their messages, between the requests that bring them and rmcp's handler.
 //!
-//! rmcp's own sessions have a task and four channels each, with room for 128 messages of half a kilobyte, which takes more memory
-//! than all the rest of a session.
+//! rmcp's handler is a task with channels for messages of half a kilobyte, which takes more memory than all the rest of a
+//! session. So it runs only while it serves requests: the first of them starts it, and it ends once all are answered.
 
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
@@ -13,17 +13,17 @@ use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, GetExtensions, GetMeta, JsonRpcMessage, ProgressToken, RequestId,
     ServerJsonRpcMessage, ServerNotification,
 };
-use rmcp::service::OriginatingRequestId;
+use rmcp::service::{OriginatingRequestId, serve_directly_with_ct};
 use rmcp::transport::Transport;
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
-use tokio::time::{Instant, timeout_at};
-use tool_core::time;
+use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, WeakSender, channel};
+use tokio::time::{Instant, sleep_until};
+use tool_core::{CancellationToken, time};
 
 /// The messages that wait on their way in either direction, and the events of a stream that are kept for a client that has lost it.
 const CAPACITY: usize = 16;
@@ -57,57 +57,114 @@ type SessionResult<T> = Result<T, SessionError>;
 /// The sessions that are open.
 pub(crate) struct HttpSessions {
     idle_timeout: Duration,
-    open: Mutex<HashMap<SessionId, HttpSession>>,
+    shutdown: CancellationToken,
+    open: Arc<OpenSessions>,
 }
+
+type OpenSessions = Mutex<HashMap<SessionId, Arc<HttpSession>>>;
 
 struct HttpSession {
     opener: Opener,
     connection: Arc<Connection>,
-    messages: Messages,
+    streams: Arc<Mutex<Streams>>,
+    /// The way to the handler that was started last.
+    handler: Mutex<WeakSender<Box<ClientJsonRpcMessage>>>,
+    ended: CancellationToken,
 }
 
-/// The way of a session's messages. Messages of the client are boxed, as a channel has a place for 32 from the beginning.
+/// A handler that runs, because requests are not answered. It ends when no clone is left. Messages are boxed, as a channel has a
+/// place for 32 from the beginning.
 #[derive(Clone)]
-struct Messages {
-    to_handler: Sender<Box<ClientJsonRpcMessage>>,
-    streams: Arc<Mutex<Streams>>,
+pub(crate) struct RunningHandler(Sender<Box<ClientJsonRpcMessage>>);
+
+/// The streams of a session, in the extensions of the request that opens it.
+#[derive(Clone)]
+pub(crate) struct SessionStreams(Arc<Mutex<Streams>>);
+
+impl SessionStreams {
+    /// Sends a notification on the session's own stream.
+    pub(crate) async fn notify(&self, notification: ServerNotification) {
+        _ = send(Arc::clone(&self.0), ServerJsonRpcMessage::notification(notification)).await;
+    }
 }
 
 impl HttpSessions {
-    pub(crate) fn new(idle_timeout: Duration) -> Self {
-        Self { idle_timeout, open: Mutex::default() }
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, HttpSession>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    /// `shutdown` ends all sessions.
+    pub(crate) fn new(idle_timeout: Duration, shutdown: CancellationToken) -> Self {
+        Self { idle_timeout, shutdown, open: Arc::default() }
     }
 
     /// Returns the handler of a session, if the client has opened it. The session is in use then.
     pub(crate) fn connection(&self, client: &Client, id: &str) -> Option<Arc<Connection>> {
-        let open = self.open();
+        let open = lock(&self.open);
         let session = open.get(id).filter(|session| client.owns(&session.opener.0))?;
-        lock(&session.messages.streams).used = Instant::now();
+        lock(&session.streams).used = Instant::now();
         Some(Arc::clone(&session.connection))
     }
 
-    fn messages(&self, id: &str) -> SessionResult<Messages> {
-        self.open().get(id).map(|session| session.messages.clone()).ok_or(SessionError::Ended)
+    fn session(&self, id: &str) -> SessionResult<Arc<HttpSession>> {
+        lock(&self.open).get(id).map(Arc::clone).ok_or(SessionError::Ended)
+    }
+
+    /// Ends a session, if it is open.
+    pub(crate) fn end(&self, id: &str) {
+        end(&self.open, id);
     }
 }
 
-fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
-    streams.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Messages {
-    async fn pass_on(&self, message: ClientJsonRpcMessage) -> SessionResult<()> {
-        self.to_handler.send(Box::new(message)).await.map_err(|_| SessionError::Ended)
+fn end(open: &OpenSessions, id: &str) {
+    // No request reaches a session that is being closed. Its place is free once it is closed.
+    let closed = lock(open).remove(id);
+    if let Some(session) = closed {
+        session.ended.cancel();
+        let ended = std::mem::replace(&mut *lock(&session.streams), Streams::new());
+        drop(ended);
+    }
+}
+
+/// Ends a session that is idle for a time.
+async fn end_idle(open: Weak<OpenSessions>, (id, streams): (SessionId, Arc<Mutex<Streams>>), idle_timeout: Duration) {
+    loop {
+        let used = lock(&streams).used;
+        sleep_until(time::after(used, idle_timeout)).await;
+        if lock(&streams).used == used {
+            break;
+        }
+    }
+    if let Some(open) = open.upgrade() {
+        end(&open, &id);
+    }
+}
+
+impl HttpSession {
+    /// Returns the handler of the session. Starts it unless it runs.
+    fn handler(&self) -> RunningHandler {
+        let mut handler = lock(&self.handler);
+        if let Some(running) = handler.upgrade() {
+            return RunningHandler(running);
+        }
+        let (to_handler, from_client) = channel(CAPACITY);
+        *handler = to_handler.downgrade();
+        drop(handler);
+        let transport = RandomIds::new(HttpTransport { from_client, streams: Arc::clone(&self.streams) });
+        let (connection, client) = (Arc::clone(&self.connection), self.connection.initialized().cloned());
+        let running = serve_directly_with_ct(connection, transport, client, self.ended.child_token());
+        tokio::spawn(running.waiting());
+        RunningHandler(to_handler)
     }
 
-    /// Passes a request on, and returns the stream of its answer.
-    async fn ask(&self, message: ClientJsonRpcMessage) -> SessionResult<Receiver<ServerSseMessage>> {
-        let events = lock(&self.streams).of_request(&message);
-        self.pass_on(message).await?;
+    /// Passes a request on to the handler, and returns the stream of its answer.
+    async fn ask(&self, mut message: ClientJsonRpcMessage) -> SessionResult<Receiver<ServerSseMessage>> {
+        let handler = self.handler();
+        if let JsonRpcMessage::Request(request) = &mut message {
+            request.request.extensions_mut().insert(handler.clone());
+        }
+        let events = lock(&self.streams).of_request(&message, Some(handler.clone()));
+        handler.0.send(Box::new(message)).await.map_err(|_| SessionError::Ended)?;
         Ok(events)
     }
 }
@@ -121,19 +178,29 @@ impl SessionManager for HttpSessions {
         let (opener, connection) = opening.ok().flatten().ok_or(SessionError::NotOpened)?;
         let id = SessionId::from(random_id().map_err(|_| SessionError::NotOpened)?);
         let (to_handler, from_client) = channel(CAPACITY);
-        let streams = Arc::new(Mutex::new(Streams::new()));
-        let transport = HttpTransport { from_client, streams: Arc::clone(&streams), idle_timeout: self.idle_timeout };
-        let session = HttpSession { opener, connection, messages: Messages { to_handler, streams } };
-        self.open().insert(Arc::clone(&id), session);
+        let handler = Mutex::new(to_handler.downgrade());
+        let (streams, ended) = (Arc::new(Mutex::new(Streams::new())), self.shutdown.child_token());
+        // The handler waits for the first request.
+        lock(&streams).own.handler = Some(RunningHandler(to_handler));
+        let idle = end_idle(Arc::downgrade(&self.open), (Arc::clone(&id), Arc::clone(&streams)), self.idle_timeout);
+        tokio::spawn(ended.clone().run_until_cancelled_owned(idle));
+        let transport = HttpTransport { from_client, streams: Arc::clone(&streams) };
+        let session = HttpSession { opener, connection, streams, handler, ended };
+        lock(&self.open).insert(Arc::clone(&id), Arc::new(session));
         Ok((id, RandomIds::new(transport)))
     }
 
     async fn initialize_session(
         &self,
         id: &SessionId,
-        message: ClientJsonRpcMessage,
+        mut message: ClientJsonRpcMessage,
     ) -> SessionResult<ServerJsonRpcMessage> {
-        let mut events = self.messages(id)?.ask(message).await?;
+        let session = self.session(id)?;
+        if let JsonRpcMessage::Request(request) = &mut message {
+            request.request.extensions_mut().insert(SessionStreams(Arc::clone(&session.streams)));
+        }
+        let mut events = session.ask(message).await?;
+        lock(&session.streams).own.handler = None;
         loop {
             let event = events.recv().await.ok_or(SessionError::Ended)?;
             if let Some(message) = event.message {
@@ -144,15 +211,13 @@ impl SessionManager for HttpSessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> SessionResult<bool> {
-        Ok(self.open().contains_key(id))
+        Ok(lock(&self.open).contains_key(id))
     }
 
+    /// Ends a session that could not be opened. rmcp calls this also when the handler that opened a session has ended.
     async fn close_session(&self, id: &SessionId) -> SessionResult<()> {
-        // No request reaches a session that is being closed. Its place is free once it is closed.
-        let closed = self.open().remove(id);
-        if let Some(session) = closed {
-            let ended = std::mem::replace(&mut *lock(&session.messages.streams), Streams::new());
-            drop(ended);
+        if self.session(id).is_ok_and(|session| session.connection.initialized().is_none()) {
+            self.end(id);
         }
         Ok(())
     }
@@ -162,25 +227,30 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        Ok(events(self.messages(id)?.ask(message).await?))
+        Ok(events(self.session(id)?.ask(message).await?))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> SessionResult<()> {
-        let messages = self.messages(id)?;
+        let session = self.session(id)?;
         if let JsonRpcMessage::Notification(sent) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
             && let Some(request) = &cancelled.params.request_id
         {
-            lock(&messages.streams).end(&Cause::Request(request.clone()));
+            lock(&session.streams).end(&Cause::Request(request.clone()));
         }
-        messages.pass_on(message).await
+        let handler = lock(&session.handler).upgrade();
+        match handler {
+            Some(handler) => handler.send(Box::new(message)).await.map_err(|_| SessionError::Ended),
+            // It answers or cancels nothing, and no notification starts anything.
+            None => Ok(()),
+        }
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
     ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        Ok(events(lock(&self.messages(id)?.streams).resume_own(0)))
+        Ok(events(lock(&self.session(id)?.streams).resume_own(0)))
     }
 
     async fn resume(
@@ -188,8 +258,8 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         last_event: String,
     ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        let messages = self.messages(id)?;
-        let resumed = lock(&messages.streams).resume(&last_event);
+        let session = self.session(id)?;
+        let resumed = lock(&session.streams).resume(&last_event);
         Ok(events(resumed.ok_or(SessionError::UnknownEvent)?))
     }
 }
@@ -237,10 +307,15 @@ impl Streams {
     }
 
     /// Opens the stream of a request.
-    fn of_request(&mut self, message: &ClientJsonRpcMessage) -> Receiver<ServerSseMessage> {
+    fn of_request(
+        &mut self,
+        message: &ClientJsonRpcMessage,
+        handler: Option<RunningHandler>,
+    ) -> Receiver<ServerSseMessage> {
         let number = self.requests;
         self.requests += 1;
         let (mut stream, events) = EventStream::new(Some(number));
+        stream.handler = handler;
         if let Ok(place) = stream.sender.clone().try_reserve_owned() {
             // A client that has this event can request the stream again.
             place.send(stream.record(ServerSseMessage::retry(RETRY)));
@@ -264,7 +339,8 @@ impl Streams {
     }
 
     /// Keeps a stream whose answer has not reached the client.
-    fn keep(&mut self, (number, stream): (u64, EventStream)) {
+    fn keep(&mut self, (number, mut stream): (u64, EventStream)) {
+        stream.handler = None;
         self.kept.push_back(number);
         if self.kept.len() > CAPACITY
             && let Some(oldest) = self.kept.pop_front()
@@ -349,6 +425,8 @@ struct EventStream {
     /// The number of events that there have been.
     count: u64,
     last: VecDeque<ServerSseMessage>,
+    /// The handler, while the request is not answered.
+    handler: Option<RunningHandler>,
 }
 
 impl EventStream {
@@ -356,7 +434,7 @@ impl EventStream {
         let (sender, events) = channel(CAPACITY);
         // The session's own stream begins with an event 0 of rmcp.
         let count = u64::from(number.is_none());
-        (Self { number, sender, count, last: VecDeque::new() }, events)
+        (Self { number, sender, count, last: VecDeque::new(), handler: None }, events)
     }
 
     /// Keeps an event, and returns it with its id.
@@ -388,7 +466,6 @@ impl EventStream {
 pub(crate) struct HttpTransport {
     from_client: Receiver<Box<ClientJsonRpcMessage>>,
     streams: Arc<Mutex<Streams>>,
-    idle_timeout: Duration,
 }
 
 impl Transport<RoleServer> for HttpTransport {
@@ -398,16 +475,9 @@ impl Transport<RoleServer> for HttpTransport {
         send(Arc::clone(&self.streams), message)
     }
 
-    /// Returns the next message of the client, or `None` once the session is closed or idle.
+    /// Returns the next message of the client, or `None` once no request is left.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        loop {
-            let used = lock(&self.streams).used;
-            match timeout_at(time::after(used, self.idle_timeout), self.from_client.recv()).await {
-                Ok(message) => return message.map(|message| *message),
-                Err(_) if lock(&self.streams).used == used => return None,
-                Err(_) => {}
-            }
-        }
+        self.from_client.recv().await.map(|message| *message)
     }
 
     async fn close(&mut self) -> SessionResult<()> {
@@ -485,7 +555,7 @@ mod tests {
     async fn messages_come_on_the_stream_of_their_request() {
         let streams = opened();
         let mut own = lock(&streams).resume_own(0);
-        let [mut first, mut second] = [7, 8].map(|id| lock(&streams).of_request(&request(id)));
+        let [mut first, mut second] = [7, 8].map(|id| lock(&streams).of_request(&request(id), None));
         for message in [progress(8, 1), changed(), answer(7), progress(7, 1), answer(9), answer(8)] {
             send(Arc::clone(&streams), message).await.expect("a session");
         }
@@ -499,7 +569,7 @@ mod tests {
     #[tokio::test]
     async fn a_lost_stream_goes_on_after_the_last_event() {
         let streams = opened();
-        drop(lock(&streams).of_request(&request(7)));
+        drop(lock(&streams).of_request(&request(7), None));
         for at in 1..=20 {
             send(Arc::clone(&streams), progress(7, at)).await.expect("a session");
         }
@@ -520,7 +590,7 @@ mod tests {
     async fn an_answer_waits_for_a_client_that_lost_its_stream() {
         let streams = opened();
         for id in 0..20 {
-            drop(lock(&streams).of_request(&request(id)));
+            drop(lock(&streams).of_request(&request(id), None));
             send(Arc::clone(&streams), answer(id)).await.expect("a session");
         }
         let resumed = |number: u64| {
@@ -535,7 +605,7 @@ mod tests {
     #[tokio::test]
     async fn a_repeated_id_ends_the_earlier_stream() {
         let streams = opened();
-        let [mut earlier, mut later] = [7, 7].map(|id| lock(&streams).of_request(&request(id)));
+        let [mut earlier, mut later] = [7, 7].map(|id| lock(&streams).of_request(&request(id), None));
         send(Arc::clone(&streams), answer(7)).await.expect("a session");
         assert_eq!(
             (ids(&mut earlier), ids(&mut later)),
@@ -547,8 +617,8 @@ mod tests {
     #[tokio::test]
     async fn messages_wait_for_a_slow_client_in_their_order() {
         let streams = opened();
-        let mut slow = lock(&streams).of_request(&request(7));
-        let (sending, mut other) = (Arc::clone(&streams), lock(&streams).of_request(&request(8)));
+        let mut slow = lock(&streams).of_request(&request(7), None);
+        let (sending, mut other) = (Arc::clone(&streams), lock(&streams).of_request(&request(8), None));
         let sending = tokio::spawn(async move {
             for at in 1..=100 {
                 send(Arc::clone(&sending), progress(7, at)).await.expect("a session");
@@ -568,7 +638,7 @@ mod tests {
     #[tokio::test]
     async fn a_waiting_message_follows_its_client_to_another_stream() {
         let streams = opened();
-        let slow = lock(&streams).of_request(&request(7));
+        let slow = lock(&streams).of_request(&request(7), None);
         let sending = Arc::clone(&streams);
         let sending = tokio::spawn(async move {
             for at in 1..=20 {
