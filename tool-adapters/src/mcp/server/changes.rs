@@ -252,10 +252,17 @@ async fn follow<'a>(
             Err(RecvError::Lagged(_)) => subscriptions.all(),
             Err(RecvError::Closed) => return,
         };
-        for notification in missed.into_iter().filter_map(|change| change.notification(wanted, subscriptions)) {
-            if !timeout(SENDING, send(notification)).await.unwrap_or(false) {
-                return;
+        // Boxed, as most sessions wait for changes all the time.
+        let is_sent = Box::pin(async {
+            for notification in missed.into_iter().filter_map(|change| change.notification(wanted, subscriptions)) {
+                if !timeout(SENDING, send(notification)).await.unwrap_or(false) {
+                    return false;
+                }
             }
+            true
+        });
+        if !is_sent.await {
+            return;
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::mcp::server::forwarder::{self, LogThreshold, Wanted};
 use crate::mcp::server::ongoing_call::{OngoingCall, UnansweredCalls};
 use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::session::{
-    ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, TaskSupport, client, http_parts,
-    is_stateless,
+    ClientInfo, ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, TaskSupport, client,
+    http_parts, is_stateless,
 };
 use crate::mcp::server::tasks::Tasks;
 use crate::mcp::server::{changes, confirm, prompts, resources, skills, tools};
@@ -174,12 +174,11 @@ impl Connection {
     }
 
     /// Forwards changes to the client until the connection or the server ends.
-    fn forward_changes(&self, wanted: SubscriptionFilter, context: &ServerContext) -> (Arc<Subscriptions>, DropGuard) {
+    fn forward_changes(&self, wanted: SubscriptionFilter, to: Recipient) -> (Arc<Subscriptions>, DropGuard) {
         let changes = &self.state.changes;
         let (subscriptions, ended) =
             (Arc::new(Subscriptions::new(changes)), self.state.settings.shutdown.child_token());
-        let to = (wanted, Recipient::of(context));
-        changes::forward(changes, to, Arc::clone(&subscriptions), ended.clone());
+        changes::forward(changes, (wanted, to), Arc::clone(&subscriptions), ended.clone());
         (subscriptions, ended.drop_guard())
     }
 
@@ -190,12 +189,43 @@ impl Connection {
         Ok(subscriptions)
     }
 
-    async fn instructions(&self, context: &ServerContext) -> McpResult<Option<String>> {
-        if let Some(text) = &self.state.settings.instructions {
-            return Ok(Some(text.clone()));
+    fn instructions(&self, session: &Session) -> Option<String> {
+        self.state.settings.instructions.clone().or_else(|| tools::guides(session))
+    }
+
+    /// Opens the session of a client, which gets notifications of changes in one way.
+    pub(crate) async fn open(
+        &self,
+        mut request: InitializeRequestParams,
+        client: ClientInfo,
+        to: Recipient,
+    ) -> McpResult<InitializeResult> {
+        let mut result = self.negotiate_initialize(&request)?;
+        self.revision.get_or_init(|| result.protocol_version.clone());
+        let peer = match &to {
+            Recipient::Peer(peer) if self.shared.is_none() => Some(peer.clone()),
+            _ => None,
+        };
+        self.client.get_or_init(|| (Capabilities::of(Some(request.capabilities.clone())), peer));
+        let session = self.session.open(client).await?;
+        result.capabilities = self.state.capabilities(session.tools());
+        if tools::are_searched(&session) {
+            result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
         }
-        let client = self.client_session(context)?;
-        Ok(tools::guides(&client.get(context).await?))
+        if self.state.has_changes(session.tools()) {
+            let mut wanted = SubscriptionFilter::new();
+            let features = self.state.features(session.tools());
+            wanted.tools_list_changed = Some(self.state.settings.tools_change);
+            (wanted.prompts_list_changed, wanted.resources_list_changed) =
+                (Some(features.prompts), Some(features.resources));
+            self.subscriptions.get_or_init(|| self.forward_changes(wanted, to));
+        }
+        result.instructions = self.instructions(&session);
+        if self.shared.is_some() {
+            request.protocol_version = result.protocol_version.clone();
+            self.initialized.get_or_init(|| Box::new(request));
+        }
+        Ok(result)
     }
 
     /// Begins a call in the client's session. A shared session that has expired is replaced, as its client cannot do it.
@@ -396,40 +426,18 @@ impl ServerHandler for Connection {
 
     async fn initialize(
         &self,
-        mut request: InitializeRequestParams,
+        request: InitializeRequestParams,
         context: ServerContext,
     ) -> McpResult<InitializeResult> {
         context.peer.set_peer_info(request.clone());
-        let mut result = self.negotiate_initialize(&request)?;
-        self.revision.get_or_init(|| result.protocol_version.clone());
-        let capabilities = Capabilities::of(context.client_capabilities());
-        self.client.get_or_init(|| (capabilities, self.shared.is_none().then(|| context.peer.clone())));
-        let session = self.session.get(&context).await?;
-        result.capabilities = self.state.capabilities(session.tools());
-        if tools::are_searched(&session) {
-            result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
-        }
-        if self.state.has_changes(session.tools()) {
-            let mut wanted = SubscriptionFilter::new();
-            let features = self.state.features(session.tools());
-            wanted.tools_list_changed = Some(self.state.settings.tools_change);
-            (wanted.prompts_list_changed, wanted.resources_list_changed) =
-                (Some(features.prompts), Some(features.resources));
-            self.subscriptions.get_or_init(|| self.forward_changes(wanted, &context));
-        }
-        result.instructions = self.instructions(&context).await?;
-        if self.shared.is_some() {
-            request.protocol_version = result.protocol_version.clone();
-            self.initialized.get_or_init(|| Box::new(request));
-        }
-        Ok(result)
+        self.open(request, ServerState::client_info(&context), Recipient::of(&context)).await
     }
 
     async fn discover(&self, context: ServerContext) -> McpResult<DiscoverResult> {
         let mut info = self.get_info();
-        let tools = self.client_session(&context)?.get(&context).await?.tools().clone();
-        info.capabilities = self.state.capabilities(&tools);
-        info.instructions = self.instructions(&context).await?;
+        let session = self.client_session(&context)?.get(&context).await?;
+        info.capabilities = self.state.capabilities(session.tools());
+        info.instructions = self.instructions(&session);
         Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
     }
 

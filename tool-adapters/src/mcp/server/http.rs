@@ -168,12 +168,20 @@ impl CheckedRequest {
         if let Some(answer) = direct::answer(&self.connection, &self.client, &message, &mut self.parts).await {
             return answer;
         }
+        if let Some(answer) = direct::list_tools(&self.connection, &message, &self.parts.headers) {
+            return answer;
+        }
         let is_first = !self.parts.headers.contains_key(SESSION_HEADER);
+        let opening = direct::opening(&message, &self.parts.headers);
         let request = Request::from_parts(self.parts, Body::from(bytes));
         match initialize_id(&message).filter(|_| is_first) {
             None => self.next.run(request).await,
             Some(id) => match self.gate.state.take_place(&self.client) {
                 Ok(place) => {
+                    if let Some(params) = opening {
+                        let opening = ((self.client, place), self.connection);
+                        return direct::open(&self.gate.sessions, opening, (id, params)).await;
+                    }
                     let opening = (self.connection, Cell::new(Some((self.client, place))));
                     OPENING.scope(opening, self.next.run(request)).await
                 }

@@ -1,7 +1,8 @@
 //! The sessions of clients over HTTP: their messages, between the requests that bring them and rmcp's handler.
 //!
 //! rmcp's handler is a task with channels for messages of half a kilobyte, which takes more memory than all the rest of a
-//! session. So it runs only while it serves requests: the first of them starts it, and it ends once all are answered.
+//! session. So it runs only while it serves requests: the first of them starts it, and it ends once all are answered. Sessions
+//! are opened without it, unless the request is unusual.
 
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
@@ -58,17 +59,22 @@ type SessionResult<T> = Result<T, SessionError>;
 pub(crate) struct HttpSessions {
     idle_timeout: Duration,
     shutdown: CancellationToken,
-    open: Arc<OpenSessions>,
+    open: Arc<Mutex<OpenSessions>>,
 }
 
-type OpenSessions = Mutex<HashMap<SessionId, Arc<HttpSession>>>;
+#[derive(Default)]
+struct OpenSessions {
+    sessions: HashMap<SessionId, Arc<HttpSession>>,
+    /// True while a task ends those that are idle.
+    are_watched: bool,
+}
 
 struct HttpSession {
     opener: Opener,
     connection: Arc<Connection>,
     streams: Arc<Mutex<Streams>>,
-    /// The way to the handler that was started last.
-    handler: Mutex<WeakSender<Box<ClientJsonRpcMessage>>>,
+    /// The way to the handler, if it runs.
+    handler: Mutex<Option<WeakSender<Box<ClientJsonRpcMessage>>>>,
     ended: CancellationToken,
 }
 
@@ -77,9 +83,15 @@ struct HttpSession {
 #[derive(Clone)]
 pub(crate) struct RunningHandler(Sender<Box<ClientJsonRpcMessage>>);
 
-/// The streams of a session, in the extensions of the request that opens it.
+/// The streams of a session.
 #[derive(Clone)]
 pub(crate) struct SessionStreams(Arc<Mutex<Streams>>);
+
+impl Default for SessionStreams {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Streams::new())))
+    }
+}
 
 impl SessionStreams {
     /// Sends a notification on the session's own stream.
@@ -97,18 +109,37 @@ impl HttpSessions {
     /// Returns the handler of a session, if the client has opened it. The session is in use then.
     pub(crate) fn connection(&self, client: &Client, id: &str) -> Option<Arc<Connection>> {
         let open = lock(&self.open);
-        let session = open.get(id).filter(|session| client.owns(&session.opener.0))?;
+        let session = open.sessions.get(id).filter(|session| client.owns(&session.opener.0))?;
         lock(&session.streams).used = Instant::now();
         Some(Arc::clone(&session.connection))
     }
 
     fn session(&self, id: &str) -> SessionResult<Arc<HttpSession>> {
-        lock(&self.open).get(id).map(Arc::clone).ok_or(SessionError::Ended)
+        lock(&self.open).sessions.get(id).map(Arc::clone).ok_or(SessionError::Ended)
+    }
+
+    /// Opens a session, and returns its id. `handler` is the way to its handler, if it runs.
+    pub(crate) fn open(
+        &self,
+        (opener, connection): (Opener, Arc<Connection>),
+        SessionStreams(streams): SessionStreams,
+        handler: Option<WeakSender<Box<ClientJsonRpcMessage>>>,
+    ) -> SessionResult<SessionId> {
+        let id = SessionId::from(random_id().map_err(|_| SessionError::NotOpened)?);
+        let (handler, ended) = (Mutex::new(handler), self.shutdown.child_token());
+        let session = HttpSession { opener, connection, streams, handler, ended };
+        let mut open = lock(&self.open);
+        open.sessions.insert(Arc::clone(&id), Arc::new(session));
+        if !std::mem::replace(&mut open.are_watched, true) {
+            tokio::spawn(end_idle(Arc::downgrade(&self.open), self.idle_timeout, self.shutdown.clone()));
+        }
+        Ok(id)
     }
 
     /// Ends a session, if it is open.
     pub(crate) fn end(&self, id: &str) {
-        end(&self.open, id);
+        let ended = lock(&self.open).sessions.remove(id);
+        ended.iter().for_each(|session| session.end());
     }
 }
 
@@ -116,49 +147,60 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn end(open: &OpenSessions, id: &str) {
-    // No request reaches a session that is being closed. Its place is free once it is closed.
-    let closed = lock(open).remove(id);
-    if let Some(session) = closed {
-        session.ended.cancel();
-        let ended = std::mem::replace(&mut *lock(&session.streams), Streams::new());
-        drop(ended);
-    }
-}
-
-/// Ends a session that is idle for a time.
-async fn end_idle(open: Weak<OpenSessions>, (id, streams): (SessionId, Arc<Mutex<Streams>>), idle_timeout: Duration) {
+/// Ends the sessions that are idle for a time, and all at the shutdown, until none is open.
+async fn end_idle(open: Weak<Mutex<OpenSessions>>, idle_timeout: Duration, shutdown: CancellationToken) {
+    // Sessions that are idle one after the other are ended together.
+    let (mut next, pause) = (Instant::now(), idle_timeout / 64);
     loop {
-        let used = lock(&streams).used;
-        sleep_until(time::after(used, idle_timeout)).await;
-        if lock(&streams).used == used {
-            break;
-        }
-    }
-    if let Some(open) = open.upgrade() {
-        end(&open, &id);
+        let is_over = shutdown.run_until_cancelled(sleep_until(next)).await.is_none();
+        let Some(open) = open.upgrade() else { return };
+        let now = Instant::now();
+        let end_of = |session: &HttpSession| time::after(lock(&session.streams).used, idle_timeout);
+        let (idle, earliest) = {
+            let mut open = lock(&open);
+            let is_idle = |session: &HttpSession| is_over || end_of(session) <= now;
+            let idle = open.sessions.extract_if(|_, session| is_idle(session)).collect::<Vec<_>>();
+            let earliest = open.sessions.values().map(|session| end_of(session)).min();
+            open.are_watched = earliest.is_some();
+            (idle, earliest)
+        };
+        idle.iter().for_each(|(_, session)| session.end());
+        let Some(earliest) = earliest else { return };
+        next = earliest.max(time::after(now, pause));
     }
 }
 
 impl HttpSession {
+    /// Ends what runs in the session, which is open no more. Its place is free once it is dropped.
+    fn end(&self) {
+        self.ended.cancel();
+        let ended = std::mem::replace(&mut *lock(&self.streams), Streams::new());
+        drop(ended);
+    }
+
     /// Returns the handler of the session. Starts it unless it runs.
-    fn handler(&self) -> RunningHandler {
+    fn handler(self: &Arc<Self>) -> RunningHandler {
         let mut handler = lock(&self.handler);
-        if let Some(running) = handler.upgrade() {
+        if let Some(running) = handler.as_ref().and_then(WeakSender::upgrade) {
             return RunningHandler(running);
         }
         let (to_handler, from_client) = channel(CAPACITY);
-        *handler = to_handler.downgrade();
+        *handler = Some(to_handler.downgrade());
         drop(handler);
         let transport = RandomIds::new(HttpTransport { from_client, streams: Arc::clone(&self.streams) });
         let (connection, client) = (Arc::clone(&self.connection), self.connection.initialized().cloned());
         let running = serve_directly_with_ct(connection, transport, client, self.ended.child_token());
-        tokio::spawn(running.waiting());
+        let session = Arc::clone(self);
+        tokio::spawn(async move {
+            _ = running.waiting().await;
+            // Another one may have been started.
+            lock(&session.handler).take_if(|handler| handler.strong_count() == 0);
+        });
         RunningHandler(to_handler)
     }
 
     /// Passes a request on to the handler, and returns the stream of its answer.
-    async fn ask(&self, mut message: ClientJsonRpcMessage) -> SessionResult<Receiver<ServerSseMessage>> {
+    async fn ask(self: &Arc<Self>, mut message: ClientJsonRpcMessage) -> SessionResult<Receiver<Event>> {
         let handler = self.handler();
         if let JsonRpcMessage::Request(request) = &mut message {
             request.request.extensions_mut().insert(handler.clone());
@@ -176,18 +218,12 @@ impl SessionManager for HttpSessions {
     async fn create_session(&self) -> SessionResult<(SessionId, Self::Transport)> {
         let opening = OPENING.try_with(|(connection, opener)| opener.take().zip(Some(Arc::clone(connection))));
         let (opener, connection) = opening.ok().flatten().ok_or(SessionError::NotOpened)?;
-        let id = SessionId::from(random_id().map_err(|_| SessionError::NotOpened)?);
         let (to_handler, from_client) = channel(CAPACITY);
-        let handler = Mutex::new(to_handler.downgrade());
-        let (streams, ended) = (Arc::new(Mutex::new(Streams::new())), self.shutdown.child_token());
+        let (streams, handler) = (SessionStreams::default(), to_handler.downgrade());
         // The handler waits for the first request.
-        lock(&streams).own.handler = Some(RunningHandler(to_handler));
-        let idle = end_idle(Arc::downgrade(&self.open), (Arc::clone(&id), Arc::clone(&streams)), self.idle_timeout);
-        tokio::spawn(ended.clone().run_until_cancelled_owned(idle));
-        let transport = HttpTransport { from_client, streams: Arc::clone(&streams) };
-        let session = HttpSession { opener, connection, streams, handler, ended };
-        lock(&self.open).insert(Arc::clone(&id), Arc::new(session));
-        Ok((id, RandomIds::new(transport)))
+        lock(&streams.0).own.handler = Some(RunningHandler(to_handler));
+        let transport = HttpTransport { from_client, streams: Arc::clone(&streams.0) };
+        Ok((self.open((opener, connection), streams, Some(handler))?, RandomIds::new(transport)))
     }
 
     async fn initialize_session(
@@ -211,7 +247,7 @@ impl SessionManager for HttpSessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> SessionResult<bool> {
-        Ok(lock(&self.open).contains_key(id))
+        Ok(lock(&self.open).sessions.contains_key(id))
     }
 
     /// Ends a session that could not be opened. rmcp calls this also when the handler that opened a session has ended.
@@ -238,7 +274,7 @@ impl SessionManager for HttpSessions {
         {
             lock(&session.streams).end(&Cause::Request(request.clone()));
         }
-        let handler = lock(&session.handler).upgrade();
+        let handler = lock(&session.handler).as_ref().and_then(WeakSender::upgrade);
         match handler {
             Some(handler) => handler.send(Box::new(message)).await.map_err(|_| SessionError::Ended),
             // It answers or cancels nothing, and no notification starts anything.
@@ -264,8 +300,11 @@ impl SessionManager for HttpSessions {
     }
 }
 
-fn events(receiver: Receiver<ServerSseMessage>) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
-    stream::unfold(receiver, async |mut receiver| receiver.recv().await.map(|event| (event, receiver)))
+/// An event on its way. Boxed, as a channel has a place for 32 from the beginning.
+type Event = Box<ServerSseMessage>;
+
+fn events(receiver: Receiver<Event>) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+    stream::unfold(receiver, async |mut receiver| receiver.recv().await.map(|event| (*event, receiver)))
 }
 
 /// The streams of events of a session.
@@ -283,7 +322,7 @@ struct Streams {
     /// The stream of the session, which has the messages that belong to no request.
     own: EventStream,
     /// Further streams of the session, on which nothing is sent.
-    idle: VecDeque<Sender<ServerSseMessage>>,
+    idle: VecDeque<Sender<Event>>,
 }
 
 /// The request to which a message belongs, or its progress.
@@ -307,18 +346,14 @@ impl Streams {
     }
 
     /// Opens the stream of a request.
-    fn of_request(
-        &mut self,
-        message: &ClientJsonRpcMessage,
-        handler: Option<RunningHandler>,
-    ) -> Receiver<ServerSseMessage> {
+    fn of_request(&mut self, message: &ClientJsonRpcMessage, handler: Option<RunningHandler>) -> Receiver<Event> {
         let number = self.requests;
         self.requests += 1;
         let (mut stream, events) = EventStream::new(Some(number));
         stream.handler = handler;
         if let Ok(place) = stream.sender.clone().try_reserve_owned() {
             // A client that has this event can request the stream again.
-            place.send(stream.record(ServerSseMessage::retry(RETRY)));
+            place.send(stream.record(ServerSseMessage::retry(RETRY)).into());
         }
         if let JsonRpcMessage::Request(request) = message {
             // The stream of an earlier request with this id gets no answer.
@@ -360,7 +395,7 @@ impl Streams {
     }
 
     /// Resumes a stream after an event, whose id has the index of the event and the number of the stream's request.
-    fn resume(&mut self, last_event: &str) -> Option<Receiver<ServerSseMessage>> {
+    fn resume(&mut self, last_event: &str) -> Option<Receiver<Event>> {
         match last_event.split_once('/') {
             None => Some(self.resume_own(last_event.parse().ok()?)),
             Some((index, number)) => {
@@ -377,7 +412,7 @@ impl Streams {
     }
 
     /// Resumes the session's own stream, or opens one on which nothing is sent if the client has it.
-    fn resume_own(&mut self, last: u64) -> Receiver<ServerSseMessage> {
+    fn resume_own(&mut self, last: u64) -> Receiver<Event> {
         if self.own.sender.is_closed() {
             return self.own.resume(last);
         }
@@ -421,7 +456,7 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<Cause> {
 struct EventStream {
     /// The number of its request.
     number: Option<u64>,
-    sender: Sender<ServerSseMessage>,
+    sender: Sender<Event>,
     /// The number of events that there have been.
     count: u64,
     last: VecDeque<ServerSseMessage>,
@@ -430,7 +465,7 @@ struct EventStream {
 }
 
 impl EventStream {
-    fn new(number: Option<u64>) -> (Self, Receiver<ServerSseMessage>) {
+    fn new(number: Option<u64>) -> (Self, Receiver<Event>) {
         let (sender, events) = channel(CAPACITY);
         // The session's own stream begins with an event 0 of rmcp.
         let count = u64::from(number.is_none());
@@ -450,12 +485,12 @@ impl EventStream {
     }
 
     /// Returns the stream again, from the event after `last` on.
-    fn resume(&mut self, last: u64) -> Receiver<ServerSseMessage> {
+    fn resume(&mut self, last: u64) -> Receiver<Event> {
         let (sender, events) = channel(CAPACITY);
         let missed = usize::try_from(self.count.saturating_sub(last + 1)).unwrap_or(usize::MAX);
         for event in self.last.iter().take(missed).rev() {
             // As many are kept as there is room for.
-            _ = sender.try_send(event.clone());
+            _ = sender.try_send(event.clone().into());
         }
         self.sender = sender;
         events
@@ -504,7 +539,7 @@ async fn send(streams: Arc<Mutex<Streams>>, message: ServerJsonRpcMessage) -> Se
                     let answered = answered(&message);
                     let event = stream.record(ServerSseMessage::from_message(message));
                     // Without a client the event is kept until it requests the stream again.
-                    let is_sent = place.map(|place| place.send(event)).is_ok();
+                    let is_sent = place.map(|place| place.send(event.into())).is_ok();
                     if let Some(ended) = answered.and_then(|request| streams.end(&request)).filter(|_| !is_sent) {
                         streams.keep(ended);
                     }
@@ -519,7 +554,12 @@ async fn send(streams: Arc<Mutex<Streams>>, message: ServerJsonRpcMessage) -> Se
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::server::changes::{ChangeNotifier, Recipient};
+    use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
+    use rmcp::model::InitializeRequestParams;
     use serde_json::json;
+    use tokio::task::yield_now;
+    use tool_core::{Runtime, ToolContext};
 
     fn request(id: i64) -> ClientJsonRpcMessage {
         let params = json!({"name": "x", "_meta": {"progressToken": id}});
@@ -546,8 +586,114 @@ mod tests {
         Arc::new(Mutex::new(Streams::new()))
     }
 
+    /// Opens a session as a request does.
+    async fn open_session(sessions: &HttpSessions) -> Arc<HttpSession> {
+        let runtime = Runtime::builder(ToolContext::builder().build().expect("no tools")).build().expect("a runtime");
+        let state = ServerState {
+            settings: Settings::default(),
+            runtime,
+            changes: ChangeNotifier::default(),
+            open: Arc::default(),
+            bodies: Arc::default(),
+            refreshes: Arc::default(),
+        };
+        let place = state.take_place(&Client::default()).expect("a place");
+        let connection = Connection::over_http(Arc::new(state), Arc::default(), Arc::default(), Arc::default());
+        let (connection, streams) = (Arc::new(connection), SessionStreams::default());
+        let to = Recipient::Streams(streams.clone());
+        let opened = connection.open(InitializeRequestParams::default(), ClientInfo::default(), to).await;
+        let id = opened.map(|_| sessions.open(((Client::default(), place), connection), streams, None));
+        sessions.session(&id.expect("an answer").expect("a session")).expect("a session")
+    }
+
+    fn ping(id: i64) -> ClientJsonRpcMessage {
+        serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).expect("a request")
+    }
+
+    /// Waits until the handler of a session has ended.
+    async fn handler_end(session: &HttpSession) {
+        while lock(&session.handler).is_some() {
+            yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_without_a_handler_has_notifications() {
+        let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let mut own = lock(&session.streams).resume_own(0);
+        let changed = ServerNotification::ToolListChangedNotification(Default::default());
+        SessionStreams(Arc::clone(&session.streams)).notify(changed).await;
+        assert_eq!(ids(&mut own), ["1"]);
+        assert!(lock(&session.handler).is_none(), "nothing has started it");
+    }
+
+    #[tokio::test]
+    async fn a_handler_runs_while_requests_wait_for_it() {
+        let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        for id in 0..3 {
+            let mut events = session.ask(ping(id)).await.expect("a session");
+            let answer = loop {
+                let event = events.recv().await.expect("an answer");
+                if let Some(message) = event.message {
+                    break serde_json::to_value(&*message).expect("a message");
+                }
+            };
+            assert_eq!(answer, json!({"jsonrpc": "2.0", "id": id, "result": {}}));
+            handler_end(&session).await;
+        }
+        let running = session.handler();
+        yield_now().await;
+        assert!(session.handler().0.same_channel(&running.0), "a request may still withdraw a question");
+        drop(running);
+        handler_end(&session).await;
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_session_ends_its_handler() {
+        let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let (connection, running) = (Arc::downgrade(&session.connection), session.handler());
+        let id = lock(&sessions.open).sessions.keys().next().cloned().expect("a session");
+        drop(session);
+        sessions.end(&id);
+        running.0.closed().await;
+        while connection.strong_count() > 0 {
+            yield_now().await;
+        }
+        assert!(sessions.session(&id).is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_sessions_end_and_used_ones_stay() {
+        let sessions = HttpSessions::new(Duration::from_secs(60), CancellationToken::new());
+        let [idle, used] = [open_session(&sessions).await, open_session(&sessions).await];
+        sleep_until(Instant::now() + Duration::from_secs(50)).await;
+        lock(&used.streams).used = Instant::now();
+        idle.ended.cancelled().await;
+        assert!(!used.ended.is_cancelled());
+        assert_eq!(lock(&sessions.open).sessions.len(), 1);
+        used.ended.cancelled().await;
+        assert!(!lock(&sessions.open).are_watched);
+        let later = open_session(&sessions).await;
+        later.ended.cancelled().await;
+    }
+
+    #[tokio::test]
+    async fn a_shutdown_ends_all_sessions() {
+        let shutdown = CancellationToken::new();
+        let sessions = HttpSessions::new(Duration::MAX, shutdown.clone());
+        let session = open_session(&sessions).await;
+        shutdown.cancel();
+        while sessions.open.lock().is_ok_and(|open| open.are_watched) {
+            yield_now().await;
+        }
+        assert!(session.ended.is_cancelled() && lock(&sessions.open).sessions.is_empty());
+    }
+
     /// Returns the ids of the events that have come.
-    fn ids(events: &mut Receiver<ServerSseMessage>) -> Vec<String> {
+    fn ids(events: &mut Receiver<Event>) -> Vec<String> {
         std::iter::from_fn(|| events.try_recv().ok()).filter_map(|event| event.event_id).collect()
     }
 
@@ -624,7 +770,7 @@ mod tests {
                 send(Arc::clone(&sending), progress(7, at)).await.expect("a session");
             }
         });
-        tokio::task::yield_now().await;
+        yield_now().await;
         assert_eq!((slow.len(), sending.is_finished()), (CAPACITY, false));
         send(Arc::clone(&streams), answer(8)).await.expect("a session");
         assert_eq!(ids(&mut other).len(), 2, "other requests do not wait");
@@ -645,7 +791,7 @@ mod tests {
                 send(Arc::clone(&sending), progress(7, at)).await.expect("a session");
             }
         });
-        tokio::task::yield_now().await;
+        yield_now().await;
         let mut resumed = lock(&streams).resume("15/0").expect("a stream");
         drop(slow);
         sending.await.expect("all were sent");

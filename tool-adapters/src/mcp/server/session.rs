@@ -173,7 +173,7 @@ impl ServerState {
     }
 
     /// Returns the client that makes a request, for the function that configures its session.
-    fn client_info(context: &ServerContext) -> ClientInfo {
+    pub(crate) fn client_info(context: &ServerContext) -> ClientInfo {
         let info = context.client_info();
         ClientInfo {
             name: info.as_ref().map(|info| info.name.clone()),
@@ -260,7 +260,7 @@ impl ClientSession {
     }
 
     /// Returns the session if it is open and has the current tools.
-    fn current(&self) -> Option<Session> {
+    pub(crate) fn current(&self) -> Option<Session> {
         let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
         let current = opened.as_ref().filter(|opened| opened.refresh == self.state.refreshes.count());
         current.map(|opened| opened.session.clone())
@@ -277,6 +277,11 @@ impl ClientSession {
             // Boxed, as every request's future would otherwise have the size of the opening.
             None => Box::pin(self.open_or_renew(|| ServerState::client_info(context))).await,
         }
+    }
+
+    /// Returns the session with the current tools, and opens it for a client if it is not open.
+    pub(crate) async fn open(self: &Arc<Self>, client: ClientInfo) -> McpResult<Session> {
+        self.open_or_renew(|| client).await
     }
 
     /// Opens the session, or gives it the tools of the last refresh. A session that has ended stays as it is.
