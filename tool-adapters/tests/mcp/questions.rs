@@ -2,7 +2,7 @@
 
 use super::http::{EventReader, HttpClient, by_user, serve};
 use super::support::{LineClient, stateless};
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationCapability, FormElicitationCapability, Implementation,
@@ -507,4 +507,23 @@ async fn user_of_an_rmcp_client_answers_over_http() {
         assert_eq!(text.as_deref(), Some(format!("{flight}: 3 Aisle").as_str()));
     }
     _ = peer.cancel().await;
+}
+
+// R-Q4
+#[tokio::test]
+async fn late_answer_over_http_is_withdrawn() {
+    let policy = Server::policy().question_timeout(Duration::from_millis(1));
+    let client =
+        HttpClient::new(&serve(&server_with(policy)).await).initialize(&elicitation()).await.expect("a session");
+    let stream = client.request(Method::GET).send().await.expect("a stream");
+    let mut own = EventReader::new(stream);
+    for id in 1..=20 {
+        let mut events = EventReader::new(client.post(&booking(id, "LH 1")).await);
+        let (question, answer) = (events.next().await.expect("a question"), events.next().await.expect("an answer"));
+        assert!(text(&answer).contains("did not answer within"), "{answer}");
+        // The call has ended, and with it the handler of the session may have.
+        let withdrawn = own.next().await.expect("a notification");
+        assert_eq!(withdrawn["method"], "notifications/cancelled");
+        assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+    }
 }
