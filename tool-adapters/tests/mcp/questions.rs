@@ -12,6 +12,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ErrorData, ServiceExt};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tokio::time::timeout;
 use tool_adapters::mcp::Server;
 use tool_core::{Policy, RunContext, Runtime, ToolContext, ToolError, prompt, resource, tool, tool_type};
 
@@ -510,19 +511,19 @@ async fn user_of_an_rmcp_client_answers_over_http() {
 }
 
 // R-Q4
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn late_answer_over_http_is_withdrawn() {
     let policy = Server::policy().question_timeout(Duration::from_millis(1));
     let client =
         HttpClient::new(&serve(&server_with(policy)).await).initialize(&elicitation()).await.expect("a session");
     let stream = client.request(Method::GET).send().await.expect("a stream");
     let mut own = EventReader::new(stream);
-    for id in 1..=20 {
+    for id in 1..=200 {
         let mut events = EventReader::new(client.post(&booking(id, "LH 1")).await);
         let (question, answer) = (events.next().await.expect("a question"), events.next().await.expect("an answer"));
         assert!(text(&answer).contains("did not answer within"), "{answer}");
         // The call has ended, and with it the handler of the session may have.
-        let withdrawn = own.next().await.expect("a notification");
+        let withdrawn = timeout(Duration::from_secs(20), own.next()).await.expect("in time").expect("a notification");
         assert_eq!(withdrawn["method"], "notifications/cancelled");
         assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     }

@@ -1,4 +1,4 @@
-//! Calls that are answered without rmcp.
+//! Calls that are answered without rmcp. Over HTTP so are the requests that open a session and list its tools.
 //!
 //! rmcp hands a request from task to task, and serves it over HTTP by a stream of events, so that a client can lose its connection
 //! and be asked. A call that is answered before anything else has to reach its client needs none of it. It runs on one task, and
