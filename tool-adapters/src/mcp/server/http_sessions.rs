@@ -139,7 +139,9 @@ impl HttpSessions {
     /// Ends a session, if it is open.
     pub(crate) fn end(&self, id: &str) {
         let ended = lock(&self.open).sessions.remove(id);
-        ended.iter().for_each(|session| session.end());
+        if let Some(session) = ended {
+            session.end();
+        }
     }
 }
 
@@ -164,7 +166,9 @@ async fn end_idle(open: Weak<Mutex<OpenSessions>>, idle_timeout: Duration, shutd
             open.are_watched = earliest.is_some();
             (idle, earliest)
         };
-        idle.iter().for_each(|(_, session)| session.end());
+        for (_, session) in idle {
+            session.end();
+        }
         let Some(earliest) = earliest else { return };
         next = earliest.max(time::after(now, pause));
     }
@@ -556,7 +560,7 @@ mod tests {
     use super::*;
     use crate::mcp::server::changes::{ChangeNotifier, Recipient};
     use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
-    use rmcp::model::InitializeRequestParams;
+    use rmcp::model::{InitializeRequestParams, NotificationNoParam};
     use serde_json::json;
     use tokio::task::yield_now;
     use tool_core::{Runtime, ToolContext};
@@ -622,7 +626,7 @@ mod tests {
         let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
         let session = open_session(&sessions).await;
         let mut own = lock(&session.streams).resume_own(0);
-        let changed = ServerNotification::ToolListChangedNotification(Default::default());
+        let changed = ServerNotification::ToolListChangedNotification(NotificationNoParam::default());
         SessionStreams(Arc::clone(&session.streams)).notify(changed).await;
         assert_eq!(ids(&mut own), ["1"]);
         assert!(lock(&session.handler).is_none(), "nothing has started it");
