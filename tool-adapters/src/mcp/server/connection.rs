@@ -63,7 +63,7 @@ pub(crate) struct Connection {
     pub(crate) revision: OnceLock<ProtocolVersion>,
     /// The capabilities of the client that has initialized the session, and the way to it, which over HTTP each request has.
     client: OnceLock<(Capabilities, Option<Peer<RoleServer>>)>,
-    /// What the client has sent to initialize a session over HTTP, with the revision that was agreed on.
+    /// The parameters with which the client has initialized a session over HTTP, with the revision that was agreed on.
     initialized: OnceLock<Box<InitializeRequestParams>>,
     /// The log messages that the client of the session takes.
     log: LogThreshold,
@@ -158,7 +158,7 @@ impl Connection {
         Some((peer.clone()?, *capabilities))
     }
 
-    /// Returns what a client over HTTP has sent to initialize its session, once it is initialized.
+    /// Returns the parameters with which a client over HTTP has initialized its session.
     pub(crate) fn initialized(&self) -> Option<&InitializeRequestParams> {
         self.initialized.get().map(Box::as_ref)
     }

@@ -154,7 +154,7 @@ pub(crate) fn list_tools(
     Some(axum::Json(answer).into_response())
 }
 
-/// Returns what a request over HTTP has sent to open a session, unless its headers or its metadata are for rmcp to check.
+/// Returns the parameters of a request over HTTP that opens a session, unless its headers or its metadata are for rmcp to check.
 pub(crate) fn opening<'a>(
     message: &'a ClientJsonRpcMessage,
     headers: &HeaderMap,
