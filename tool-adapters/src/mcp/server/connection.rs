@@ -197,7 +197,7 @@ impl Connection {
     pub(crate) async fn open(
         &self,
         mut request: InitializeRequestParams,
-        client: ClientInfo,
+        client: &Client,
         to: Recipient,
     ) -> McpResult<InitializeResult> {
         let mut result = self.negotiate_initialize(&request)?;
@@ -207,7 +207,10 @@ impl Connection {
             _ => None,
         };
         self.client.get_or_init(|| (Capabilities::of(Some(request.capabilities.clone())), peer));
-        let session = self.session.open(client).await?;
+        let (name, version) = (request.client_info.name.clone(), request.client_info.version.clone());
+        let principal = client.principal().map(str::to_owned);
+        let opener = ClientInfo { name: Some(name), version: Some(version), principal };
+        let session = self.session.open(opener).await?;
         result.capabilities = self.state.capabilities(session.tools());
         if tools::are_searched(&session) {
             result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
@@ -430,7 +433,7 @@ impl ServerHandler for Connection {
         context: ServerContext,
     ) -> McpResult<InitializeResult> {
         context.peer.set_peer_info(request.clone());
-        self.open(request, ServerState::client_info(&context), Recipient::of(&context)).await
+        self.open(request, &client(&context), Recipient::of(&context)).await
     }
 
     async fn discover(&self, context: ServerContext) -> McpResult<DiscoverResult> {

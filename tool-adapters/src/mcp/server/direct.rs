@@ -12,7 +12,6 @@ use crate::mcp::server::client_requests::Capabilities;
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::http_sessions::{HttpSessions, Opener, SessionError, SessionStreams};
 use crate::mcp::server::ongoing_call::OngoingCall;
-use crate::mcp::server::session::ClientInfo;
 use crate::mcp::server::tools;
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -173,12 +172,7 @@ pub(crate) async fn open(
     (id, request): (RequestId, &InitializeRequestParams),
 ) -> Response {
     let ((client, _), connection) = &opening;
-    let (streams, info) = (SessionStreams::default(), &request.client_info);
-    let client = ClientInfo {
-        name: Some(info.name.clone()),
-        version: Some(info.version.clone()),
-        principal: client.principal().map(str::to_owned),
-    };
+    let streams = SessionStreams::default();
     let opened = connection.open(request.clone(), client, Recipient::Streams(streams.clone())).await;
     let opened = opened.and_then(|result| {
         let failed = |error: SessionError| ErrorData::internal_error(error.to_string(), None);

@@ -559,7 +559,7 @@ async fn send(streams: Arc<Mutex<Streams>>, message: ServerJsonRpcMessage) -> Se
 mod tests {
     use super::*;
     use crate::mcp::server::changes::{ChangeNotifier, Recipient};
-    use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
+    use crate::mcp::server::session::{ServerState, Settings};
     use rmcp::model::{InitializeRequestParams, NotificationNoParam};
     use serde_json::json;
     use tokio::task::yield_now;
@@ -605,7 +605,7 @@ mod tests {
         let connection = Connection::over_http(Arc::new(state), Arc::default(), Arc::default(), Arc::default());
         let (connection, streams) = (Arc::new(connection), SessionStreams::default());
         let to = Recipient::Streams(streams.clone());
-        let opened = connection.open(InitializeRequestParams::default(), ClientInfo::default(), to).await;
+        let opened = connection.open(InitializeRequestParams::default(), &Client::default(), to).await;
         let id = opened.map(|_| sessions.open(((Client::default(), place), connection), streams, None));
         sessions.session(&id.expect("an answer").expect("a session")).expect("a session")
     }

@@ -173,7 +173,7 @@ impl ServerState {
     }
 
     /// Returns the client that makes a request, for the function that configures its session.
-    pub(crate) fn client_info(context: &ServerContext) -> ClientInfo {
+    fn client_info(context: &ServerContext) -> ClientInfo {
         let info = context.client_info();
         ClientInfo {
             name: info.as_ref().map(|info| info.name.clone()),
