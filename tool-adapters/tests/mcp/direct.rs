@@ -4,7 +4,7 @@ use super::http::{EventReader, HttpClient, serve};
 use super::support::{server, stateless, tools, until};
 use axum::body::Body;
 use axum::http::Request;
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -62,6 +62,52 @@ async fn answers_alike_at_once_and_in_events() {
             assert_eq!((is_json, is_other_json), (true, false), "{tool}");
             assert_eq!((&at_once, &at_once["id"]), (&in_events, &json!(7)), "{tool}");
         }
+    }
+}
+
+#[tokio::test]
+async fn opens_and_lists_alike_at_once_and_in_events() {
+    let url = serve(&server().instructions("Add.").announce_tool_changes(true)).await;
+    for version in ["2025-11-25", "2025-03-26", "2026-07-28", "1999-01-01"] {
+        let info = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": version, "capabilities": {"roots": {}}, "clientInfo": info});
+        let opening = json!({"jsonrpc": "2.0", "id": "x", "method": "initialize", "params": params});
+        let mut answers = Vec::new();
+        // A ranked list of types is left to rmcp.
+        let ranked = HttpClient::new(&url).with("accept", "text/event-stream;q=1, application/json");
+        for (client, is_json) in [(ranked, false), (HttpClient::new(&url), true)] {
+            let opened = client.post(&opening).await;
+            let id = opened.headers()["mcp-session-id"].to_str().expect("an id").to_owned();
+            let (is_opened_by_json, opened) = read(opened).await;
+            let revision = opened["result"]["protocolVersion"].as_str().expect("a revision");
+            let client = client.with("mcp-session-id", &id).with("mcp-protocol-version", revision);
+            let done = client.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+            assert_eq!(done.status(), StatusCode::ACCEPTED);
+            let list =
+                |cursor| json!({"jsonrpc": "2.0", "id": 8, "method": "tools/list", "params": {"cursor": cursor}});
+            let (is_listed_by_json, listed) = read(client.post(&list(Value::Null)).await).await;
+            let (_, invalid) = read(client.post(&list(json!("nowhere"))).await).await;
+            assert_eq!((is_opened_by_json, is_listed_by_json), (is_json, is_json), "{opened} {listed}");
+            assert!(listed["result"]["tools"].is_array() && invalid["error"]["code"] == -32602, "{listed} {invalid}");
+            answers.push((opened, listed, invalid));
+            assert_eq!(
+                client.request(Method::DELETE).send().await.expect("an answer").status(),
+                StatusCode::NO_CONTENT
+            );
+            assert_eq!(client.post(&list(Value::Null)).await.status(), StatusCode::NOT_FOUND);
+        }
+        assert_eq!(answers[0], answers[1]);
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_only_listens_gets_notifications() {
+    let server = server().announce_tool_changes(true);
+    let client = session(&serve(&server).await).await;
+    let mut own = EventReader::new(client.request(Method::GET).send().await.expect("a stream"));
+    for _ in 0..20 {
+        server.refresh().await;
+        assert_eq!(own.next().await.expect("a notification")["method"], "notifications/tools/list_changed");
     }
 }
 

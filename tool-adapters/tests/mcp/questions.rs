@@ -2,7 +2,7 @@
 
 use super::http::{EventReader, HttpClient, by_user, serve};
 use super::support::{LineClient, stateless};
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationCapability, FormElicitationCapability, Implementation,
@@ -12,6 +12,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ErrorData, ServiceExt};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tokio::time::timeout;
 use tool_adapters::mcp::Server;
 use tool_core::{Policy, RunContext, Runtime, ToolContext, ToolError, prompt, resource, tool, tool_type};
 
@@ -507,4 +508,27 @@ async fn user_of_an_rmcp_client_answers_over_http() {
         assert_eq!(text.as_deref(), Some(format!("{flight}: 3 Aisle").as_str()));
     }
     _ = peer.cancel().await;
+}
+
+// R-Q4
+#[tokio::test(flavor = "multi_thread")]
+async fn late_answer_over_http_is_withdrawn() {
+    let policy = Server::policy().question_timeout(Duration::from_millis(5));
+    let client =
+        HttpClient::new(&serve(&server_with(policy)).await).initialize(&elicitation()).await.expect("a session");
+    let mut own = EventReader::new(client.request(Method::GET).send().await.expect("a stream"));
+    let mut withdrawals = 0;
+    for id in 1..=100 {
+        let mut events = EventReader::new(client.post(&booking(id, "LH 1")).await);
+        let question = events.next().await.expect("a message");
+        // A call whose question has not left yet has nothing to withdraw.
+        let Some(answer) = events.next().await else { continue };
+        assert!(text(&answer).contains("did not answer within"), "{answer}");
+        // The call has ended, and with it the handler of the session may have.
+        let withdrawn = timeout(Duration::from_secs(20), own.next()).await.expect("in time").expect("a notification");
+        assert_eq!(withdrawn["method"], "notifications/cancelled");
+        assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+        withdrawals += 1;
+    }
+    assert!(withdrawals > 0);
 }

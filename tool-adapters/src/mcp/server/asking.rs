@@ -1,6 +1,8 @@
 //! Work of a request that may ask the client: a call of a tool, or the reading of a prompt or a resource.
 
-use crate::mcp::server::client_requests::{AskedRequest, CallRequests, Capabilities, Capability, RequestRoute};
+use crate::mcp::server::client_requests::{
+    AskedRequest, CallRequests, Capabilities, Capability, RequestRoute, Requester,
+};
 use crate::mcp::server::parked::WaitingRequests;
 use crate::mcp::server::session::{ServerContext, is_stateless};
 use futures_util::future::{BoxFuture, OptionFuture};
@@ -46,7 +48,7 @@ impl<R: Send + 'static> Asking<R> {
             self.asked = Some(asked);
             RequestRoute::Repeats(sender)
         } else {
-            RequestRoute::Requests(context.peer.clone())
+            RequestRoute::Requests(Requester::of(context))
         };
         requests.set_route(route, Capabilities::of(context.client_capabilities()));
     }
@@ -54,7 +56,8 @@ impl<R: Send + 'static> Asking<R> {
     /// Sets the way of the requests to a client that gets requests.
     pub(crate) fn set_peer(&self, peer: &Peer<RoleServer>, client: Capabilities) {
         if let Some(requests) = &self.requests {
-            requests.set_route(RequestRoute::Requests(peer.clone()), client);
+            let requester = Requester { peer: peer.clone(), handler: None };
+            requests.set_route(RequestRoute::Requests(requester), client);
         }
     }
 

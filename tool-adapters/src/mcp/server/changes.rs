@@ -1,6 +1,8 @@
 //! Changes of tools, prompts and resources, and their notifications to clients.
 
 use crate::mcp::server::client::{Client, Identity};
+use crate::mcp::server::http_sessions::SessionStreams;
+use crate::mcp::server::session::ServerContext;
 use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -219,18 +221,41 @@ impl Drop for Subscriptions {
     }
 }
 
-/// Forwards the changes that `wanted` names to the client of a session, until the connection ends.
+/// The way of the notifications of a session.
+pub(crate) enum Recipient {
+    Peer(Peer<RoleServer>),
+    /// Over HTTP, where the handler of a session does not run all the time.
+    Streams(SessionStreams),
+}
+
+impl Recipient {
+    /// Returns the way to the client that initializes a session.
+    pub(crate) fn of(context: &ServerContext) -> Self {
+        match context.extensions.get::<SessionStreams>() {
+            Some(streams) => Self::Streams(streams.clone()),
+            None => Self::Peer(context.peer.clone()),
+        }
+    }
+
+    /// Sends a notification. Returns false if the client is gone.
+    async fn send(&self, notification: ServerNotification) -> bool {
+        match self {
+            Self::Peer(peer) => peer.send_notification(notification).await.is_ok(),
+            Self::Streams(streams) => streams.notify(notification).map(|()| true).await,
+        }
+    }
+}
+
+/// Forwards the changes that are wanted to the client of a session, until the connection ends.
 pub(crate) fn forward(
     changes: &ChangeNotifier,
-    wanted: SubscriptionFilter,
-    peer: Peer<RoleServer>,
+    (wanted, to): (SubscriptionFilter, Recipient),
     subscriptions: Arc<Subscriptions>,
     ended: CancellationToken,
 ) {
     let changes = changes.0.subscribe();
     tokio::spawn(ended.run_until_cancelled_owned(async move {
-        let send = |notification| peer.send_notification(notification).map(|sent| sent.is_ok()).boxed();
-        follow(changes, &wanted, &subscriptions, send).await;
+        follow(changes, &wanted, &subscriptions, |notification| to.send(notification).boxed()).await;
     }));
 }
 
@@ -247,10 +272,17 @@ async fn follow<'a>(
             Err(RecvError::Lagged(_)) => subscriptions.all(),
             Err(RecvError::Closed) => return,
         };
-        for notification in missed.into_iter().filter_map(|change| change.notification(wanted, subscriptions)) {
-            if !timeout(SENDING, send(notification)).await.unwrap_or(false) {
-                return;
+        // Boxed, as most sessions wait for changes all the time.
+        let is_sent = Box::pin(async {
+            for notification in missed.into_iter().filter_map(|change| change.notification(wanted, subscriptions)) {
+                if !timeout(SENDING, send(notification)).await.unwrap_or(false) {
+                    return false;
+                }
             }
+            true
+        });
+        if !is_sent.await {
+            return;
         }
     }
 }

@@ -6,7 +6,9 @@
 #![expect(deprecated, reason = "revision 2026-07-28 deprecates sampling and roots, and still serves them")]
 
 use crate::mcp::send_on_drop::SendOnDrop;
+use crate::mcp::server::http_sessions::RunningHandler;
 use crate::mcp::server::request_ids::random_id;
+use crate::mcp::server::session::ServerContext;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -104,27 +106,40 @@ impl Capabilities {
 
 /// Sends a question to the client's user and waits for the answer. Dropped before it, withdraws the question.
 pub(crate) async fn elicit(
-    peer: &Peer<RoleServer>,
+    context: &ServerContext,
     question: ElicitRequestParams,
     timeout: Option<Duration>,
 ) -> Result<ElicitResult, ServiceError> {
-    let answer = send(peer, ServerRequest::ElicitRequest(ElicitRequest::new(question)), timeout).await?;
+    let question = ServerRequest::ElicitRequest(ElicitRequest::new(question));
+    let answer = send(&Requester::of(context), question, timeout).await?;
     serde_json::from_value(answer).map_err(|_| ServiceError::UnexpectedResponse)
 }
 
-async fn send(
-    peer: &Peer<RoleServer>,
-    request: ServerRequest,
-    timeout: Option<Duration>,
-) -> Result<Value, ServiceError> {
+/// A client that gets requests.
+#[derive(Clone)]
+pub(crate) struct Requester {
+    pub(crate) peer: Peer<RoleServer>,
+    /// The handler of a session over HTTP, which has to run until a request is withdrawn.
+    pub(crate) handler: Option<RunningHandler>,
+}
+
+impl Requester {
+    /// Returns the client that makes a request.
+    pub(crate) fn of(context: &ServerContext) -> Self {
+        Self { peer: context.peer.clone(), handler: context.extensions.get().cloned() }
+    }
+}
+
+async fn send(to: &Requester, request: ServerRequest, timeout: Option<Duration>) -> Result<Value, ServiceError> {
     let options = timeout.map_or_else(PeerRequestOptions::no_options, PeerRequestOptions::with_timeout);
-    let sent = peer.send_request_with_option(request, options).await?;
-    let (peer, id) = (sent.peer.clone(), sent.id.clone());
+    let sent = to.peer.send_request_with_option(request, options).await?;
+    let (to, id) = (to.clone(), sent.id.clone());
     let mut withdrawal = SendOnDrop::new(async move {
         let reason = Some("the call that asked has ended".to_owned());
-        if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
+        if let Err(error) = to.peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
             tracing::debug!(%error, "failed to withdraw a request");
         }
+        drop(to.handler);
     });
     let answer = sent.await_response().await;
     withdrawal.disarm();
@@ -134,7 +149,7 @@ async fn send(
 /// The way of a call's requests to its client.
 pub(crate) enum RequestRoute {
     /// By requests to the client.
-    Requests(Peer<RoleServer>),
+    Requests(Requester),
     /// By the answer to the call's own request, which the client repeats.
     Repeats(mpsc::UnboundedSender<AskedRequest>),
 }
@@ -234,7 +249,7 @@ impl CallRequests {
             return Err(needed.missing());
         }
         let answer = match route {
-            RequestRoute::Requests(peer) => send(peer, as_sent(request), None).await.map_err(refused)?,
+            RequestRoute::Requests(client) => send(client, as_sent(request), None).await.map_err(refused)?,
             RequestRoute::Repeats(requests) => match self.early_answer(key.as_deref(), &request) {
                 Some(answer) => answer,
                 None => repeated(requests, key, request).await?,

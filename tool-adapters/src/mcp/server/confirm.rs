@@ -73,7 +73,7 @@ pub(crate) async fn request(
     }
     let asking = async {
         if has_forms {
-            let answer = elicit(&context.peer, question(&summary, &digest), Some(state.settings.confirm_timeout)).await;
+            let answer = elicit(context, question(&summary, &digest), Some(state.settings.confirm_timeout)).await;
             answer.inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok()
         } else {
             sleep(state.settings.host_approval.unwrap_or_default()).await;

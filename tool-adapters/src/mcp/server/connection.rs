@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
 
 use crate::mcp::server::asking::{Asking, Step};
-use crate::mcp::server::changes::{OpenStream, Subscriptions};
+use crate::mcp::server::changes::{OpenStream, Recipient, Subscriptions};
 use crate::mcp::server::client::Client;
 use crate::mcp::server::client_requests::Capabilities;
 use crate::mcp::server::confirm::RepeatedRequest;
@@ -12,8 +12,8 @@ use crate::mcp::server::forwarder::{self, LogThreshold, Wanted};
 use crate::mcp::server::ongoing_call::{OngoingCall, UnansweredCalls};
 use crate::mcp::server::parked::ParkedCalls;
 use crate::mcp::server::session::{
-    ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, TaskSupport, client, http_parts,
-    is_stateless,
+    ClientInfo, ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, TaskSupport, client,
+    http_parts, is_stateless,
 };
 use crate::mcp::server::tasks::Tasks;
 use crate::mcp::server::unclaimed::AwaitedCall;
@@ -62,8 +62,10 @@ pub(crate) struct Connection {
     transport: Option<&'static str>,
     /// The revision that `initialize` agreed on.
     pub(crate) revision: OnceLock<ProtocolVersion>,
-    /// The client that has initialized the session, and its capabilities.
-    client: OnceLock<(Peer<RoleServer>, Capabilities)>,
+    /// The capabilities of the client that has initialized the session, and the way to it, which over HTTP each request has.
+    client: OnceLock<(Capabilities, Option<Peer<RoleServer>>)>,
+    /// The parameters with which the client has initialized a session over HTTP, with the revision that was agreed on.
+    initialized: OnceLock<Box<InitializeRequestParams>>,
     /// The log messages that the client of the session takes.
     log: LogThreshold,
     /// The calls that rmcp does not see.
@@ -90,6 +92,7 @@ impl Connection {
             transport,
             revision: OnceLock::new(),
             client: OnceLock::new(),
+            initialized: OnceLock::new(),
             log: LogThreshold::default(),
             calls: UnansweredCalls::default(),
             parked: Arc::default(),
@@ -142,7 +145,7 @@ impl Connection {
     }
 
     fn has_capabilities(&self) -> bool {
-        self.client.get().is_some_and(|(_, capabilities)| !capabilities.is_empty())
+        self.client.get().is_some_and(|(capabilities, _)| !capabilities.is_empty())
     }
 
     /// Returns the notifications that a client asks for, with its session or with the request.
@@ -151,9 +154,16 @@ impl Connection {
         Wanted { progress: meta.get_progress_token(), log }
     }
 
-    /// Returns the way to a client that gets requests, with its capabilities. Returns `None` before it has initialized the session.
+    /// Returns the way to a client over streams that gets requests, with its capabilities. Returns `None` before it has
+    /// initialized the session.
     pub(crate) fn requester(&self) -> Option<(Peer<RoleServer>, Capabilities)> {
-        self.client.get().cloned()
+        let (capabilities, peer) = self.client.get()?;
+        Some((peer.clone()?, *capabilities))
+    }
+
+    /// Returns the parameters with which a client over HTTP has initialized its session.
+    pub(crate) fn initialized(&self) -> Option<&InitializeRequestParams> {
+        self.initialized.get().map(Box::as_ref)
     }
 
     /// Returns the client's session if its tools need a part of the protocol.
@@ -167,11 +177,16 @@ impl Connection {
     }
 
     /// Forwards changes to the client until the connection or the server ends.
-    fn forward_changes(&self, wanted: SubscriptionFilter, context: &ServerContext) -> (Arc<Subscriptions>, DropGuard) {
-        let (changes, peer) = (&self.state.changes, context.peer.clone());
+    fn forward_changes(
+        &self,
+        wanted: SubscriptionFilter,
+        client: &Client,
+        to: Recipient,
+    ) -> (Arc<Subscriptions>, DropGuard) {
+        let changes = &self.state.changes;
         let (subscriptions, ended) =
-            (Arc::new(Subscriptions::new(changes, &client(context))), self.state.settings.shutdown.child_token());
-        changes::forward(changes, wanted, peer, Arc::clone(&subscriptions), ended.clone());
+            (Arc::new(Subscriptions::new(changes, client)), self.state.settings.shutdown.child_token());
+        changes::forward(changes, (wanted, to), Arc::clone(&subscriptions), ended.clone());
         (subscriptions, ended.drop_guard())
     }
 
@@ -182,12 +197,46 @@ impl Connection {
         Ok(subscriptions)
     }
 
-    async fn instructions(&self, context: &ServerContext) -> McpResult<Option<String>> {
-        if let Some(text) = &self.state.settings.instructions {
-            return Ok(Some(text.clone()));
+    fn instructions(&self, session: &Session) -> Option<String> {
+        self.state.settings.instructions.clone().or_else(|| tools::guides(session))
+    }
+
+    /// Opens the session of a client, which gets notifications of changes in one way.
+    pub(crate) async fn open(
+        &self,
+        mut request: InitializeRequestParams,
+        client: &Client,
+        to: Recipient,
+    ) -> McpResult<InitializeResult> {
+        let mut result = self.negotiate_initialize(&request)?;
+        self.revision.get_or_init(|| result.protocol_version.clone());
+        let peer = match &to {
+            Recipient::Peer(peer) if self.shared.is_none() => Some(peer.clone()),
+            _ => None,
+        };
+        self.client.get_or_init(|| (Capabilities::of(Some(request.capabilities.clone())), peer));
+        let (name, version) = (request.client_info.name.clone(), request.client_info.version.clone());
+        let principal = client.principal().map(str::to_owned);
+        let opener = ClientInfo { name: Some(name), version: Some(version), principal };
+        let session = self.session.open(opener).await?;
+        result.capabilities = self.state.capabilities(session.tools());
+        if tools::are_searched(&session) {
+            result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
         }
-        let client = self.client_session(context)?;
-        Ok(tools::guides(&client.get(context).await?))
+        if self.state.has_changes(session.tools()) {
+            let mut wanted = SubscriptionFilter::new();
+            let features = self.state.features(session.tools());
+            wanted.tools_list_changed = Some(self.state.settings.tools_change);
+            (wanted.prompts_list_changed, wanted.resources_list_changed) =
+                (Some(features.prompts), Some(features.resources));
+            self.subscriptions.get_or_init(|| self.forward_changes(wanted, client, to));
+        }
+        result.instructions = self.instructions(&session);
+        if self.shared.is_some() {
+            request.protocol_version = result.protocol_version.clone();
+            self.initialized.get_or_init(|| Box::new(request));
+        }
+        Ok(result)
     }
 
     /// Begins a call in the client's session. A shared session that has expired is replaced, as its client cannot do it.
@@ -407,32 +456,14 @@ impl ServerHandler for Connection {
         context: ServerContext,
     ) -> McpResult<InitializeResult> {
         context.peer.set_peer_info(request.clone());
-        let mut result = self.negotiate_initialize(&request)?;
-        self.revision.get_or_init(|| result.protocol_version.clone());
-        let capabilities = Capabilities::of(context.client_capabilities());
-        self.client.get_or_init(|| (context.peer.clone(), capabilities));
-        let session = self.session.get(&context).await?;
-        result.capabilities = self.state.capabilities(session.tools());
-        if tools::are_searched(&session) {
-            result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
-        }
-        if self.state.has_changes(session.tools()) {
-            let mut wanted = SubscriptionFilter::new();
-            let features = self.state.features(session.tools());
-            wanted.tools_list_changed = Some(self.state.settings.tools_change);
-            (wanted.prompts_list_changed, wanted.resources_list_changed) =
-                (Some(features.prompts), Some(features.resources));
-            self.subscriptions.get_or_init(|| self.forward_changes(wanted, &context));
-        }
-        result.instructions = self.instructions(&context).await?;
-        Ok(result)
+        self.open(request, &client(&context), Recipient::of(&context)).await
     }
 
     async fn discover(&self, context: ServerContext) -> McpResult<DiscoverResult> {
         let mut info = self.get_info();
-        let tools = self.client_session(&context)?.get(&context).await?.tools().clone();
-        info.capabilities = self.state.capabilities(&tools);
-        info.instructions = self.instructions(&context).await?;
+        let session = self.client_session(&context)?.get(&context).await?;
+        info.capabilities = self.state.capabilities(session.tools());
+        info.instructions = self.instructions(&session);
         Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
     }
 

@@ -1,4 +1,4 @@
-//! Calls that are answered without rmcp.
+//! Calls that are answered without rmcp. Over HTTP so are the requests that open a session and list its tools.
 //!
 //! rmcp hands a request from task to task, and serves it over HTTP by a stream of events, so that a client can lose its connection
 //! and be asked. A call that is answered before anything else has to reach its client needs none of it. It runs on one task, and
@@ -6,9 +6,11 @@
 //! or asks, its call needs an approval, or it takes long, rmcp's handler takes the call over as it is. Requests that are unusual
 //! in any respect go to rmcp, which checks them.
 
+use crate::mcp::server::changes::Recipient;
 use crate::mcp::server::client::Client;
 use crate::mcp::server::client_requests::Capabilities;
 use crate::mcp::server::connection::Connection;
+use crate::mcp::server::http_sessions::{HttpSessions, Opener, SessionError, SessionStreams};
 use crate::mcp::server::ongoing_call::OngoingCall;
 use crate::mcp::server::tools;
 use axum::body::Body;
@@ -17,12 +19,12 @@ use axum::http::header::{self, AsHeaderName};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use futures_util::poll;
-use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, GetMeta,
-    ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+    InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::Peer;
+use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use std::pin::pin;
 use std::sync::Arc;
@@ -64,10 +66,14 @@ impl<'a> CallParts<'a> {
         is_ordinary.then(|| Self { id: &message.id, meta: message.request.get_meta(), params })
     }
 
-    /// Returns true if no metadata is of a revision without sessions.
     fn is_of_session(&self) -> bool {
-        self.meta.keys().all(|key| !key.starts_with("io.modelcontextprotocol/"))
+        is_of_session(self.meta)
     }
+}
+
+/// Returns true if no metadata is of a revision without sessions.
+fn is_of_session(meta: &RequestMetaObject) -> bool {
+    meta.keys().all(|key| !key.starts_with("io.modelcontextprotocol/"))
 }
 
 /// Returns the answer to a call, or `None` if it has to be approved first.
@@ -120,6 +126,65 @@ pub(crate) async fn answer(
     }
     parts.extensions.insert(call.hand_over());
     None
+}
+
+/// Answers a request over HTTP for the list of a session's tools.
+pub(crate) fn list_tools(
+    connection: &Connection,
+    message: &ClientJsonRpcMessage,
+    headers: &HeaderMap,
+) -> Option<Response> {
+    let ClientJsonRpcMessage::Request(message) = message else { return None };
+    let ClientRequest::ListToolsRequest(request) = &message.request else { return None };
+    let named = sole_header(headers, REVISION_HEADER).filter(|_| headers.contains_key(SESSION_HEADER))?;
+    let agrees = connection.revision.get()?.as_str() == named && is_of_session(message.request.get_meta());
+    if !agrees || !are_json_and_events_accepted(headers) {
+        return None;
+    }
+    let (session, id) = (connection.session.current()?, message.id.clone());
+    let cursor = request.params.as_ref().and_then(|params| params.cursor.as_deref());
+    let answer = match tools::page(&session, cursor, false) {
+        Ok(mut list) => {
+            list.result_type = None;
+            ServerJsonRpcMessage::response(ServerResult::ListToolsResult(list), id)
+        }
+        Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
+    };
+    Some(axum::Json(answer).into_response())
+}
+
+/// Returns the parameters of a request over HTTP that opens a session, unless its headers or its metadata are for rmcp to check.
+pub(crate) fn opening<'a>(
+    message: &'a ClientJsonRpcMessage,
+    headers: &HeaderMap,
+) -> Option<&'a InitializeRequestParams> {
+    let ClientJsonRpcMessage::Request(message) = message else { return None };
+    let ClientRequest::InitializeRequest(request) = &message.request else { return None };
+    let is_checked = [REVISION_HEADER, "mcp-method"].iter().any(|name| headers.contains_key(*name));
+    let is_usual = !is_checked && is_of_session(message.request.get_meta()) && are_json_and_events_accepted(headers);
+    is_usual.then_some(&request.params)
+}
+
+/// Opens a session, and answers the request that has this id.
+pub(crate) async fn open(
+    sessions: &HttpSessions,
+    opening: (Opener, Arc<Connection>),
+    (id, request): (RequestId, &InitializeRequestParams),
+) -> Response {
+    let ((client, _), connection) = &opening;
+    let streams = SessionStreams::default();
+    let opened = connection.open(request.clone(), client, Recipient::Streams(streams.clone())).await;
+    let opened = opened.and_then(|result| {
+        let failed = |error: SessionError| ErrorData::internal_error(error.to_string(), None);
+        Ok((sessions.open(opening, streams, None).map_err(failed)?, result))
+    });
+    match opened {
+        Ok((session, result)) => {
+            let answer = ServerJsonRpcMessage::response(ServerResult::InitializeResult(result), id);
+            ([(SESSION_HEADER, &*session)], axum::Json(answer)).into_response()
+        }
+        Err(error) => axum::Json(ServerJsonRpcMessage::error(error, Some(id))).into_response(),
+    }
 }
 
 /// A call over HTTP. It goes on if the client's connection is lost, but for revisions in which that cancels it.

@@ -31,7 +31,8 @@ use std::sync::Arc;
 
 /// Returns a router that serves a server's tools.
 pub(crate) fn router(state: &ServerState) -> Router {
-    let (settings, sessions) = (&state.settings, Arc::new(HttpSessions::new(state.settings.idle_timeout)));
+    let settings = &state.settings;
+    let sessions = Arc::new(HttpSessions::new(settings.idle_timeout, settings.shutdown.clone()));
     // `AccessRules` have a stricter check of both headers.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -139,8 +140,10 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
 
 /// Ends a session. rmcp answers 202, and some clients take only 200 and 204 for its end.
 async fn end_session(request: CheckedRequest, body: Body) -> Response {
+    let id = request.parts.headers.get(SESSION_HEADER).cloned();
     let mut answer = request.next.run(Request::from_parts(request.parts, body)).await;
     if answer.status() == StatusCode::ACCEPTED {
+        id.iter().filter_map(|id| id.to_str().ok()).for_each(|id| request.gate.sessions.end(id));
         *answer.status_mut() = StatusCode::NO_CONTENT;
     }
     answer
@@ -165,12 +168,20 @@ impl CheckedRequest {
         if let Some(answer) = direct::answer(&self.connection, &self.client, &message, &mut self.parts).await {
             return answer;
         }
+        if let Some(answer) = direct::list_tools(&self.connection, &message, &self.parts.headers) {
+            return answer;
+        }
         let is_first = !self.parts.headers.contains_key(SESSION_HEADER);
+        let opening = direct::opening(&message, &self.parts.headers);
         let request = Request::from_parts(self.parts, Body::from(bytes));
         match initialize_id(&message).filter(|_| is_first) {
             None => self.next.run(request).await,
             Some(id) => match self.gate.state.take_place(&self.client) {
                 Ok(place) => {
+                    if let Some(params) = opening {
+                        let opening = ((self.client, place), self.connection);
+                        return direct::open(&self.gate.sessions, opening, (id, params)).await;
+                    }
                     let opening = (self.connection, Cell::new(Some((self.client, place))));
                     OPENING.scope(opening, self.next.run(request)).await
                 }

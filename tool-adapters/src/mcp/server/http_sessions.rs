@@ -1,7 +1,8 @@
 //! The sessions of clients over HTTP: their messages, between the requests that bring them and rmcp's handler.
 //!
-//! rmcp's own sessions have a task and four channels each, with room for 128 messages of half a kilobyte, which takes more memory
-//! than all the rest of a session.
+//! rmcp's handler is a task with channels for messages of half a kilobyte, which takes more memory than all the rest of a
+//! session. So it runs only while it serves requests: the first of them starts it, and it ends once all are answered. Sessions
+//! are opened without it, unless the request is unusual.
 
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
@@ -13,18 +14,18 @@ use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, GetExtensions, GetMeta, JsonRpcMessage, ProgressToken, RequestId,
     ServerJsonRpcMessage, ServerNotification,
 };
-use rmcp::service::OriginatingRequestId;
+use rmcp::service::{OriginatingRequestId, serve_directly_with_ct};
 use rmcp::transport::Transport;
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
-use tokio::time::{Instant, timeout_at};
-use tool_core::time;
+use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, WeakSender, channel};
+use tokio::time::{Instant, sleep_until};
+use tool_core::{CancellationToken, time};
 
 /// The messages that wait on their way in either direction, and the events of a stream that are kept for a client that has lost it.
 const CAPACITY: usize = 16;
@@ -61,57 +62,159 @@ type SessionResult<T> = Result<T, SessionError>;
 /// The sessions that are open.
 pub(crate) struct HttpSessions {
     idle_timeout: Duration,
-    open: Mutex<HashMap<SessionId, HttpSession>>,
+    shutdown: CancellationToken,
+    open: Arc<Mutex<OpenSessions>>,
+}
+
+#[derive(Default)]
+struct OpenSessions {
+    sessions: HashMap<SessionId, Arc<HttpSession>>,
+    /// True while a task ends those that are idle.
+    are_watched: bool,
 }
 
 struct HttpSession {
     opener: Opener,
     connection: Arc<Connection>,
-    messages: Messages,
+    streams: Arc<Mutex<Streams>>,
+    /// The way to the handler, if it runs.
+    handler: Mutex<Option<WeakSender<Box<ClientJsonRpcMessage>>>>,
+    ended: CancellationToken,
 }
 
-/// The way of a session's messages. Messages of the client are boxed, as a channel has a place for 32 from the beginning.
+/// A handler that runs, because requests are not answered. It ends when no clone is left. Messages are boxed, as a channel has a
+/// place for 32 from the beginning.
 #[derive(Clone)]
-struct Messages {
-    to_handler: Sender<Box<ClientJsonRpcMessage>>,
-    streams: Arc<Mutex<Streams>>,
+pub(crate) struct RunningHandler(Sender<Box<ClientJsonRpcMessage>>);
+
+/// The streams of a session.
+#[derive(Clone)]
+pub(crate) struct SessionStreams(Arc<Mutex<Streams>>);
+
+impl Default for SessionStreams {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Streams::new())))
+    }
+}
+
+impl SessionStreams {
+    /// Sends a notification on the session's own stream.
+    pub(crate) async fn notify(&self, notification: ServerNotification) {
+        _ = send(Arc::clone(&self.0), ServerJsonRpcMessage::notification(notification)).await;
+    }
 }
 
 impl HttpSessions {
-    pub(crate) fn new(idle_timeout: Duration) -> Self {
-        Self { idle_timeout, open: Mutex::default() }
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, HttpSession>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    /// `shutdown` ends all sessions.
+    pub(crate) fn new(idle_timeout: Duration, shutdown: CancellationToken) -> Self {
+        Self { idle_timeout, shutdown, open: Arc::default() }
     }
 
     /// Returns the handler of a session, if the client has opened it. The session is in use then.
     pub(crate) fn connection(&self, client: &Client, id: &str) -> Option<Arc<Connection>> {
-        let open = self.open();
-        let session = open.get(id).filter(|session| client.owns(&session.opener.0))?;
-        lock(&session.messages.streams).used = Instant::now();
+        let open = lock(&self.open);
+        let session = open.sessions.get(id).filter(|session| client.owns(&session.opener.0))?;
+        lock(&session.streams).used = Instant::now();
         Some(Arc::clone(&session.connection))
     }
 
-    fn messages(&self, id: &str) -> SessionResult<Messages> {
-        self.open().get(id).map(|session| session.messages.clone()).ok_or(SessionError::Ended)
+    fn session(&self, id: &str) -> SessionResult<Arc<HttpSession>> {
+        lock(&self.open).sessions.get(id).map(Arc::clone).ok_or(SessionError::Ended)
+    }
+
+    /// Opens a session, and returns its id. `handler` is the way to its handler, if it runs.
+    pub(crate) fn open(
+        &self,
+        (opener, connection): (Opener, Arc<Connection>),
+        SessionStreams(streams): SessionStreams,
+        handler: Option<WeakSender<Box<ClientJsonRpcMessage>>>,
+    ) -> SessionResult<SessionId> {
+        let id = SessionId::from(random_id().map_err(|_| SessionError::NotOpened)?);
+        let (handler, ended) = (Mutex::new(handler), self.shutdown.child_token());
+        let session = HttpSession { opener, connection, streams, handler, ended };
+        let mut open = lock(&self.open);
+        open.sessions.insert(Arc::clone(&id), Arc::new(session));
+        if !std::mem::replace(&mut open.are_watched, true) {
+            tokio::spawn(end_idle(Arc::downgrade(&self.open), self.idle_timeout, self.shutdown.clone()));
+        }
+        Ok(id)
+    }
+
+    /// Ends a session, if it is open.
+    pub(crate) fn end(&self, id: &str) {
+        let ended = lock(&self.open).sessions.remove(id);
+        if let Some(session) = ended {
+            session.end();
+        }
     }
 }
 
-fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
-    streams.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Messages {
-    async fn pass_on(&self, message: ClientJsonRpcMessage) -> SessionResult<()> {
-        self.to_handler.send(Box::new(message)).await.map_err(|_| SessionError::Ended)
+/// Ends the sessions that are idle for a time, and all at the shutdown, until none is open.
+async fn end_idle(open: Weak<Mutex<OpenSessions>>, idle_timeout: Duration, shutdown: CancellationToken) {
+    // Sessions that are idle one after the other are ended together.
+    let (mut next, pause) = (Instant::now(), idle_timeout / 64);
+    loop {
+        let is_over = shutdown.run_until_cancelled(sleep_until(next)).await.is_none();
+        let Some(open) = open.upgrade() else { return };
+        let now = Instant::now();
+        let end_of = |session: &HttpSession| time::after(lock(&session.streams).used, idle_timeout);
+        let (idle, earliest) = {
+            let mut open = lock(&open);
+            let is_idle = |session: &HttpSession| is_over || end_of(session) <= now;
+            let idle = open.sessions.extract_if(|_, session| is_idle(session)).collect::<Vec<_>>();
+            let earliest = open.sessions.values().map(|session| end_of(session)).min();
+            open.are_watched = earliest.is_some();
+            (idle, earliest)
+        };
+        for (_, session) in idle {
+            session.end();
+        }
+        let Some(earliest) = earliest else { return };
+        next = earliest.max(time::after(now, pause));
+    }
+}
+
+impl HttpSession {
+    /// Ends what runs in the session, which is open no more. Its place is free once it is dropped.
+    fn end(&self) {
+        self.ended.cancel();
+        let ended = std::mem::replace(&mut *lock(&self.streams), Streams::new());
+        drop(ended);
     }
 
-    /// Passes a request on, and returns the stream of its answer.
-    async fn ask(&self, message: ClientJsonRpcMessage) -> SessionResult<Receiver<ServerSseMessage>> {
-        let events = lock(&self.streams).of_request(&message);
-        self.pass_on(message).await?;
+    /// Returns the handler of the session. Starts it unless it runs.
+    fn handler(self: &Arc<Self>) -> RunningHandler {
+        let mut handler = lock(&self.handler);
+        if let Some(running) = handler.as_ref().and_then(WeakSender::upgrade) {
+            return RunningHandler(running);
+        }
+        let (to_handler, from_client) = channel(CAPACITY);
+        *handler = Some(to_handler.downgrade());
+        drop(handler);
+        let transport = RandomIds::new(HttpTransport { from_client, streams: Arc::clone(&self.streams) });
+        let (connection, client) = (Arc::clone(&self.connection), self.connection.initialized().cloned());
+        let running = serve_directly_with_ct(connection, transport, client, self.ended.child_token());
+        let session = Arc::clone(self);
+        tokio::spawn(async move {
+            _ = running.waiting().await;
+            // Another one may have been started.
+            lock(&session.handler).take_if(|handler| handler.strong_count() == 0);
+        });
+        RunningHandler(to_handler)
+    }
+
+    /// Passes a request on to the handler, and returns the stream of its answer.
+    async fn ask(self: &Arc<Self>, mut message: ClientJsonRpcMessage) -> SessionResult<Receiver<Event>> {
+        let handler = self.handler();
+        if let JsonRpcMessage::Request(request) = &mut message {
+            request.request.extensions_mut().insert(handler.clone());
+        }
+        let events = lock(&self.streams).of_request(&message, Some(handler.clone()));
+        handler.0.send(Box::new(message)).await.map_err(|_| SessionError::Ended)?;
         Ok(events)
     }
 }
@@ -123,21 +226,25 @@ impl SessionManager for HttpSessions {
     async fn create_session(&self) -> SessionResult<(SessionId, Self::Transport)> {
         let opening = OPENING.try_with(|(connection, opener)| opener.take().zip(Some(Arc::clone(connection))));
         let (opener, connection) = opening.ok().flatten().ok_or(SessionError::NotOpened)?;
-        let id = SessionId::from(random_id().map_err(|_| SessionError::NotOpened)?);
         let (to_handler, from_client) = channel(CAPACITY);
-        let streams = Arc::new(Mutex::new(Streams::new()));
-        let transport = HttpTransport { from_client, streams: Arc::clone(&streams), idle_timeout: self.idle_timeout };
-        let session = HttpSession { opener, connection, messages: Messages { to_handler, streams } };
-        self.open().insert(Arc::clone(&id), session);
-        Ok((id, RandomIds::new(transport)))
+        let (streams, handler) = (SessionStreams::default(), to_handler.downgrade());
+        // The handler waits for the first request.
+        lock(&streams.0).own.handler = Some(RunningHandler(to_handler));
+        let transport = HttpTransport { from_client, streams: Arc::clone(&streams.0) };
+        Ok((self.open((opener, connection), streams, Some(handler))?, RandomIds::new(transport)))
     }
 
     async fn initialize_session(
         &self,
         id: &SessionId,
-        message: ClientJsonRpcMessage,
+        mut message: ClientJsonRpcMessage,
     ) -> SessionResult<ServerJsonRpcMessage> {
-        let mut events = self.messages(id)?.ask(message).await?;
+        let session = self.session(id)?;
+        if let JsonRpcMessage::Request(request) = &mut message {
+            request.request.extensions_mut().insert(SessionStreams(Arc::clone(&session.streams)));
+        }
+        let mut events = session.ask(message).await?;
+        lock(&session.streams).own.handler = None;
         loop {
             let event = events.recv().await.ok_or(SessionError::Ended)?;
             if let Some(message) = event.message {
@@ -148,15 +255,13 @@ impl SessionManager for HttpSessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> SessionResult<bool> {
-        Ok(self.open().contains_key(id))
+        Ok(lock(&self.open).sessions.contains_key(id))
     }
 
+    /// Ends a session that could not be opened. rmcp calls this also when the handler that opened a session has ended.
     async fn close_session(&self, id: &SessionId) -> SessionResult<()> {
-        // No request reaches a session that is being closed. Its place is free once it is closed.
-        let closed = self.open().remove(id);
-        if let Some(session) = closed {
-            let ended = std::mem::replace(&mut *lock(&session.messages.streams), Streams::new());
-            drop(ended);
+        if self.session(id).is_ok_and(|session| session.connection.initialized().is_none()) {
+            self.end(id);
         }
         Ok(())
     }
@@ -166,25 +271,30 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        Ok(events(self.messages(id)?.ask(message).await?))
+        Ok(events(self.session(id)?.ask(message).await?))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> SessionResult<()> {
-        let messages = self.messages(id)?;
+        let session = self.session(id)?;
         if let JsonRpcMessage::Notification(sent) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
             && let Some(request) = &cancelled.params.request_id
         {
-            lock(&messages.streams).end(&Cause::Request(request.clone()));
+            lock(&session.streams).end(&Cause::Request(request.clone()));
         }
-        messages.pass_on(message).await
+        let handler = lock(&session.handler).as_ref().and_then(WeakSender::upgrade);
+        match handler {
+            Some(handler) => handler.send(Box::new(message)).await.map_err(|_| SessionError::Ended),
+            // It answers or cancels nothing, and no notification starts anything.
+            None => Ok(()),
+        }
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
     ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        Ok(events(lock(&self.messages(id)?.streams).resume_own(0)))
+        Ok(events(lock(&self.session(id)?.streams).resume_own(0)))
     }
 
     async fn resume(
@@ -192,14 +302,17 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         last_event: String,
     ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        let messages = self.messages(id)?;
-        let resumed = lock(&messages.streams).resume(&last_event);
+        let session = self.session(id)?;
+        let resumed = lock(&session.streams).resume(&last_event);
         Ok(events(resumed.ok_or(SessionError::UnknownEvent)?))
     }
 }
 
-fn events(receiver: Receiver<ServerSseMessage>) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
-    stream::unfold(receiver, async |mut receiver| receiver.recv().await.map(|event| (event, receiver)))
+/// An event on its way. Boxed, as a channel has a place for 32 from the beginning.
+type Event = Box<ServerSseMessage>;
+
+fn events(receiver: Receiver<Event>) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+    stream::unfold(receiver, async |mut receiver| receiver.recv().await.map(|event| (*event, receiver)))
 }
 
 /// The streams of events of a session.
@@ -217,7 +330,7 @@ struct Streams {
     /// The stream of the session, which has the messages that belong to no request.
     own: EventStream,
     /// Further streams of the session, on which nothing is sent.
-    idle: VecDeque<Sender<ServerSseMessage>>,
+    idle: VecDeque<Sender<Event>>,
     events: Arc<KeptEvents>,
 }
 
@@ -244,13 +357,14 @@ impl Streams {
     }
 
     /// Opens the stream of a request.
-    fn of_request(&mut self, message: &ClientJsonRpcMessage) -> Receiver<ServerSseMessage> {
+    fn of_request(&mut self, message: &ClientJsonRpcMessage, handler: Option<RunningHandler>) -> Receiver<Event> {
         let number = self.requests;
         self.requests += 1;
         let (mut stream, events) = EventStream::new(Some(number), &self.events);
+        stream.handler = handler;
         if let Ok(place) = stream.sender.clone().try_reserve_owned() {
             // A client that has this event can request the stream again.
-            place.send(stream.record(ServerSseMessage::retry(RETRY)));
+            place.send(stream.record(ServerSseMessage::retry(RETRY)).into());
         }
         if let JsonRpcMessage::Request(request) = message {
             // The stream of an earlier request with this id gets no answer.
@@ -271,7 +385,8 @@ impl Streams {
     }
 
     /// Keeps a stream whose answer has not reached the client.
-    fn keep(&mut self, (number, stream): (u64, EventStream)) {
+    fn keep(&mut self, (number, mut stream): (u64, EventStream)) {
+        stream.handler = None;
         self.kept.push_back(number);
         if self.kept.len() > CAPACITY
             && let Some(oldest) = self.kept.pop_front()
@@ -308,7 +423,7 @@ impl Streams {
     }
 
     /// Resumes a stream after an event, whose id has the index of the event and the number of the stream's request.
-    fn resume(&mut self, last_event: &str) -> Option<Receiver<ServerSseMessage>> {
+    fn resume(&mut self, last_event: &str) -> Option<Receiver<Event>> {
         match last_event.split_once('/') {
             None => Some(self.resume_own(last_event.parse().ok()?)),
             Some((index, number)) => {
@@ -325,7 +440,7 @@ impl Streams {
     }
 
     /// Resumes the session's own stream, or opens one on which nothing is sent if the client has it.
-    fn resume_own(&mut self, last: u64) -> Receiver<ServerSseMessage> {
+    fn resume_own(&mut self, last: u64) -> Receiver<Event> {
         if self.own.sender.is_closed() {
             return self.own.resume(last);
         }
@@ -369,11 +484,13 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<Cause> {
 struct EventStream {
     /// The number of its request.
     number: Option<u64>,
-    sender: Sender<ServerSseMessage>,
+    sender: Sender<Event>,
     /// The number of events that there have been.
     count: u64,
     last: VecDeque<KeptEvent>,
     events: Arc<KeptEvents>,
+    /// The handler, while the request is not answered.
+    handler: Option<RunningHandler>,
 }
 
 /// The events that a session keeps: their bytes, and the number of those that there have been.
@@ -408,11 +525,11 @@ impl Drop for KeptEvent {
 }
 
 impl EventStream {
-    fn new(number: Option<u64>, events: &Arc<KeptEvents>) -> (Self, Receiver<ServerSseMessage>) {
+    fn new(number: Option<u64>, events: &Arc<KeptEvents>) -> (Self, Receiver<Event>) {
         let (sender, receiver) = channel(CAPACITY);
         // The session's own stream begins with an event 0 of rmcp.
         let count = u64::from(number.is_none());
-        (Self { number, sender, count, last: VecDeque::new(), events: Arc::clone(events) }, receiver)
+        (Self { number, sender, count, last: VecDeque::new(), events: Arc::clone(events), handler: None }, receiver)
     }
 
     /// Keeps an event, and returns it with its id.
@@ -428,12 +545,12 @@ impl EventStream {
     }
 
     /// Returns the stream again, from the event after `last` on.
-    fn resume(&mut self, last: u64) -> Receiver<ServerSseMessage> {
+    fn resume(&mut self, last: u64) -> Receiver<Event> {
         let (sender, events) = channel(CAPACITY);
         let missed = usize::try_from(self.count.saturating_sub(last + 1)).unwrap_or(usize::MAX);
         for kept in self.last.iter().take(missed).rev() {
             // As many are kept as there is room for.
-            _ = sender.try_send(kept.event.clone());
+            _ = sender.try_send(kept.event.clone().into());
         }
         self.sender = sender;
         events
@@ -444,7 +561,6 @@ impl EventStream {
 pub(crate) struct HttpTransport {
     from_client: Receiver<Box<ClientJsonRpcMessage>>,
     streams: Arc<Mutex<Streams>>,
-    idle_timeout: Duration,
 }
 
 impl Transport<RoleServer> for HttpTransport {
@@ -454,16 +570,9 @@ impl Transport<RoleServer> for HttpTransport {
         send(Arc::clone(&self.streams), message)
     }
 
-    /// Returns the next message of the client, or `None` once the session is closed or idle.
+    /// Returns the next message of the client, or `None` once no request is left.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        loop {
-            let used = lock(&self.streams).used;
-            match timeout_at(time::after(used, self.idle_timeout), self.from_client.recv()).await {
-                Ok(message) => return message.map(|message| *message),
-                Err(_) if lock(&self.streams).used == used => return None,
-                Err(_) => {}
-            }
-        }
+        self.from_client.recv().await.map(|message| *message)
     }
 
     async fn close(&mut self) -> SessionResult<()> {
@@ -490,7 +599,7 @@ async fn send(streams: Arc<Mutex<Streams>>, message: ServerJsonRpcMessage) -> Se
                     let answered = answered(&message);
                     let event = stream.record(ServerSseMessage::from_message(message));
                     // Without a client the event is kept until it requests the stream again.
-                    let is_sent = place.map(|place| place.send(event)).is_ok();
+                    let is_sent = place.map(|place| place.send(event.into())).is_ok();
                     if let Some(ended) = answered.and_then(|request| streams.end(&request)).filter(|_| !is_sent) {
                         streams.keep(ended);
                     }
@@ -506,7 +615,12 @@ async fn send(streams: Arc<Mutex<Streams>>, message: ServerJsonRpcMessage) -> Se
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::server::changes::{ChangeNotifier, Recipient};
+    use crate::mcp::server::session::{ServerState, Settings};
+    use rmcp::model::{InitializeRequestParams, NotificationNoParam};
     use serde_json::json;
+    use tokio::task::yield_now;
+    use tool_core::{Runtime, ToolContext};
 
     fn request(id: i64) -> ClientJsonRpcMessage {
         let params = json!({"name": "x", "_meta": {"progressToken": id}});
@@ -533,8 +647,114 @@ mod tests {
         Arc::new(Mutex::new(Streams::new()))
     }
 
+    /// Opens a session as a request does.
+    async fn open_session(sessions: &HttpSessions) -> Arc<HttpSession> {
+        let runtime = Runtime::builder(ToolContext::builder().build().expect("no tools")).build().expect("a runtime");
+        let state = ServerState {
+            settings: Settings::default(),
+            runtime,
+            changes: ChangeNotifier::default(),
+            open: Arc::default(),
+            bodies: Arc::default(),
+            refreshes: Arc::default(),
+        };
+        let place = state.take_place(&Client::default()).expect("a place");
+        let connection = Connection::over_http(Arc::new(state), Arc::default(), Arc::default(), Arc::default());
+        let (connection, streams) = (Arc::new(connection), SessionStreams::default());
+        let to = Recipient::Streams(streams.clone());
+        let opened = connection.open(InitializeRequestParams::default(), &Client::default(), to).await;
+        let id = opened.map(|_| sessions.open(((Client::default(), place), connection), streams, None));
+        sessions.session(&id.expect("an answer").expect("a session")).expect("a session")
+    }
+
+    fn ping(id: i64) -> ClientJsonRpcMessage {
+        serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).expect("a request")
+    }
+
+    /// Waits until the handler of a session has ended.
+    async fn handler_end(session: &HttpSession) {
+        while lock(&session.handler).is_some() {
+            yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_without_a_handler_has_notifications() {
+        let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let mut own = lock(&session.streams).resume_own(0);
+        let changed = ServerNotification::ToolListChangedNotification(NotificationNoParam::default());
+        SessionStreams(Arc::clone(&session.streams)).notify(changed).await;
+        assert_eq!(ids(&mut own), ["1"]);
+        assert!(lock(&session.handler).is_none(), "nothing has started it");
+    }
+
+    #[tokio::test]
+    async fn a_handler_runs_while_requests_wait_for_it() {
+        let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        for id in 0..3 {
+            let mut events = session.ask(ping(id)).await.expect("a session");
+            let answer = loop {
+                let event = events.recv().await.expect("an answer");
+                if let Some(message) = event.message {
+                    break serde_json::to_value(&*message).expect("a message");
+                }
+            };
+            assert_eq!(answer, json!({"jsonrpc": "2.0", "id": id, "result": {}}));
+            handler_end(&session).await;
+        }
+        let running = session.handler();
+        yield_now().await;
+        assert!(session.handler().0.same_channel(&running.0), "a request may still withdraw a question");
+        drop(running);
+        handler_end(&session).await;
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_session_ends_its_handler() {
+        let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let (connection, running) = (Arc::downgrade(&session.connection), session.handler());
+        let id = lock(&sessions.open).sessions.keys().next().cloned().expect("a session");
+        drop(session);
+        sessions.end(&id);
+        running.0.closed().await;
+        while connection.strong_count() > 0 {
+            yield_now().await;
+        }
+        assert!(sessions.session(&id).is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_sessions_end_and_used_ones_stay() {
+        let sessions = HttpSessions::new(Duration::from_secs(60), CancellationToken::new());
+        let [idle, used] = [open_session(&sessions).await, open_session(&sessions).await];
+        sleep_until(Instant::now() + Duration::from_secs(50)).await;
+        lock(&used.streams).used = Instant::now();
+        idle.ended.cancelled().await;
+        assert!(!used.ended.is_cancelled());
+        assert_eq!(lock(&sessions.open).sessions.len(), 1);
+        used.ended.cancelled().await;
+        assert!(!lock(&sessions.open).are_watched);
+        let later = open_session(&sessions).await;
+        later.ended.cancelled().await;
+    }
+
+    #[tokio::test]
+    async fn a_shutdown_ends_all_sessions() {
+        let shutdown = CancellationToken::new();
+        let sessions = HttpSessions::new(Duration::MAX, shutdown.clone());
+        let session = open_session(&sessions).await;
+        shutdown.cancel();
+        while sessions.open.lock().is_ok_and(|open| open.are_watched) {
+            yield_now().await;
+        }
+        assert!(session.ended.is_cancelled() && lock(&sessions.open).sessions.is_empty());
+    }
+
     /// Returns the ids of the events that have come.
-    fn ids(events: &mut Receiver<ServerSseMessage>) -> Vec<String> {
+    fn ids(events: &mut Receiver<Event>) -> Vec<String> {
         std::iter::from_fn(|| events.try_recv().ok()).filter_map(|event| event.event_id).collect()
     }
 
@@ -542,7 +762,7 @@ mod tests {
     async fn messages_come_on_the_stream_of_their_request() {
         let streams = opened();
         let mut own = lock(&streams).resume_own(0);
-        let [mut first, mut second] = [7, 8].map(|id| lock(&streams).of_request(&request(id)));
+        let [mut first, mut second] = [7, 8].map(|id| lock(&streams).of_request(&request(id), None));
         for message in [progress(8, 1), changed(), answer(7), progress(7, 1), answer(9), answer(8)] {
             send(Arc::clone(&streams), message).await.expect("a session");
         }
@@ -556,7 +776,7 @@ mod tests {
     #[tokio::test]
     async fn a_lost_stream_goes_on_after_the_last_event() {
         let streams = opened();
-        drop(lock(&streams).of_request(&request(7)));
+        drop(lock(&streams).of_request(&request(7), None));
         for at in 1..=20 {
             send(Arc::clone(&streams), progress(7, at)).await.expect("a session");
         }
@@ -577,7 +797,7 @@ mod tests {
     async fn an_answer_waits_for_a_client_that_lost_its_stream() {
         let streams = opened();
         for id in 0..20 {
-            drop(lock(&streams).of_request(&request(id)));
+            drop(lock(&streams).of_request(&request(id), None));
             send(Arc::clone(&streams), answer(id)).await.expect("a session");
         }
         let resumed = |number: u64| {
@@ -598,7 +818,7 @@ mod tests {
         };
         let bytes = || lock(&streams).events.bytes.load(Ordering::Relaxed);
         for id in 0..10 {
-            drop(lock(&streams).of_request(&request(id)));
+            drop(lock(&streams).of_request(&request(id), None));
             send(Arc::clone(&streams), large(id, MAX_KEPT / 4)).await.expect("a session");
             assert!(bytes() <= MAX_KEPT);
         }
@@ -606,8 +826,8 @@ mod tests {
         let mut resumed = lock(&streams).resume("0/9").expect("a stream");
         assert_eq!(ids(&mut resumed), ["1/9"]);
         // The newest is kept whatever its size, and those before it go.
-        let _running = lock(&streams).of_request(&request(10));
-        drop(lock(&streams).of_request(&request(11)));
+        let _running = lock(&streams).of_request(&request(10), None);
+        drop(lock(&streams).of_request(&request(11), None));
         send(Arc::clone(&streams), large(11, 2 * MAX_KEPT)).await.expect("a session");
         assert_eq!(lock(&streams).kept, [11]);
         assert_eq!(ids(&mut lock(&streams).resume("0/11").expect("a stream")), ["1/11"]);
@@ -617,7 +837,7 @@ mod tests {
     #[tokio::test]
     async fn a_repeated_id_ends_the_earlier_stream() {
         let streams = opened();
-        let [mut earlier, mut later] = [7, 7].map(|id| lock(&streams).of_request(&request(id)));
+        let [mut earlier, mut later] = [7, 7].map(|id| lock(&streams).of_request(&request(id), None));
         send(Arc::clone(&streams), answer(7)).await.expect("a session");
         assert_eq!(
             (ids(&mut earlier), ids(&mut later)),
@@ -629,14 +849,14 @@ mod tests {
     #[tokio::test]
     async fn messages_wait_for_a_slow_client_in_their_order() {
         let streams = opened();
-        let mut slow = lock(&streams).of_request(&request(7));
-        let (sending, mut other) = (Arc::clone(&streams), lock(&streams).of_request(&request(8)));
+        let mut slow = lock(&streams).of_request(&request(7), None);
+        let (sending, mut other) = (Arc::clone(&streams), lock(&streams).of_request(&request(8), None));
         let sending = tokio::spawn(async move {
             for at in 1..=100 {
                 send(Arc::clone(&sending), progress(7, at)).await.expect("a session");
             }
         });
-        tokio::task::yield_now().await;
+        yield_now().await;
         assert_eq!((slow.len(), sending.is_finished()), (CAPACITY, false));
         send(Arc::clone(&streams), answer(8)).await.expect("a session");
         assert_eq!(ids(&mut other).len(), 2, "other requests do not wait");
@@ -650,14 +870,14 @@ mod tests {
     #[tokio::test]
     async fn a_waiting_message_follows_its_client_to_another_stream() {
         let streams = opened();
-        let slow = lock(&streams).of_request(&request(7));
+        let slow = lock(&streams).of_request(&request(7), None);
         let sending = Arc::clone(&streams);
         let sending = tokio::spawn(async move {
             for at in 1..=20 {
                 send(Arc::clone(&sending), progress(7, at)).await.expect("a session");
             }
         });
-        tokio::task::yield_now().await;
+        yield_now().await;
         let mut resumed = lock(&streams).resume("15/0").expect("a stream");
         drop(slow);
         sending.await.expect("all were sent");

@@ -5,7 +5,7 @@
 //! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
 //! - `authorization`: the check of access tokens
 //! - `client`: the identity of a client
-//! - `connection`: the handler of one connection; `ongoing_call`: a call from its request to its answer; `direct`: calls that do not pass through rmcp; `session`: the sessions of clients, and the data that all connections share
+//! - `connection`: the handler of one connection; `ongoing_call`: a call from its request to its answer; `direct`: calls, and other requests over HTTP, that do not pass through rmcp; `session`: the sessions of clients, and the data that all connections share
 //! - `features`: the capabilities and methods that the tools need; `pages`: the pages of all lists
 //! - `prompts`, `resources`; `skills`: the guides of tools; `changes`: the notifications of all that changes
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user, and `unclaimed`: by the host;

@@ -266,7 +266,7 @@ impl ClientSession {
     }
 
     /// Returns the session if it is open and has the current tools.
-    fn current(&self) -> Option<Session> {
+    pub(crate) fn current(&self) -> Option<Session> {
         let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
         let current = opened.as_ref().filter(|opened| opened.refresh == self.state.refreshes.count());
         current.map(|opened| opened.session.clone())
@@ -283,6 +283,11 @@ impl ClientSession {
             // Boxed, as every request's future would otherwise have the size of the opening.
             None => Box::pin(self.open_or_renew(|| ServerState::client_info(context))).await,
         }
+    }
+
+    /// Returns the session with the current tools, and opens it for a client if it is not open.
+    pub(crate) async fn open(self: &Arc<Self>, client: ClientInfo) -> McpResult<Session> {
+        self.open_or_renew(|| client).await
     }
 
     /// Opens the session, or gives it the tools of the last refresh. A session that has ended stays as it is.
