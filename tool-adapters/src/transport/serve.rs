@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::io::{self, IoSlice, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -89,7 +89,7 @@ impl BoundServer {
     /// Serves until the server is shut down, or the future is dropped. After a shutdown, open connections get some seconds
     /// to finish, and are closed then.
     pub async fn serve(self) -> io::Result<()> {
-        let (open, buffered) = (Arc::default(), Arc::default());
+        let (open, buffered, limits) = (Arc::default(), Arc::default(), Arc::new(self.limits.clone()));
         let mut connections = JoinSet::new();
         let stop = self.shutdown.clone();
         loop {
@@ -102,7 +102,7 @@ impl BoundServer {
             let client = network(peer.ip());
             let bytes = Share::new(&buffered, client, self.limits.buffered);
             match Share::one(&open, client, self.limits.connections) {
-                Ok(place) => _ = connections.spawn(self.connection(stream, peer, (place, bytes))),
+                Ok(place) => _ = connections.spawn(self.connection((stream, peer), &limits, (place, bytes))),
                 // The buffer of a new connection has room for the answer.
                 Err(_) => _ = stream.into_std().and_then(|mut stream| stream.write(REFUSAL)),
             }
@@ -119,8 +119,8 @@ impl BoundServer {
     /// Returns a future that serves one connection. A shutdown ends it after the request that is being answered.
     fn connection(
         &self,
-        stream: TcpStream,
-        peer: SocketAddr,
+        (stream, peer): (TcpStream, SocketAddr),
+        limits: &Arc<HttpLimits>,
         (place, buffered): (Share<IpAddr>, Share<IpAddr>),
     ) -> impl Future<Output = ()> + Send + 'static {
         let router = TowerToHyperService::new(self.router.clone());
@@ -129,13 +129,14 @@ impl BoundServer {
             request.extensions_mut().insert(ConnectInfo(peer));
             router.call(request)
         });
-        let stream = PacedStream::new(stream, self.limits.clone(), buffered);
-        let (head, stop) = (self.limits.head, self.shutdown.clone());
+        let stream = PacedStream::new(stream, Arc::clone(limits), buffered);
+        let stop = self.shutdown.clone();
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(limits.head);
+        // Boxed, as a future has two places for what it moves.
+        let mut connection = Box::pin(builder.serve_connection(TokioIo::new(stream), service));
         async move {
             let _place = place;
-            let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(head);
-            let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
             let served = tokio::select! {
                 served = &mut connection => served,
                 () = stop.cancelled() => {
@@ -172,7 +173,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 /// A stream that fails if the other side takes too few bytes of what is written, or if too many bytes wait for its address.
 struct PacedStream<S> {
     stream: S,
-    limits: HttpLimits,
+    limits: Arc<HttpLimits>,
     /// The time that writes have waited for since the client last took the bytes of `limits.body`, and those it took.
     waited: Duration,
     taken: usize,
@@ -187,7 +188,7 @@ struct Waiting {
 }
 
 impl<S> PacedStream<S> {
-    fn new(stream: S, limits: HttpLimits, buffered: Share<IpAddr>) -> Self {
+    fn new(stream: S, limits: Arc<HttpLimits>, buffered: Share<IpAddr>) -> Self {
         Self { stream, limits, waited: Duration::ZERO, taken: 0, waiting: None, buffered }
     }
 
@@ -254,12 +255,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::pin::pin;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::time::sleep;
 
     fn paced<S>(stream: S) -> PacedStream<S> {
         let buffered = Share::new(&Arc::default(), IpAddr::from([127, 0, 0, 1]), HttpLimits::default().buffered);
-        PacedStream::new(stream, HttpLimits::default(), buffered)
+        PacedStream::new(stream, Arc::default(), buffered)
     }
 
     /// Writes 100,000 bytes to a client that takes `rate` bytes a second.
@@ -300,14 +302,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_address_has_a_share_of_the_waiting_bytes() {
         let buffered = QuotaLimits { all: 100_000, each: 25_000 };
-        let (quota, limits) = (Arc::default(), HttpLimits::default());
+        let (quota, limits) = (Arc::default(), Arc::<HttpLimits>::default());
         let mut streams = Vec::new();
         let mut waiting = async |address: [u8; 4]| {
             // tokio lets a task wait that never does.
             tokio::task::yield_now().await;
             let (ours, theirs) = duplex(1);
             let mut stream =
-                PacedStream::new(ours, limits.clone(), Share::new(&quota, IpAddr::from(address), buffered));
+                PacedStream::new(ours, Arc::clone(&limits), Share::new(&quota, IpAddr::from(address), buffered));
             stream.write_all(b"x").await.expect("the buffer has room");
             let waits = futures_util::poll!(pin!(stream.write(&[0; 100]))).is_pending();
             streams.push((stream, theirs));
