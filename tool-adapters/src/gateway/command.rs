@@ -366,6 +366,8 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     }
     io::stdout().lock().write_all(text.as_bytes())?;
     let toolsets = upstreams.iter().filter_map(Upstream::toolset).collect::<Vec<_>>();
+    // Their tasks would connect again.
+    drop(upstreams);
     futures_util::future::join_all(toolsets.iter().map(|toolset| Toolset::close(&**toolset))).await;
     Ok(code)
 }
