@@ -1,8 +1,7 @@
 //! Changes of tools, prompts and resources, and their notifications to clients.
 
 use crate::mcp::server::client::{Client, Identity};
-use crate::mcp::server::http_sessions::SessionStreams;
-use crate::mcp::server::session::ServerContext;
+use crate::mcp::server::session_streams::SessionStreams;
 use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -10,7 +9,7 @@ use rmcp::model::{
     NotificationNoParam, ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerNotification,
     SubscriptionFilter,
 };
-use rmcp::service::{Peer, SubscriptionContext};
+use rmcp::service::{Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -230,7 +229,7 @@ pub(crate) enum Recipient {
 
 impl Recipient {
     /// Returns the way to the client that initializes a session.
-    pub(crate) fn of(context: &ServerContext) -> Self {
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         match context.extensions.get::<SessionStreams>() {
             Some(streams) => Self::Streams(streams.clone()),
             None => Self::Peer(context.peer.clone()),

@@ -6,9 +6,9 @@
 #![expect(deprecated, reason = "revision 2026-07-28 deprecates sampling and roots, and still serves them")]
 
 use crate::mcp::send_on_drop::SendOnDrop;
-use crate::mcp::server::http_sessions::RunningHandler;
 use crate::mcp::server::request_ids::random_id;
 use crate::mcp::server::session::ServerContext;
+use crate::mcp::server::session_streams::RunningHandler;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{

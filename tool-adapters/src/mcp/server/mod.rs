@@ -1,6 +1,6 @@
 //! A server of a runtime's tools. Every call goes through a session, which holds budgets, deadlines and approvals.
 //!
-//! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body` and `http_sessions`
+//! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`, `http_sessions` and `session_streams`
 //! - `stdio`: the transport over lines; `standard_streams`: those of the process
 //! - `strict`: the check of each message before rmcp reads it; `request_ids`: random ids of the server's own requests
 //! - `authorization`: the check of access tokens
@@ -33,6 +33,7 @@ mod prompts;
 mod request_ids;
 mod resources;
 mod session;
+mod session_streams;
 mod skills;
 mod standard_streams;
 mod stdio;
