@@ -210,12 +210,16 @@ impl Streams {
         }
     }
 
-    /// Returns the stream of a message, or `None` for the answer to a request that is not awaited.
+    /// Returns the stream of a message, or `None` for an answer that is not awaited and for a question of a request that has ended.
     fn stream_of(&mut self, message: &ServerJsonRpcMessage) -> Option<&mut EventStream> {
         let cause = cause(message);
-        match cause.and_then(|cause| self.numbers.get(&cause)).and_then(|number| self.of_requests.get_mut(number)) {
+        let number = cause.as_ref().and_then(|cause| self.numbers.get(cause));
+        match number.and_then(|number| self.of_requests.get_mut(number)) {
             Some(stream) => Some(stream),
-            None => answered(message).is_none().then_some(&mut self.own),
+            // Nothing waits for the answer to a request that has ended, or to its questions.
+            None if answered(message).is_some() => None,
+            None if cause.is_some() && matches!(message, JsonRpcMessage::Request(_)) => None,
+            None => Some(&mut self.own),
         }
     }
 
@@ -403,6 +407,25 @@ mod tests {
         // The progress of a call that has ended belongs to no request.
         assert_eq!(ids(&mut own), ["1", "2"]);
         assert!(first.is_closed() && second.is_closed() && !own.is_closed());
+    }
+
+    #[tokio::test]
+    async fn a_question_of_a_request_that_has_ended_is_dropped() {
+        let streams = opened();
+        let mut own = streams.lock().resume_own(0);
+        let mut events = streams.lock().of_request(&request(7), None);
+        let question = || {
+            let message = json!({"jsonrpc": "2.0", "id": "q", "method": "ping"});
+            let mut message = serde_json::from_value::<ServerJsonRpcMessage>(message).expect("a request");
+            if let JsonRpcMessage::Request(request) = &mut message {
+                request.request.extensions_mut().insert(OriginatingRequestId(RequestId::Number(7)));
+            }
+            message
+        };
+        for message in [question(), answer(7), question()] {
+            streams.send(message).await;
+        }
+        assert_eq!((ids(&mut events), ids(&mut own)), (vec!["0/0".into(), "1/0".into(), "2/0".into()], vec![]));
     }
 
     #[tokio::test]
