@@ -7,7 +7,6 @@
 
 use crate::mcp::send_on_drop::SendOnDrop;
 use crate::mcp::server::request_ids::random_id;
-use crate::mcp::server::session::ServerContext;
 use crate::mcp::server::session_streams::RunningHandler;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
@@ -17,7 +16,7 @@ use rmcp::model::{
     InputRequest, InputResponses, ListRootsRequest, ListRootsResult, ModelHint, ModelPreferences, SamplingMessage,
     SamplingMessageContentBlock, ServerRequest,
 };
-use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::service::{Peer, PeerRequestOptions, RequestContext, ServiceError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -106,7 +105,7 @@ impl Capabilities {
 
 /// Sends a question to the client's user and waits for the answer. Dropped before it, withdraws the question.
 pub(crate) async fn elicit(
-    context: &ServerContext,
+    context: &RequestContext<RoleServer>,
     question: ElicitRequestParams,
     timeout: Option<Duration>,
 ) -> Result<ElicitResult, ServiceError> {
@@ -125,7 +124,7 @@ pub(crate) struct Requester {
 
 impl Requester {
     /// Returns the client that makes a request.
-    pub(crate) fn of(context: &ServerContext) -> Self {
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         Self { peer: context.peer.clone(), handler: context.extensions.get().cloned() }
     }
 }
