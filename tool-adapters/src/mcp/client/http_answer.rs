@@ -5,18 +5,17 @@
 use crate::mcp::client::answer::{MAX_MESSAGE, too_long};
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use reqwest::{Response, StatusCode};
 use rmcp::model::ErrorData;
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
 };
 use serde::Deserialize;
 use sse_stream::{Error as SseError, Sse, SseStream};
 use std::future::ready;
-use tokio_util::bytes::{Bytes, BytesMut};
-
-pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
+use tokio_util::bytes::Bytes;
 
 /// Maximum number of bytes of the body of a refusal.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -76,7 +75,7 @@ pub(crate) async fn read(response: Response, is_request: bool) -> HttpResult<Pos
     if !status.is_success() {
         return refusal(response, is_json).await;
     }
-    let session = header(SESSION_HEADER).map(str::to_owned);
+    let session = header(HEADER_SESSION_ID).map(str::to_owned);
     if is_json {
         return Ok(match body(response, MAX_MESSAGE).await? {
             Ok(text) => Posted::Text(text, session),
@@ -102,8 +101,7 @@ async fn refusal(response: Response, is_json: bool) -> HttpResult<Posted> {
     }
     let status = response.status();
     let is_limit = status == StatusCode::TOO_MANY_REQUESTS;
-    let wait = response.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()).map(str::to_owned);
-    let failed = HttpStatusError::new(status.as_u16(), wait).into();
+    let failed = HttpStatusError::new(status.as_u16(), None).into();
     if is_limit || (status.is_server_error() && !is_json) {
         return Err(failed);
     }
@@ -123,20 +121,14 @@ async fn body(mut response: Response, max: usize) -> HttpResult<Result<Bytes, St
     if let Some(length) = length.filter(|length| *length > max as u64) {
         return Ok(Err(length.to_string()));
     }
-    // Most bodies are one chunk, which is not copied.
-    let (mut first, mut read) = (Bytes::new(), BytesMut::new());
+    let mut read = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(StreamableHttpError::Client)? {
-        if chunk.len() > max - first.len() - read.len() {
+        if chunk.len() > max - read.len() {
             return Ok(Err(format!("more than {max}")));
         }
-        if first.is_empty() && read.is_empty() {
-            first = chunk;
-        } else {
-            read.extend_from_slice(&std::mem::take(&mut first));
-            read.extend_from_slice(&chunk);
-        }
+        read.extend_from_slice(&chunk);
     }
-    Ok(Ok(if read.is_empty() { first } else { read.freeze() }))
+    Ok(Ok(read.into()))
 }
 
 /// Returns the events of a stream. It fails at one that is over the maximum.

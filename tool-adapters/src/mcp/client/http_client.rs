@@ -5,7 +5,7 @@ use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
 use crate::mcp::client::credentials::SecretKind;
 use crate::mcp::client::credentials::{Credentials, Token};
 use crate::mcp::client::error::{ImportError, text_with_causes};
-use crate::mcp::client::http_answer::{self, Events, HttpError, HttpResult, Posted, SESSION_HEADER, StreamError};
+use crate::mcp::client::http_answer::{self, Events, HttpError, HttpResult, Posted, StreamError};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
 use crate::mcp::client::rights::with_unknown_modes;
@@ -20,6 +20,7 @@ use reqwest::{Client, Method, Request, Response, StatusCode, Url, redirect};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
 };
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use sse_stream::{Error as SseError, Sse};
 use std::collections::HashMap;
@@ -55,7 +56,9 @@ impl HttpSession {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let id = id.and_then(|id| HeaderValue::from_str(id).ok());
         let has_id = id.is_some();
-        headers.extend(id.map(|id| (HeaderName::from_static(SESSION_HEADER), id)));
+        if let Some(id) = id {
+            headers.insert(HEADER_SESSION_ID, id);
+        }
         Self { has_id, headers }
     }
 }
@@ -95,10 +98,10 @@ impl AuthorizedClient {
     /// Makes a call in a session.
     pub(crate) async fn post(&self, session: &HttpSession, message: &ClientJsonRpcMessage) -> HttpResult<Posted> {
         match self.answer(session, message).await? {
-            Posted::Events(events, session) => Ok(Posted::Events(
-                self.observe(events, request_of(message).map(|request| request.id.clone()), false),
-                session,
-            )),
+            Posted::Events(events, opened) => {
+                let id = request_of(message).map(|request| request.id.clone());
+                Ok(Posted::Events(self.observe(events, id, false), opened))
+            }
             Posted::Refused(status, text) => {
                 let text = self.credentials.display(&text);
                 let message = format!("the tool's server refused the call: HTTP {status}: {text}");
@@ -129,29 +132,22 @@ impl AuthorizedClient {
             Ok(response) => http_answer::read(response, request.is_some()).await,
             Err(error) => Err(error),
         };
-        let error = match answer {
-            Ok(Posted::Text(text, opened)) => {
-                self.tasks.note(&text);
-                let marked = with_unknown_modes(&text).map(|message| Bytes::from(message.to_string()));
-                return Ok(Posted::Text(marked.unwrap_or(text), opened));
-            }
-            Ok(answer) => return Ok(answer),
-            Err(error) => self.masked(error),
-        };
+        let answer = answer.map_err(|error| self.masked(error));
         #[cfg(feature = "mcp-auth")]
-        let is_call = request.is_some_and(|request| matches!(request.request, ClientRequest::CallToolRequest(_)));
-        #[cfg(feature = "mcp-auth")]
-        if is_call && self.credentials.oauth.is_some() && logins::is_refusal(&error) {
-            tracing::warn!(error = %text_with_causes(&error), "a server refused a call for lack of a login");
+        if let (Err(error), Some(request)) = (&answer, request)
+            && matches!(request.request, ClientRequest::CallToolRequest(_))
+            && self.credentials.oauth.is_some()
+            && logins::is_refusal(error)
+        {
+            tracing::warn!(error = %text_with_causes(error), "a server refused a call for lack of a login");
             return Ok(Posted::Failed(logins::refused_call()));
         }
-        Err(error)
+        answer
     }
 
     /// Requests a stream of a session.
     async fn stream(&self, session: &HttpSession, last_event: Option<&str>) -> HttpResult<Events> {
         let mut headers = session.headers.clone();
-        headers.remove(header::CONTENT_TYPE);
         let last_event = last_event.and_then(|last| HeaderValue::from_str(last).ok());
         headers.extend(last_event.map(|last| (HeaderName::from_static("last-event-id"), last)));
         let answer = match self.send(&Method::GET, &headers, None).await {
@@ -174,7 +170,10 @@ impl AuthorizedClient {
         self.authorized(|token| {
             let mut request = Request::new(method.clone(), self.url.clone());
             headers.clone_into(request.headers_mut());
-            *request.body_mut() = body.map(|body| body.clone().into());
+            match body {
+                Some(body) => *request.body_mut() = Some(body.clone().into()),
+                None => _ = request.headers_mut().remove(header::CONTENT_TYPE),
+            }
             let bearer = token.map(|token| HeaderValue::try_from(format!("Bearer {token}")));
             async move {
                 if let Some(bearer) = bearer {
@@ -306,44 +305,42 @@ impl StreamableHttpClient for AuthorizedClient {
         {
             *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(session.clone());
         }
-        let answer = self.answer(&session, &message).await?;
-        let Some(request) = request_of(&message) else {
-            return match answer {
-                Posted::Events(events, opened) => {
-                    Ok(StreamableHttpPostResponse::Sse(self.observe(events, None, true), opened))
-                }
-                Posted::Refused(status, text) => Err(self.masked(http_answer::refused(status, &text))),
-                _ => Ok(StreamableHttpPostResponse::Accepted),
-            };
-        };
-        let failed = |error| Ok(StreamableHttpPostResponse::Json(failure(error, request.id.clone()), None));
-        match answer {
-            Posted::Text(text, opened) => match serde_json::from_slice::<ServerJsonRpcMessage>(&text) {
-                // The answer to a request has its error, also if the server could not read the id.
-                Ok(ServerJsonRpcMessage::Error(error)) => failed(error.error),
-                Ok(message) => Ok(StreamableHttpPostResponse::Json(message, opened)),
-                Err(_) => failed(unreadable()),
-            },
-            Posted::Failed(error) => failed(error),
+        let (answer, request) = (self.answer(&session, &message).await?, request_of(&message));
+        let id = request.map(|request| request.id.clone());
+        let is_discover = request.is_some_and(|request| matches!(request.request, ClientRequest::DiscoverRequest(_)));
+        let mut opened = None;
+        let answer = match answer {
             Posted::Events(events, opened) => {
-                let events = self.observe(events, Some(request.id.clone()), true);
-                Ok(StreamableHttpPostResponse::Sse(events, opened))
+                return Ok(StreamableHttpPostResponse::Sse(self.observe(events, id, true), opened));
             }
             // A server that does not know the request is older.
             Posted::Refused(status, text)
-                if matches!(request.request, ClientRequest::DiscoverRequest(_))
-                    && !session.has_id
-                    && status.is_client_error()
-                    && status != StatusCode::FORBIDDEN =>
+                if is_discover && !session.has_id && status.is_client_error() && status != StatusCode::FORBIDDEN =>
             {
-                failed(ErrorData::invalid_request(
-                    format!("`server/discover` was refused: HTTP {status}: {text}"),
-                    None,
-                ))
+                let message = format!("`server/discover` was refused: HTTP {status}: {text}");
+                Err(ErrorData::invalid_request(message, None))
             }
-            Posted::Refused(status, text) => Err(self.masked(http_answer::refused(status, &text))),
-            Posted::Accepted => Ok(StreamableHttpPostResponse::Accepted),
-        }
+            Posted::Refused(status, text) => return Err(self.masked(http_answer::refused(status, &text))),
+            Posted::Accepted => return Ok(StreamableHttpPostResponse::Accepted),
+            Posted::Failed(error) => Err(error),
+            Posted::Text(text, session) => {
+                opened = session;
+                self.tasks.note(&text);
+                let marked = with_unknown_modes(&text).map(|message| Bytes::from(message.to_string()));
+                match serde_json::from_slice(&marked.unwrap_or(text)) {
+                    // The answer to a request has its error, also if the server could not read the id.
+                    Ok(ServerJsonRpcMessage::Error(error)) => Err(error.error),
+                    Ok(message) => Ok(message),
+                    Err(_) => Err(unreadable()),
+                }
+            }
+        };
+        Ok(match (answer, id) {
+            // Only a request has an answer.
+            (_, None) => StreamableHttpPostResponse::Accepted,
+            (Ok(message), Some(_)) => StreamableHttpPostResponse::Json(message, opened),
+            (Err(error), Some(id)) => StreamableHttpPostResponse::Json(failure(error, id), None),
+        })
     }
 
     async fn delete_session(
@@ -353,13 +350,11 @@ impl StreamableHttpClient for AuthorizedClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<()> {
-        let mut session = HttpSession::new(Some(&session_id), headers);
-        session.headers.remove(header::CONTENT_TYPE);
+        let session = HttpSession::new(Some(&session_id), headers);
         let response = self.send(&Method::DELETE, &session.headers, None).await.map_err(|error| self.masked(error))?;
         match response.status() {
             // Some servers keep sessions until they expire.
-            StatusCode::METHOD_NOT_ALLOWED => Ok(()),
-            status if status.is_success() => Ok(()),
+            status if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED => Ok(()),
             status => Err(http_answer::refused(status, "")),
         }
     }

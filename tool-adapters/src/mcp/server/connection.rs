@@ -31,6 +31,7 @@ use rmcp::model::{
     SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{Peer, SubscriptionContext};
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -215,10 +216,7 @@ impl Connection {
             _ => None,
         };
         self.client.get_or_init(|| (Capabilities::of(Some(request.capabilities.clone())), peer));
-        let (name, version) = (request.client_info.name.clone(), request.client_info.version.clone());
-        let principal = client.principal().map(str::to_owned);
-        let opener = ClientInfo { name: Some(name), version: Some(version), principal };
-        let session = self.session.open(opener).await?;
+        let session = self.session.open_or_renew(|| ClientInfo::of(Some(&request.client_info), client)).await?;
         result.capabilities = self.state.capabilities(session.tools());
         if tools::are_searched(&session) {
             result.capabilities.tools.get_or_insert_default().list_changed = Some(true);
@@ -433,7 +431,7 @@ impl Connection {
         let mut attributes =
             vec![("mcp.method.name", "tools/call".into()), ("jsonrpc.request.id", id.to_string().into())];
         attributes.extend(revision.map(|revision| ("mcp.protocol.version", revision.as_str().into())));
-        let session = http.and_then(|parts| parts.headers.get("mcp-session-id")?.to_str().ok());
+        let session = http.and_then(|parts| parts.headers.get(HEADER_SESSION_ID)?.to_str().ok());
         // The id itself is a credential of the session, so the span gets a hash of it.
         let hash = |id| hex(Sha256::digest(id).get(..8).unwrap_or_default());
         attributes.extend(session.map(|id| ("mcp.session.id", hash(id).into())));

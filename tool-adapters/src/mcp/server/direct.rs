@@ -25,6 +25,7 @@ use rmcp::model::{
     InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::Peer;
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use std::pin::pin;
@@ -35,7 +36,6 @@ use tokio::runtime::Handle;
 use tool_core::ToolResponse;
 use tool_core::trace::{self, DistributedContext};
 
-pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 pub(crate) const REVISION_HEADER: &str = "mcp-protocol-version";
 
 /// The time after which a call over HTTP gets a stream, which can be requested again when its connection is lost.
@@ -137,7 +137,7 @@ pub(crate) fn list_tools(
 ) -> Option<Response> {
     let ClientJsonRpcMessage::Request(message) = message else { return None };
     let ClientRequest::ListToolsRequest(request) = &message.request else { return None };
-    let named = sole_header(headers, REVISION_HEADER).filter(|_| headers.contains_key(SESSION_HEADER))?;
+    let named = sole_header(headers, REVISION_HEADER).filter(|_| headers.contains_key(HEADER_SESSION_ID))?;
     let agrees = connection.revision.get()?.as_str() == named && is_of_session(message.request.get_meta());
     if !agrees || !are_json_and_events_accepted(headers) {
         return None;
@@ -182,7 +182,7 @@ pub(crate) async fn open(
     match opened {
         Ok((session, result)) => {
             let answer = ServerJsonRpcMessage::response(ServerResult::InitializeResult(result), id);
-            ([(SESSION_HEADER, &*session)], axum::Json(answer)).into_response()
+            ([(HEADER_SESSION_ID, &*session)], axum::Json(answer)).into_response()
         }
         Err(error) => axum::Json(ServerJsonRpcMessage::error(error, Some(id))).into_response(),
     }
@@ -310,7 +310,7 @@ fn revision<'a>(
 ) -> Option<&'a ProtocolVersion> {
     let (meta, tool) = (request.meta, &*request.params.name);
     let named = sole_header(headers, REVISION_HEADER);
-    if headers.contains_key(SESSION_HEADER) {
+    if headers.contains_key(HEADER_SESSION_ID) {
         let revision = connection.revision.get()?;
         return (request.is_of_session() && named == Some(revision.as_str())).then_some(revision);
     }

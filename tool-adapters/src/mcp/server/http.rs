@@ -5,7 +5,7 @@ use crate::mcp::server::authorization;
 use crate::mcp::server::body::read_body;
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
-use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
+use crate::mcp::server::direct::{self, REVISION_HEADER};
 use crate::mcp::server::features::Revisions;
 use crate::mcp::server::http_sessions::{HttpSessions, OPENING};
 use crate::mcp::server::parked::ParkedCalls;
@@ -24,6 +24,7 @@ use futures_util::{StreamExt, stream};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::cell::Cell;
 use std::future::ready;
@@ -74,7 +75,7 @@ impl Gate {
     /// Returns the handler of the session that a request names, or a new one if it names none. Returns `None` if it names more
     /// than one, or one that its client has not opened.
     fn connection(&self, client: &Client, headers: &HeaderMap) -> Option<Arc<Connection>> {
-        let mut ids = headers.get_all(SESSION_HEADER).iter();
+        let mut ids = headers.get_all(HEADER_SESSION_ID).iter();
         match (ids.next(), ids.next()) {
             (None, _) => Some(self.connect()),
             (Some(id), None) => self.sessions.connection(client, id.to_str().ok()?),
@@ -99,7 +100,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
     };
     let has_sessions = !is_without_sessions(&parts.headers);
     if !has_sessions {
-        parts.headers.remove(SESSION_HEADER);
+        parts.headers.remove(HEADER_SESSION_ID);
     }
     let Some(connection) = gate.connection(&client, &parts.headers) else {
         // One answer for sessions that do not exist, have ended, or belong to another client.
@@ -140,7 +141,7 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
 
 /// Ends a session. rmcp answers 202, and some clients take only 200 and 204 for its end.
 async fn end_session(request: CheckedRequest, body: Body) -> Response {
-    let id = request.parts.headers.get(SESSION_HEADER).cloned();
+    let id = request.parts.headers.get(HEADER_SESSION_ID).cloned();
     let mut answer = request.next.run(Request::from_parts(request.parts, body)).await;
     if answer.status() == StatusCode::ACCEPTED {
         id.iter().filter_map(|id| id.to_str().ok()).for_each(|id| request.gate.sessions.end(id));
@@ -171,7 +172,7 @@ impl CheckedRequest {
         if let Some(answer) = direct::list_tools(&self.connection, &message, &self.parts.headers) {
             return answer;
         }
-        let is_first = !self.parts.headers.contains_key(SESSION_HEADER);
+        let is_first = !self.parts.headers.contains_key(HEADER_SESSION_ID);
         let opening = direct::opening(&message, &self.parts.headers);
         let request = Request::from_parts(self.parts, Body::from(bytes));
         match initialize_id(&message).filter(|_| is_first) {

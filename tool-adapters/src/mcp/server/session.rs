@@ -9,7 +9,7 @@ use crate::transport::access::AccessRules;
 use crate::transport::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use crate::transport::serve::HttpLimits;
 use axum::http::request::Parts;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{Implementation, ProtocolVersion};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use std::collections::HashMap;
@@ -30,6 +30,17 @@ pub struct ClientInfo {
     pub version: Option<String>,
     /// The authenticated principal that [`Server::principal`](super::Server::principal) returned.
     pub principal: Option<String>,
+}
+
+impl ClientInfo {
+    /// Returns what a client claims of itself, with its principal.
+    pub(crate) fn of(claimed: Option<&Implementation>, client: &Client) -> Self {
+        Self {
+            name: claimed.map(|claimed| claimed.name.clone()),
+            version: claimed.map(|claimed| claimed.version.clone()),
+            principal: client.principal().map(str::to_owned),
+        }
+    }
 }
 
 /// The context of a client's request.
@@ -175,16 +186,6 @@ impl ServerState {
         let Some(choose) = &self.settings.tasks else { return TaskSupport::Forbidden };
         tools.function_tool(name).map(|tool| choose(tool.definition())).unwrap_or_default()
     }
-
-    /// Returns the client that makes a request, for the function that configures its session.
-    fn client_info(context: &ServerContext) -> ClientInfo {
-        let info = context.client_info();
-        ClientInfo {
-            name: info.as_ref().map(|info| info.name.clone()),
-            version: info.map(|info| info.version),
-            principal: client(context).principal().map(str::to_owned),
-        }
-    }
 }
 
 /// Returns the HTTP request that carried a message. Returns `None` over standard input and other streams.
@@ -278,20 +279,16 @@ impl ClientSession {
 
     /// Returns the session with the current tools, and opens it for a client if it is not open.
     pub(crate) async fn get(self: &Arc<Self>, context: &ServerContext) -> McpResult<Session> {
+        let info = || ClientInfo::of(context.client_info().as_ref(), &client(context));
         match self.current() {
             Some(session) => Ok(session),
             // Boxed, as every request's future would otherwise have the size of the opening.
-            None => Box::pin(self.open_or_renew(|| ServerState::client_info(context))).await,
+            None => Box::pin(self.open_or_renew(info)).await,
         }
     }
 
-    /// Returns the session with the current tools, and opens it for a client if it is not open.
-    pub(crate) async fn open(self: &Arc<Self>, client: ClientInfo) -> McpResult<Session> {
-        self.open_or_renew(|| client).await
-    }
-
     /// Opens the session, or gives it the tools of the last refresh. A session that has ended stays as it is.
-    async fn open_or_renew(self: &Arc<Self>, client: impl FnOnce() -> ClientInfo) -> McpResult<Session> {
+    pub(crate) async fn open_or_renew(self: &Arc<Self>, client: impl FnOnce() -> ClientInfo) -> McpResult<Session> {
         let _opening = self.opening.lock().await;
         if let Some(session) = self.current() {
             return Ok(session);
