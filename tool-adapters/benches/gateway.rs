@@ -358,7 +358,7 @@ async fn chaos(report: &mut Report) -> Outcome<()> {
     line("chaos: calls a second", format_args!("{:.0}", (CLIENTS * CALLS) as f64 / time.as_secs_f64()));
     let share = |count: u64| format!("{count} ({:.1} %)", 100.0 * count as f64 / (CLIENTS * CALLS) as f64);
     report.bar("chaos: answered by the tool", share(right), right * 100 >= ANSWERED_BAR * CLIENTS * CALLS);
-    // Records are written together, some milliseconds after their calls.
+    // Records are written together, up to 50 ms after their calls.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let log = std::fs::read_to_string(folder.path().join("audit.jsonl"))?;
     let mut outcomes = BTreeMap::<String, u64>::new();

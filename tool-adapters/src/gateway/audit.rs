@@ -3,6 +3,7 @@
 
 use crate::gateway::audit_sinks::{AuditRecord, AuditSinks};
 use crate::gateway::policy::AuditSettings;
+use jiff::Timestamp;
 use std::collections::HashMap;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,11 +25,12 @@ const MAX_TEXT: usize = 500;
 /// The records that wait to be written. Calls wait once there are more.
 const QUEUE: usize = 4_096;
 
-/// The records that are written together.
-const BATCH: usize = 256;
+/// The records that are written without waiting for others, and as many may come until they are.
+const BATCH: usize = 1_024;
 
-/// The time for which a record waits for others, so that a file is not written for each call.
-const COLLECT: Duration = Duration::from_millis(5);
+/// The time for which a record waits for others. Each write costs the calls at that time some microseconds, and a process that is
+/// killed loses the records of this time.
+const COLLECT: Duration = Duration::from_millis(50);
 
 /// The longest wait of a request for a place in the queue, which is also that of the runtime for a hook.
 const SEND: Duration = Duration::from_secs(1);
@@ -171,7 +173,7 @@ impl Audit {
     fn unanswered(&self, of: (&str, &str, u64), kind: RequestKind, name: &str, arguments: &str) -> AuditRecord {
         let (view, (session, principal, turn)) = (self.view(), of);
         AuditRecord {
-            time: jiff::Timestamp::now().to_string(),
+            time: Timestamp::now(),
             session: session.to_owned(),
             principal: principal.to_owned(),
             turn,
@@ -184,7 +186,7 @@ impl Audit {
             },
             name: view.shown(name),
             arguments: view.redaction.json_up_to(arguments, MAX_ARGUMENTS),
-            outcome: ErrorKind::Cancelled.as_str().to_owned(),
+            outcome: ErrorKind::Cancelled.as_str(),
             error: None,
             duration_ms: 0,
             characters: 0,
@@ -195,7 +197,7 @@ impl Audit {
         let (error, meta, of) = (response.error(), response.meta(), (call.session, call.principal, call.turn));
         AuditRecord {
             call: call.call_id.to_owned(),
-            outcome: error.map_or("OK", |error| error.kind.as_str()).to_owned(),
+            outcome: error.map_or("OK", |error| error.kind.as_str()),
             error: error.map(|error| self.view().shown(&error.message)),
             duration_ms: milliseconds(meta.duration()),
             characters: meta.size_chars(),
@@ -264,7 +266,7 @@ impl Hook for GatewayHook {
             let mut open = OpenRequest { audit: &self.0, began: Instant::now(), record };
             let outcome = next.await;
             if let Some(mut record) = open.finish() {
-                record.outcome = outcome.as_ref().map_or_else(|error| error.kind().as_str(), |()| "OK").to_owned();
+                record.outcome = outcome.as_ref().map_or_else(|error| error.kind().as_str(), |()| "OK");
                 record.error = outcome.as_ref().err().map(|error| self.0.view().shown(error.message()));
                 _ = timeout(SEND, self.0.send(record)).await;
             }
@@ -311,7 +313,7 @@ impl Drop for CountOnDrop<'_> {
 async fn write_all(mut sinks: AuditSinks, mut messages: Receiver<Message>, state: Arc<AuditState>) {
     let mut batch = Vec::new();
     while messages.recv_many(&mut batch, BATCH).await > 0 {
-        if batch.iter().all(|message| matches!(message, Message::Record(_))) {
+        if batch.len() < BATCH && batch.iter().all(|message| matches!(message, Message::Record(_))) {
             sleep(COLLECT).await;
             batch.extend(std::iter::from_fn(|| messages.try_recv().ok()).take(BATCH));
         }

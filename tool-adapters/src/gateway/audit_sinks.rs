@@ -1,5 +1,6 @@
 //! The records of the audit log, and the places that keep them: a file of JSON lines, and a table in PostgreSQL.
 
+use jiff::Timestamp;
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 /// A record of a call that was answered, or of a request for a prompt or a resource.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct AuditRecord {
-    pub(crate) time: String,
+    pub(crate) time: Timestamp,
     pub(crate) session: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) principal: String,
@@ -23,7 +24,7 @@ pub(crate) struct AuditRecord {
     /// Redacted JSON text, cut.
     pub(crate) arguments: String,
     /// `OK`, or the kind of the error.
-    pub(crate) outcome: String,
+    pub(crate) outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
     pub(crate) duration_ms: u64,
@@ -150,7 +151,7 @@ impl AuditTable {
         };
         let errors = records.iter().map(|record| record.error.as_ref().map(|error| error.replace('\0', "\u{fffd}")));
         let statement = sqlx::query(INSERT)
-            .bind(texts(|record| &record.time))
+            .bind(records.iter().map(|record| record.time.to_string()).collect::<Vec<_>>())
             .bind(texts(|record| &record.session))
             .bind(texts(|record| &record.principal))
             .bind(numbers(|record| record.turn))
@@ -159,7 +160,7 @@ impl AuditTable {
             .bind(texts(|record| record.method))
             .bind(texts(|record| &record.name))
             .bind(texts(|record| &record.arguments))
-            .bind(texts(|record| &record.outcome))
+            .bind(texts(|record| record.outcome))
             .bind(errors.collect::<Vec<_>>())
             .bind(numbers(|record| record.duration_ms))
             .bind(numbers(|record| record.characters as u64));

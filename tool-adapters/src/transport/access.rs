@@ -74,6 +74,21 @@ impl AccessRules {
         problems
     }
 
+    /// Returns the answer to a request that is refused.
+    pub(crate) fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
+        if let Err(reason) = self.check(uri, headers) {
+            tracing::warn!(reason, "refused a request");
+            return Some((StatusCode::FORBIDDEN, format!("Forbidden: {reason}")).into_response());
+        }
+        if self.token.as_ref().is_some_and(|token| !token.is_in(headers)) {
+            tracing::warn!(reason = "missing or wrong token", "refused a request");
+            let (scheme, message) =
+                ([(header::WWW_AUTHENTICATE, "Bearer")], "Unauthorized: send the server's bearer token");
+            return Some((StatusCode::UNAUTHORIZED, scheme, message).into_response());
+        }
+        None
+    }
+
     /// Checks a request. Returns the reason if it is refused.
     fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
         let header = headers.get_all(header::HOST).iter().map(|value| value.to_str().ok()?.parse::<Authority>().ok());
@@ -130,17 +145,10 @@ impl AccessRules {
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 async fn check_request(State(rules): State<Arc<AccessRules>>, request: Request, next: Next) -> Response {
-    if let Err(reason) = rules.check(request.uri(), request.headers()) {
-        tracing::warn!(reason, "refused a request");
-        return (StatusCode::FORBIDDEN, format!("Forbidden: {reason}")).into_response();
+    match rules.refusal(request.uri(), request.headers()) {
+        Some(refused) => refused,
+        None => next.run(request).await,
     }
-    if rules.token.as_ref().is_some_and(|token| !token.is_in(request.headers())) {
-        tracing::warn!(reason = "missing or wrong token", "refused a request");
-        let (scheme, message) =
-            ([(header::WWW_AUTHENTICATE, "Bearer")], "Unauthorized: send the server's bearer token");
-        return (StatusCode::UNAUTHORIZED, scheme, message).into_response();
-    }
-    next.run(request).await
 }
 
 /// Returns true if an authority is a host with or without a port, and nothing else. `http` takes `[::1]x` for the host `[::1]`.

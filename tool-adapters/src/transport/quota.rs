@@ -1,6 +1,7 @@
 //! The amounts that clients take of what a server has, such as its connections.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,8 +21,20 @@ pub(crate) enum QuotaExceeded {
     Each(usize),
 }
 
-/// The amounts that are taken, by client. `None` has the sum of all.
-pub(crate) type Quota<K> = Mutex<HashMap<Option<K>, usize>>;
+/// The amounts that are taken.
+pub(crate) type Quota<K> = Mutex<Taken<K>>;
+
+#[derive(Debug)]
+pub(crate) struct Taken<K> {
+    all: usize,
+    each: HashMap<K, usize>,
+}
+
+impl<K> Default for Taken<K> {
+    fn default() -> Self {
+        Self { all: 0, each: HashMap::new() }
+    }
+}
 
 /// An amount that counts as taken until it is dropped.
 #[derive(Debug)]
@@ -47,19 +60,24 @@ impl<K: Clone + Eq + Hash> Share<K> {
     /// Changes the amount. Keeps the old one if a larger one would exceed a limit.
     pub(crate) fn resize(&mut self, amount: usize) -> Result<(), QuotaExceeded> {
         let mut taken = self.quota.lock().unwrap_or_else(PoisonError::into_inner);
-        let keys = [None, Some(self.client.clone())];
-        let sum = |key| taken.get(key).map_or(0, |taken| taken - self.amount).saturating_add(amount);
-        let sums = [sum(&keys[0]), sum(&keys[1])];
-        if amount > self.amount && sums[0] > self.max.all {
+        let Taken { all, each } = &mut *taken;
+        let sum = |taken: usize| (taken - self.amount).saturating_add(amount);
+        let new_all = sum(*all);
+        if amount > self.amount && new_all > self.max.all {
             return Err(QuotaExceeded::All(self.max.all));
         }
-        if amount > self.amount && sums[1] > self.max.each {
-            return Err(QuotaExceeded::Each(self.max.each));
+        match each.entry(self.client.clone()) {
+            Entry::Occupied(place) if amount == 0 && *place.get() == self.amount => _ = place.remove(),
+            Entry::Vacant(_) if amount == 0 => {}
+            place => {
+                let new_own = sum(if let Entry::Occupied(place) = &place { *place.get() } else { 0 });
+                if amount > self.amount && new_own > self.max.each {
+                    return Err(QuotaExceeded::Each(self.max.each));
+                }
+                place.insert_entry(new_own);
+            }
         }
-        taken.extend(keys.into_iter().zip(sums));
-        if sums[1] == 0 {
-            taken.remove(&Some(self.client.clone()));
-        }
+        *all = new_all;
         self.amount = amount;
         Ok(())
     }
@@ -119,10 +137,11 @@ mod tests {
                 |client: usize| shares.iter().filter(|share| share.client == client).map(|share| share.amount).sum();
             let each: [usize; 4] = [of(0), of(1), of(2), of(3)];
             assert!(each.iter().all(|amount| *amount <= 300) && each.iter().sum::<usize>() <= 1_000, "{each:?}");
-            assert_eq!(quota.lock().expect("a lock")[&None], each.iter().sum::<usize>());
+            assert_eq!(quota.lock().expect("a lock").all, each.iter().sum::<usize>());
         }
         assert!(refused > 1_000, "{refused}");
         drop(shares);
-        assert_eq!(*quota.lock().expect("a lock"), HashMap::from([(None, 0)]), "clients without a share are forgotten");
+        let taken = quota.lock().expect("a lock");
+        assert!(taken.all == 0 && taken.each.is_empty(), "clients without a share are forgotten");
     }
 }

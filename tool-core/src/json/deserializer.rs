@@ -10,16 +10,17 @@ use serde::de::{
     DeserializeSeed, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
-use serde_json::Value;
 
-/// Parses a text into a value, as tools parse their arguments: repeated keys are refused, and so are values that nest too
+/// Parses a text into a type, as tools parse their arguments: repeated keys are refused, and so are values that nest too
 /// deep.
 ///
 /// ```
+/// use serde_json::Value;
 /// use tool_core::json::parse_strict;
 ///
-/// assert_eq!(parse_strict(r#"{"a": [1]}"#)?["a"][0], 1);
-/// let error = parse_strict(r#"{"a": {"b": 1, "b": 2}}"#).unwrap_err();
+/// let value: Value = parse_strict(r#"{"a": [1]}"#)?;
+/// assert_eq!(value["a"][0], 1);
+/// let error = parse_strict::<Value>(r#"{"a": {"b": 1, "b": 2}}"#).unwrap_err();
 /// assert_eq!(error.to_string(), "duplicate key `b` at `/a/b`");
 /// # Ok::<(), tool_core::json::Error>(())
 /// ```
@@ -27,10 +28,10 @@ use serde_json::Value;
 /// # Errors
 ///
 /// Returns an error with an [`offset`](Error::offset) if the text is not JSON, and one without an offset for a repeated
-/// key.
-pub fn parse_strict(text: &str) -> Result<Value, Error> {
+/// key and for what the type does not take.
+pub fn parse_strict<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
     let mut decoder = Decoder::new(text);
-    let value = Value::deserialize(&mut decoder)?;
+    let value = T::deserialize(&mut decoder)?;
     decoder.end()?;
     Ok(value)
 }

@@ -10,13 +10,14 @@ use thiserror::Error;
 /// An error of the decoder. It is one pointer wide, because every step of the decoder returns it.
 ///
 /// ```
+/// use serde_json::Value;
 /// use tool_core::json::parse_strict;
 ///
-/// let repeated = parse_strict(r#"{"items": [{"id": 1, "id": 2}]}"#).unwrap_err();
+/// let repeated = parse_strict::<Value>(r#"{"items": [{"id": 1, "id": 2}]}"#).unwrap_err();
 /// assert_eq!((repeated.path(), repeated.offset()), ("/items/0/id", None));
 /// assert_eq!(repeated.message(), "duplicate key `id`");
 ///
-/// let cut = parse_strict(r#"{"id": "#).unwrap_err();
+/// let cut = parse_strict::<Value>(r#"{"id": "#).unwrap_err();
 /// assert_eq!(cut.offset(), Some(7));
 /// ```
 #[derive(Debug, Error)]

@@ -38,7 +38,7 @@ pub(crate) fn with_metadata(router: Router, settings: &Settings) -> Router {
     if let Err(error) = settings.check_oauth() {
         tracing::error!(%error, "the server accepts no access token");
     }
-    router.merge(oauth.metadata_route())
+    router.merge(settings.access.clone().guard(oauth.metadata_route()))
 }
 
 /// Checks the token of a request, and puts its claims in its place. Returns the answer to a refused request.

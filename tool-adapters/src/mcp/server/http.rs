@@ -55,7 +55,7 @@ pub(crate) fn router(state: &ServerState) -> Router {
     let router = Router::new().route_service(&settings.path, service).layer(from_fn_with_state(gate, check_request));
     #[cfg(feature = "mcp-auth")]
     let router = authorization::with_metadata(router, settings);
-    settings.access.clone().guard(router)
+    router
 }
 
 struct Gate {
@@ -84,11 +84,14 @@ impl Gate {
     }
 }
 
-/// Identifies the client of a request, and refuses requests for a session of another client, requests that would open too
-/// many sessions, and bodies that are not a valid message.
+/// Identifies the client of a request, and refuses requests that no access rule allows, requests for a session of another client,
+/// requests that would open too many sessions, and bodies that are not a valid message.
 async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
     let settings = &gate.state.settings;
     let (mut parts, body) = request.into_parts();
+    if let Some(refused) = settings.access.refusal(&parts.uri, &parts.headers) {
+        return refused;
+    }
     #[cfg(feature = "mcp-auth")]
     if let Some(refused) = authorization::admit(settings, &mut parts).await {
         return refused;

@@ -9,7 +9,7 @@ use crate::mcp::server::features::ServedMethods;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolRequest, ClientJsonRpcMessage, ClientRequest, ErrorCode, RequestId, RequestMetaObject};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, RequestId, RequestMetaObject};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -87,13 +87,20 @@ pub(crate) enum Parsed {
     Batch(Vec<CheckedMessage>),
 }
 
+/// The method of a call.
+const CALL: &str = "tools/call";
+
 /// Maximum number of messages in a batch.
 const MAX_BATCH: usize = 1_000;
 
 /// Parses and checks a text. A batch is refused unless `allow_batch` is set.
 pub(crate) fn parse(bytes: &[u8], served: ServedMethods<'_>, allow_batch: bool) -> Parsed {
-    let parsed = std::str::from_utf8(bytes).map_err(|_| not_utf8()).and_then(|text| {
-        let value = parse_strict(text).map_err(|error| match error.offset() {
+    let text = std::str::from_utf8(bytes);
+    if let Some(call) = text.ok().and_then(read_ordinary_call) {
+        return Parsed::One(Ok(call));
+    }
+    let parsed = text.map_err(|_| not_utf8()).and_then(|text| {
+        let value = parse_strict::<Value>(text).map_err(|error| match error.offset() {
             Some(_) => ErrorData::parse_error(format!("the message is not valid JSON: {error}"), None),
             None => invalid_request(excerpt(error.message())),
         })?;
@@ -135,6 +142,45 @@ fn check_in_batch(message: Value, served: ServedMethods<'_>) -> CheckedMessage {
     }
 }
 
+/// The members of an ordinary call.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OrdinaryCall<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
+    id: Value,
+    method: Cow<'a, str>,
+    params: OrdinaryParams,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OrdinaryParams {
+    name: String,
+    arguments: Option<Map<String, Value>>,
+    #[serde(rename = "_meta")]
+    meta: Option<RequestMetaObject>,
+}
+
+/// Reads a call that has no unusual member at once, as nearly all messages are such calls. Returns `None` for all others, and for
+/// what is not valid.
+fn read_ordinary_call(text: &str) -> Option<ClientJsonRpcMessage> {
+    let OrdinaryCall { jsonrpc, id, method, params } = parse_strict(text).ok()?;
+    let is_call = method == CALL && jsonrpc == "2.0" && is_valid_id(&id);
+    let id = RequestId::deserialize(id).ok().filter(|_| is_call)?;
+    let mut call = CallToolRequestParams::new(params.name);
+    call.arguments = params.arguments;
+    let mut call = CallToolRequest::new(call);
+    if let Some(meta) = params.meta {
+        call.extensions.insert(meta);
+    }
+    Some(ClientJsonRpcMessage::request(ClientRequest::CallToolRequest(call), id))
+}
+
+fn is_valid_id(id: &Value) -> bool {
+    id.is_string() || id.is_i64()
+}
+
 /// Checks a message, of which `text` is the text if it is alone.
 fn check(message: Map<String, Value>, served: ServedMethods<'_>, text: Option<&str>) -> CheckedMessage {
     let mut id = Value::Null;
@@ -149,7 +195,7 @@ fn read(
     valid_id: &mut Value,
 ) -> Result<ClientJsonRpcMessage, ErrorData> {
     match message.get("id") {
-        Some(id) if id.is_string() || id.is_i64() => valid_id.clone_from(id),
+        Some(id) if is_valid_id(id) => valid_id.clone_from(id),
         Some(_) => return Err(invalid_request("expected `id` to be a string or an integer")),
         None => {}
     }
@@ -161,12 +207,12 @@ fn read(
             return Err(unknown_method(method, served));
         }
         check_params(method, message.get("params"))?;
-        if method == "tools/call" {
+        if method == CALL {
             let id = RequestId::deserialize(id).map_err(|_| invalid_request("expected a shorter `id`"))?;
             let params = message.remove("params").unwrap_or_default();
             return read_call(params)
                 .map(|call| ClientJsonRpcMessage::request(call, id))
-                .map_err(|_| misread("tools/call"));
+                .map_err(|_| misread(CALL));
         }
     }
     let method = method.to_owned();
@@ -278,4 +324,65 @@ fn check_completion(reference: Option<&Value>, argument: Option<&Value>) -> Resu
 /// Returns the beginning of a name from the client, escaped.
 pub(crate) fn excerpt(name: &str) -> String {
     name.chars().take(64).collect::<String>().escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::server::features::Revisions;
+    use crate::mcp::server::session::{ServerState, Settings};
+    use std::sync::Arc;
+    use tool_core::{Runtime, ToolContext};
+
+    fn call(members: &str, params: &str) -> String {
+        format!(r#"{{"jsonrpc": "2.0", "method": "tools/call", {members}, "params": {{{params}}}}}"#)
+    }
+
+    #[test]
+    fn an_ordinary_call_is_read_as_any_message_is() {
+        let runtime = Runtime::builder(ToolContext::builder().build().expect("no tools")).build().expect("a runtime");
+        let state = ServerState {
+            settings: Settings::default(),
+            runtime,
+            changes: Default::default(),
+            open: Arc::default(),
+            bodies: Arc::default(),
+            refreshes: Arc::default(),
+        };
+        let ids = [r#""id": 1"#, r#""id": "a""#, r#""id": -9223372036854775808"#, r#""\u0069d": 3"#];
+        let params = [
+            r#""name": "t""#,
+            r#""name": "\u0074\n", "arguments": null, "_meta": null"#,
+            r#""arguments": {"n": 1.0, "o": {"a": [null, "\ud83d\ude00"]}}, "name": "t", "_meta": {"progressToken": 5, "x/y": {}}"#,
+        ];
+        for (id, params) in ids.iter().flat_map(|id| params.iter().map(move |params| (id, params))) {
+            let text = call(id, params);
+            let ordinary = read_ordinary_call(&text).expect("an ordinary call");
+            let message = parse_strict(&text).expect("an object");
+            let checked = check(message, state.served(Revisions::All), Some(&text)).expect("a call");
+            assert_eq!(format!("{ordinary:?}"), format!("{checked:?}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unusual_message_is_no_ordinary_call() {
+        let unusual = [
+            call(r#""id": 1.0"#, r#""name": "t""#),
+            call(r#""id": 18446744073709551615"#, r#""name": "t""#),
+            call(r#""id": null"#, r#""name": "t""#),
+            call(r#""id": 1, "id": 2"#, r#""name": "t""#),
+            call(r#""id": 1, "extra": 2"#, r#""name": "t""#),
+            call(r#""id": 1"#, r#""name": null"#),
+            call(r#""id": 1"#, r#""name": "t", "name": "u""#),
+            call(r#""id": 1"#, r#""name": "t", "task": {}"#),
+            call(r#""id": 1"#, r#""name": "t", "arguments": {"a": 1, "a": 2}"#),
+            call(r#""id": 1"#, r#""name": "t", "_meta": {"a": 1, "a": 2}"#),
+            call(r#""id": 1"#, r#""name": "t""#).replace("2.0", "1.0"),
+            call(r#""id": 1"#, r#""name": "t""#).replace("call", "list"),
+            call(r#""id": 1"#, r#""name": "t""#) + "1",
+        ];
+        for text in unusual {
+            assert!(read_ordinary_call(&text).is_none(), "{text}");
+        }
+    }
 }
