@@ -247,7 +247,7 @@ impl RemoteServer {
         let exchange = Exchange { remote: self, ctx, state: &state };
         let exchanged = exchange.within_limits(async {
             let connection = self.connection().await?;
-            exchange.converse(&connection, request).await?.map_err(|error| self.failure(&error))
+            exchange.converse(&connection, Box::new(request)).await?.map_err(|error| self.failure(&error))
         });
         // Boxed, as what asks for it would otherwise be as large.
         Box::pin(exchanged).await

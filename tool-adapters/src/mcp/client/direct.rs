@@ -175,10 +175,10 @@ impl DirectCalls {
     pub(crate) async fn call(
         &self,
         (id, token): (&RequestId, ProgressToken),
-        mut request: ClientRequest,
+        mut request: Box<ClientRequest>,
     ) -> Result<ServerResult, DirectError> {
         request.get_meta_mut().set_progress_token(token);
-        let message = ClientJsonRpcMessage::request(request, id.clone());
+        let message = ClientJsonRpcMessage::request(*request, id.clone());
         let (_waiting, answer) = self.expect(id)?;
         match self.0.way.get() {
             Some(Way::Lines(writer)) => {

@@ -92,7 +92,7 @@ impl Exchange<'_> {
     pub(crate) async fn converse(
         &self,
         connection: &Connection,
-        request: ClientRequest,
+        request: Box<ClientRequest>,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         // What is rare is boxed, as a call's future has room for all of it.
         if connection.peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version)) {
@@ -109,7 +109,7 @@ impl Exchange<'_> {
     async fn converse_without_session(
         &self,
         connection: &Connection,
-        request: ClientRequest,
+        request: Box<ClientRequest>,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         let mut next = request.clone();
         for round in 0..=MAX_ROUNDS {
@@ -199,16 +199,16 @@ impl Exchange<'_> {
     async fn send_in_session(
         &self,
         connection: &Connection,
-        request: ClientRequest,
+        request: Box<ClientRequest>,
     ) -> Result<ServerResult, ServiceError> {
-        match request {
+        match *request {
             ClientRequest::CallToolRequest(_) => self.call(connection, request).await,
             _ => Box::pin(self.send(connection, request)).await,
         }
     }
 
     /// Makes a call without rmcp. If the session has expired, rmcp opens another and makes it.
-    async fn call(&self, connection: &Connection, request: ClientRequest) -> Result<ServerResult, ServiceError> {
+    async fn call(&self, connection: &Connection, request: Box<ClientRequest>) -> Result<ServerResult, ServiceError> {
         let (route, calls) = (connection.routes.enter(), &connection.calls);
         let (id, token) = calls.next_id();
         route.set_request(id.clone(), token.clone());
@@ -219,7 +219,7 @@ impl Exchange<'_> {
         let answer = match answer {
             Ok(result) => Ok(result),
             Err(DirectError::Failed(error)) => Err(error),
-            Err(DirectError::Expired(request)) => return Box::pin(self.send(connection, *request)).await,
+            Err(DirectError::Expired(request)) => return Box::pin(self.send(connection, request)).await,
         };
         connection.note_answer(&answer);
         answer
@@ -227,10 +227,10 @@ impl Exchange<'_> {
 
     /// Sends a request, and describes it on the span of the run. Dropping the future notifies the server that the request is
     /// cancelled.
-    async fn send(&self, connection: &Connection, request: ClientRequest) -> Result<ServerResult, ServiceError> {
+    async fn send(&self, connection: &Connection, request: Box<ClientRequest>) -> Result<ServerResult, ServiceError> {
         let peer = &connection.peer;
         let (route, method) = (connection.routes.enter(), request.method().to_owned());
-        let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+        let sent = peer.send_request_with_option(*request, PeerRequestOptions::no_options()).await?;
         route.set_request(sent.id.clone(), sent.progress_token.clone());
         self.set_attributes(peer, &sent.id, method);
         let mut cancel = cancel_on_drop(peer.clone(), sent.id.clone());

@@ -866,7 +866,7 @@ impl RemoteTool {
         let answer = if self.remote.runs_as_task(&self.name) {
             Box::pin(exchange.run_task(&connection, &params)).await
         } else {
-            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+            let request = Box::new(ClientRequest::CallToolRequest(CallToolRequest::new(params)));
             exchange.converse(&connection, request).await
         };
         Ok((connection, answer.map_err(|error| error.partial_side_effects(!self.read_only))?))
