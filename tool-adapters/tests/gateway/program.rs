@@ -257,7 +257,7 @@ fn a_waiting_call_that_its_client_cancels_is_denied() {
     while run.inspect("GET", "/api/approvals") != json!([]) {
         std::thread::yield_now();
     }
-    assert_eq!((run.writes(), run.end()), (0, vec![json!("CONFIRMATION_REQUIRED")]));
+    assert_eq!((run.writes(), run.end()), (0, vec![json!("CONFIRMATION_REQUIRED"), json!("DENIED")]));
 }
 
 #[test]

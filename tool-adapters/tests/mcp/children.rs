@@ -14,8 +14,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tool_adapters::mcp::{ImportError, ImportedToolset, McpClient, QuarantineReason};
+use tool_core::call::ResultForm;
 use tool_core::{
-    CancellationToken, ErrorKind, Mode, Progress, RunContext, Runtime, ToolCall, ToolContext, ToolResponse, Toolset,
+    CancellationToken, Content, ErrorKind, Mode, Progress, RunContext, Runtime, ToolCall, ToolContext, ToolResponse, Toolset,
 };
 
 /// What the process does, and the file in which it notes its starts and the messages that it gets.
@@ -90,7 +91,7 @@ fn listed(mode: &str, starts: usize) -> Value {
     let plain = plain.iter().filter(|name| mode != "forgetful" || starts == 1 || **name != "echo");
     let mut tools = plain.map(|name| json!({"name": name, "inputSchema": object})).collect::<Vec<_>>();
     tools.extend(
-        ["big", "wrong", "bare"].map(|name| json!({"name": name, "inputSchema": object, "outputSchema": output})),
+        ["big", "wrong", "bare", "shown", "same"].map(|name| json!({"name": name, "inputSchema": object, "outputSchema": output})),
     );
     for (name, more) in [
         ("closed", json!({"additionalProperties": false, "$schema": "http://json-schema.org/draft-07/schema#"})),
@@ -117,6 +118,12 @@ fn result_of(tool: &str, params: &Value) -> Value {
         }
         "wrong" => json!({"content": [], "structuredContent": {"items": [{"n": 1}, {"n": "two"}]}}),
         "bare" => text("{}"),
+        "shown" => json!({"structuredContent": {"items": []}, "content": [
+            {"type": "text", "text": "none yet"}, {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+        ]}),
+        "same" => {
+            json!({"structuredContent": {"items": []}, "content": [{"type": "text", "text": "{ \"items\": [] }"}]})
+        }
         "huge" => text(&"x".repeat(17 * MIB)),
         "parts" => json!({"content": [
             {"type": "text", "text": "before"},
@@ -256,6 +263,18 @@ async fn a_large_result_is_checked_before_it_is_cut() {
         assert!(response.is_ok(), "{:?}", response.error());
         assert!(response.meta().truncated().is_some());
         assert!(response.data_json().is_some_and(|text| text.len() > MIB / 2 && text.len() <= MIB + 1_000));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parts_beside_structured_content_reach_the_model() {
+    let (_folder, file) = folder();
+    for tools in everywhere(&file).await {
+        let response = call(&tools, "shown").await;
+        assert_eq!(response.data_json(), Some(r#"{"items":[]}"#));
+        let parts = [Content::text("none yet"), Content::image("iVBORw0KGgo=", "image/png")];
+        assert_eq!(response.for_model(ResultForm::Plain).content().as_deref(), Some(&parts[..]));
+        assert_eq!(call(&tools, "same").await.into_text(), r#"{"items":[]}"#);
     }
 }
 
