@@ -226,7 +226,11 @@ fn content_beside_data_has_the_limit_of_the_result() {
     let shown = |size: usize| {
         let response = call(&all(), "drawn", json!({"size": size}));
         let result = response.for_model(ResultForm::Plain);
-        (response.data_json().map(str::to_owned), result.content().map(|parts| parts.len()), response.meta().warnings().len())
+        (
+            response.data_json().map(str::to_owned),
+            result.content().map(|parts| parts.len()),
+            response.meta().warnings().len(),
+        )
     };
     assert_eq!(shown(4), (Some("4".to_owned()), Some(2), 0));
     assert_eq!(shown(100), (Some("100".to_owned()), None, 1));

@@ -53,7 +53,9 @@ async fn a_call_that_its_user_declines_leaves_a_record() {
     assert_eq!(shown(asked, &["name", "outcome"]), "one_write CONFIRMATION_REQUIRED");
     assert_eq!(shown(denied, &["name", "server", "outcome"]), "one_write one DENIED");
     assert_eq!(asked["call"], denied["call"]);
-    assert!(denied["arguments"].as_str().is_some_and(|text| text.contains(r#""text":"b""#) && !text.contains("hunter2")));
+    assert!(
+        denied["arguments"].as_str().is_some_and(|text| text.contains(r#""text":"b""#) && !text.contains("hunter2"))
+    );
 }
 
 #[tokio::test]

@@ -16,7 +16,8 @@ use std::time::Duration;
 use tool_adapters::mcp::{ImportError, ImportedToolset, McpClient, QuarantineReason};
 use tool_core::call::ResultForm;
 use tool_core::{
-    CancellationToken, Content, ErrorKind, Mode, Progress, RunContext, Runtime, ToolCall, ToolContext, ToolResponse, Toolset,
+    CancellationToken, Content, ErrorKind, Mode, Progress, RunContext, Runtime, ToolCall, ToolContext, ToolResponse,
+    Toolset,
 };
 
 /// What the process does, and the file in which it notes its starts and the messages that it gets.
@@ -91,7 +92,8 @@ fn listed(mode: &str, starts: usize) -> Value {
     let plain = plain.iter().filter(|name| mode != "forgetful" || starts == 1 || **name != "echo");
     let mut tools = plain.map(|name| json!({"name": name, "inputSchema": object})).collect::<Vec<_>>();
     tools.extend(
-        ["big", "wrong", "bare", "shown", "same"].map(|name| json!({"name": name, "inputSchema": object, "outputSchema": output})),
+        ["big", "wrong", "bare", "shown", "same"]
+            .map(|name| json!({"name": name, "inputSchema": object, "outputSchema": output})),
     );
     for (name, more) in [
         ("closed", json!({"additionalProperties": false, "$schema": "http://json-schema.org/draft-07/schema#"})),
@@ -574,7 +576,11 @@ async fn a_program_that_is_no_server_is_explained() {
         assert!(!shown.contains("rmcp") && !shown.contains("::"), "{shown}");
     }
     let refused = McpClient::url("http://127.0.0.1:9/mcp").connect().await.expect_err("no server").to_string();
-    assert!(refused.contains("refused") && !refused.contains("rmcp") && !refused.contains("::"), "{refused}");
+    assert!(refused.starts_with("failed to connect to the server: ") && refused.contains("refused"), "{refused}");
+    assert!(!refused.contains("rmcp") && !refused.contains("::"), "{refused}");
+    let missing =
+        McpClient::command(Command::new("no-such-program")).connect().await.expect_err("no server").to_string();
+    assert!(missing.starts_with("failed to start the server: `no-such-program`: "), "{missing}");
 }
 
 /// Imports a server that stays when its input ends, and drops all without closing it.
