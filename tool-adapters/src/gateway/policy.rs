@@ -464,7 +464,7 @@ impl GatewayPolicy {
             (rule.confirm.is_some() || !rule.confirm_if.is_empty())
                 && rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool.name()))
         };
-        let names = self.tools.iter().filter(decides).next_back()?.confirm_if.iter().map(|(name, _)| name.as_str());
+        let names = self.tools.iter().rfind(decides)?.confirm_if.iter().map(|(name, _)| name.as_str());
         let names = names.collect::<Vec<_>>();
         let has = |name: &&str| tool.parameters()["properties"].get(name).is_some();
         (!names.is_empty() && !names.iter().any(has)).then_some(names)
