@@ -4,7 +4,7 @@ use crate::support::{call, data, failure};
 use serde_json::json;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tool_core::call::OutputKind;
+use tool_core::call::{OutputKind, ResultForm};
 use tool_core::{Content, ErrorKind, Intent, RunContext, ToolContext, ToolError, ToolOutput, tool};
 
 type Fallible<T> = Result<T, ToolError>;
@@ -98,6 +98,12 @@ fn long(items: usize) -> Vec<usize> {
     (0..items).collect()
 }
 
+/// Data, and an image of it.
+#[tool(max_output = 100)]
+fn drawn(size: usize) -> ToolOutput {
+    ToolOutput::new(size).with_content([Content::text("a drawing"), Content::image("x".repeat(size), "image/png")])
+}
+
 fn all() -> ToolContext {
     ToolContext::builder()
         .with(nothing)
@@ -112,6 +118,7 @@ fn all() -> ToolContext {
         .with(broken)
         .with(deep)
         .with(long)
+        .with(drawn)
         .build()
         .expect("sound")
 }
@@ -212,4 +219,19 @@ fn result_schema_is_published_if_the_type_has_one() {
     assert_eq!(output("alias").map(|schema| schema["type"].clone()), Some(json!("array")));
     assert_eq!(output("text"), Some(json!({"type": "string"})));
     assert_eq!([output("nothing"), output("opaque"), output("rich")], [None, None, None]);
+}
+
+#[test]
+fn content_beside_data_has_the_limit_of_the_result() {
+    let shown = |size: usize| {
+        let response = call(&all(), "drawn", json!({"size": size}));
+        let result = response.for_model(ResultForm::Plain);
+        (
+            response.data_json().map(str::to_owned),
+            result.content().map(|parts| parts.len()),
+            response.meta().warnings().len(),
+        )
+    };
+    assert_eq!(shown(4), (Some("4".to_owned()), Some(2), 0));
+    assert_eq!(shown(100), (Some("100".to_owned()), None, 1));
 }

@@ -313,7 +313,9 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     let policy = Arc::new(settings.policy);
     let pins = match &policy.pins {
         // Nothing is pinned.
-        Some(file) => PinSource::Memory(Pins::copy(file).map_err(|error| Failure::Other(describe_pins(&error)))?),
+        Some(file) => PinSource::Memory(
+            Pins::copy(file).map_err(|error| Failure::Files(format!("error: {}", describe_pins(&error))))?,
+        ),
         None => PinSource::Memory(Pins::memory()),
     };
     let changed = Arc::new(Notify::new());
@@ -363,6 +365,15 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     let names = offered.tools.definitions().map(tool_core::ToolDefinition::name).collect::<Vec<_>>();
     for pattern in policy.unused_patterns(&names) {
         _ = writeln!(text, "warning: `match` = \"{pattern}\" matches no tool that is offered");
+    }
+    for tool in offered.tools.definitions() {
+        if let Some(arguments) = policy.missing_arguments(tool) {
+            let (tool, arguments) = (tool.name(), arguments.join("`, `"));
+            _ = writeln!(
+                text,
+                "warning: `confirm_if` confirms no call of `{tool}`, which has no argument `{arguments}`"
+            );
+        }
     }
     io::stdout().lock().write_all(text.as_bytes())?;
     let toolsets = upstreams.iter().filter_map(Upstream::toolset).collect::<Vec<_>>();

@@ -26,7 +26,12 @@ impl Subscriber for StderrLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let is_ours =
             ["tool_adapters", "tool_core", "tool_gateway"].iter().any(|name| metadata.target().starts_with(name));
-        let level = if is_ours { self.level } else { self.level.min(LevelFilter::WARN) };
+        let level = match metadata.target() {
+            _ if is_ours => self.level,
+            // The gateway logs its failures itself, in words of its own.
+            target if target.starts_with("rmcp") && self.level < LevelFilter::DEBUG => LevelFilter::OFF,
+            _ => self.level.min(LevelFilter::WARN),
+        };
         metadata.is_event() && *metadata.level() <= level
     }
 

@@ -17,7 +17,7 @@ use tool_core::session::{CapScope, ToolSearch};
 use tool_core::text::matches_wildcards;
 use tool_core::tool::Confirm;
 use tool_core::trace::{Cost, Redaction};
-use tool_core::{Category, FunctionTool, Mode, Policy};
+use tool_core::{Category, FunctionTool, Mode, Policy, ToolDefinition};
 use zeroize::Zeroizing;
 
 /// The default address over HTTP.
@@ -455,6 +455,19 @@ impl GatewayPolicy {
     pub(crate) fn unused_patterns(&self, tools: &[&str]) -> Vec<&str> {
         let patterns = self.tools.iter().flat_map(|rule| &rule.patterns).map(String::as_str);
         patterns.filter(|pattern| !tools.iter().any(|tool| matches_wildcards(pattern, tool))).collect()
+    }
+
+    /// Returns the arguments of the rule that decides by arguments on the approval of a tool's calls, if the tool has none of them, so
+    /// that no call is confirmed.
+    pub(crate) fn missing_arguments(&self, tool: &ToolDefinition) -> Option<Vec<&str>> {
+        let decides = |rule: &&ToolRule| {
+            (rule.confirm.is_some() || !rule.confirm_if.is_empty())
+                && rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool.name()))
+        };
+        let names = self.tools.iter().rfind(decides)?.confirm_if.iter().map(|(name, _)| name.as_str());
+        let names = names.collect::<Vec<_>>();
+        let has = |name: &&str| tool.parameters()["properties"].get(name).is_some();
+        (!names.is_empty() && !names.iter().any(has)).then_some(names)
     }
 
     /// Returns the time limit of a server's connection and of its calls. No rule of a tool is cut by it.

@@ -42,6 +42,23 @@ async fn every_call_leaves_a_redacted_record() {
 }
 
 #[tokio::test]
+async fn a_call_that_its_user_declines_leaves_a_record() {
+    let (folder, gateway, mut client) =
+        start("[audit]\nfile = 'audit.jsonl'\n[[tools]]\nmatch = '*_write'\nconfirm = true").await;
+    client.action = "decline";
+    client.call("one_write", json!({"text": "b", "password": "hunter2-hunter2"})).await;
+    gateway.close().await;
+    let records = records(&folder);
+    let [asked, denied] = &*records else { panic!("{records:?}") };
+    assert_eq!(shown(asked, &["name", "outcome"]), "one_write CONFIRMATION_REQUIRED");
+    assert_eq!(shown(denied, &["name", "server", "outcome"]), "one_write one DENIED");
+    assert_eq!(asked["call"], denied["call"]);
+    assert!(
+        denied["arguments"].as_str().is_some_and(|text| text.contains(r#""text":"b""#) && !text.contains("hunter2"))
+    );
+}
+
+#[tokio::test]
 async fn reads_gets_and_denied_names_leave_records() {
     let folder = Folder::new("deny = ['*_crash', 'two_greet', 'notes://never']\n[audit]\nfile = 'audit.jsonl'");
     folder.servers(&json!({"one": folder.child("one", "v1"), "two": folder.child("two", "v2")}));

@@ -217,7 +217,10 @@ fn a_client_that_cannot_ask_waits_for_the_operator() {
         let answer = run.gateway.read();
         assert_eq!((&answer["id"], answer["result"]["isError"] == true), (&json!(id), is_error), "{answer}");
     }
-    assert_eq!((run.writes(), run.end().len()), (1, 3));
+    assert_eq!(
+        (run.writes(), run.end()),
+        (1, ["CONFIRMATION_REQUIRED", "OK", "CONFIRMATION_REQUIRED", "DENIED"].map(Value::from).to_vec())
+    );
 }
 
 #[test]
@@ -243,7 +246,7 @@ fn a_repeated_call_gets_the_result_of_the_approved_one() {
     let answer = run.gateway.request(9, "tools/call", &call);
     assert!(answer["result"]["content"][0]["text"].as_str().is_some_and(|text| text.contains("refused")), "{answer}");
     assert_eq!(run.writes(), 1);
-    assert_eq!(run.end(), ["CONFIRMATION_REQUIRED", "OK", "OK", "CONFIRMATION_REQUIRED"]);
+    assert_eq!(run.end(), ["CONFIRMATION_REQUIRED", "OK", "OK", "CONFIRMATION_REQUIRED", "DENIED"]);
 }
 
 #[test]
@@ -257,7 +260,7 @@ fn a_waiting_call_that_its_client_cancels_is_denied() {
     while run.inspect("GET", "/api/approvals") != json!([]) {
         std::thread::yield_now();
     }
-    assert_eq!((run.writes(), run.end()), (0, vec![json!("CONFIRMATION_REQUIRED")]));
+    assert_eq!((run.writes(), run.end()), (0, vec![json!("CONFIRMATION_REQUIRED"), json!("DENIED")]));
 }
 
 #[test]
@@ -318,6 +321,37 @@ fn check_prints_the_tools_and_what_holds_for_them() {
     folder.servers(&json!({"one": {"command": "false"}}));
     let output = program(&folder).arg("--check").output().expect("ended");
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn check_names_tools_without_the_argument_of_a_rule() {
+    let rule = |name: &str| format!("[[tools]]\nmatch = '*_echo'\nconfirm_if = {{ {name} = '*' }}");
+    let check = |policy: &str| {
+        let output = program(&Folder::new(policy)).arg("--check").output().expect("ended");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let missing = "warning: `confirm_if` confirms no call of `one_echo`, which has no argument `path`\n";
+    assert!(check(&rule("path")).ends_with(missing));
+    for policy in [rule("text"), format!("{}\n[[tools]]\nmatch = '*'\nconfirm = true", rule("path"))] {
+        assert!(!check(&policy).contains("warning"), "{policy}");
+    }
+}
+
+#[test]
+fn check_without_the_pins_is_a_problem_of_a_file() {
+    let output = program(&Folder::new("[pins]\nfile = 'pins.json'")).arg("--check").output().expect("ended");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: pins.file: expected pins in "));
+}
+
+#[test]
+fn a_server_that_is_gone_is_logged_once_in_plain_words() {
+    let folder = Folder::new("");
+    folder.servers(&json!({"one": folder.child("one", "v1"), "gone": {"url": "http://127.0.0.1:9/mcp"}}));
+    let output = program(&folder).stdin(Stdio::null()).output().expect("ended");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(log.contains("server=gone error=failed to connect to the server: "), "{log}");
+    assert!(!log.contains("Custom {"), "{log}");
 }
 
 #[test]

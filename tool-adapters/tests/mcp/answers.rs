@@ -111,6 +111,22 @@ async fn long_messages_about_progress_are_cut() {
 }
 
 #[tokio::test]
+async fn progress_without_a_message_has_none() {
+    /// Report a half.
+    #[tool(name = "halve")]
+    fn halve(ctx: &RunContext) {
+        ctx.progress().fraction(0.5, "");
+    }
+
+    let tools = ToolContext::builder().with(halve).build().expect("a sound tool");
+    let mut client = LineClient::initialized(&Server::from_tools(tools).expect("a server"), json!({})).await;
+    let params = json!({"name": "halve", "arguments": {}, "_meta": {"progressToken": "p"}});
+    client.request(json!(1), "tools/call", params).await;
+    let sent = client.received.iter().find(|line| line.contains("notifications/progress")).expect("progress");
+    assert!(sent.contains("50") && !sent.contains("message"), "{sent}");
+}
+
+#[tokio::test]
 async fn sends_no_progress_without_a_token() {
     let mut client = LineClient::initialized(&server(), json!({})).await;
     client.call("work", json!({})).await;

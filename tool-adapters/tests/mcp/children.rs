@@ -14,8 +14,10 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tool_adapters::mcp::{ImportError, ImportedToolset, McpClient, QuarantineReason};
+use tool_core::call::ResultForm;
 use tool_core::{
-    CancellationToken, ErrorKind, Mode, Progress, RunContext, Runtime, ToolCall, ToolContext, ToolResponse, Toolset,
+    CancellationToken, Content, ErrorKind, Mode, Progress, RunContext, Runtime, ToolCall, ToolContext, ToolResponse,
+    Toolset,
 };
 
 /// What the process does, and the file in which it notes its starts and the messages that it gets.
@@ -90,7 +92,8 @@ fn listed(mode: &str, starts: usize) -> Value {
     let plain = plain.iter().filter(|name| mode != "forgetful" || starts == 1 || **name != "echo");
     let mut tools = plain.map(|name| json!({"name": name, "inputSchema": object})).collect::<Vec<_>>();
     tools.extend(
-        ["big", "wrong", "bare"].map(|name| json!({"name": name, "inputSchema": object, "outputSchema": output})),
+        ["big", "wrong", "bare", "shown", "same"]
+            .map(|name| json!({"name": name, "inputSchema": object, "outputSchema": output})),
     );
     for (name, more) in [
         ("closed", json!({"additionalProperties": false, "$schema": "http://json-schema.org/draft-07/schema#"})),
@@ -117,6 +120,12 @@ fn result_of(tool: &str, params: &Value) -> Value {
         }
         "wrong" => json!({"content": [], "structuredContent": {"items": [{"n": 1}, {"n": "two"}]}}),
         "bare" => text("{}"),
+        "shown" => json!({"structuredContent": {"items": []}, "content": [
+            {"type": "text", "text": "none yet"}, {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+        ]}),
+        "same" => {
+            json!({"structuredContent": {"items": []}, "content": [{"type": "text", "text": "{ \"items\": [] }"}]})
+        }
         "huge" => text(&"x".repeat(17 * MIB)),
         "parts" => json!({"content": [
             {"type": "text", "text": "before"},
@@ -256,6 +265,18 @@ async fn a_large_result_is_checked_before_it_is_cut() {
         assert!(response.is_ok(), "{:?}", response.error());
         assert!(response.meta().truncated().is_some());
         assert!(response.data_json().is_some_and(|text| text.len() > MIB / 2 && text.len() <= MIB + 1_000));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parts_beside_structured_content_reach_the_model() {
+    let (_folder, file) = folder();
+    for tools in everywhere(&file).await {
+        let response = call(&tools, "shown").await;
+        assert_eq!(response.data_json(), Some(r#"{"items":[]}"#));
+        let parts = [Content::text("none yet"), Content::image("iVBORw0KGgo=", "image/png")];
+        assert_eq!(response.for_model(ResultForm::Plain).content().as_deref(), Some(&parts[..]));
+        assert_eq!(call(&tools, "same").await.into_text(), r#"{"items":[]}"#);
     }
 }
 
@@ -555,7 +576,11 @@ async fn a_program_that_is_no_server_is_explained() {
         assert!(!shown.contains("rmcp") && !shown.contains("::"), "{shown}");
     }
     let refused = McpClient::url("http://127.0.0.1:9/mcp").connect().await.expect_err("no server").to_string();
-    assert!(refused.contains("refused") && !refused.contains("rmcp") && !refused.contains("::"), "{refused}");
+    assert!(refused.starts_with("failed to connect to the server: ") && refused.contains("refused"), "{refused}");
+    assert!(!refused.contains("rmcp") && !refused.contains("::"), "{refused}");
+    let missing =
+        McpClient::command(Command::new("no-such-program")).connect().await.expect_err("no server").to_string();
+    assert!(missing.starts_with("failed to start the server: `no-such-program`: "), "{missing}");
 }
 
 /// Imports a server that stays when its input ends, and drops all without closing it.

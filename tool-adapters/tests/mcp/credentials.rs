@@ -87,7 +87,7 @@ async fn a_token_that_stays_wrong_is_sent_twice() {
         }
     };
     let refused = McpClient::url(&url).bearer_from(provide).connect().await;
-    assert!(matches!(refused, Err(ImportError::Protocol(_))), "{refused:?}");
+    assert!(matches!(refused, Err(ImportError::Connection(_))), "{refused:?}");
     assert_eq!((requests.load(Ordering::Relaxed), asked.load(Ordering::Relaxed)), (2, 2));
     requests.store(0, Ordering::Relaxed);
     McpClient::url(&url).bearer("fixed-token").connect().await.expect_err("refused");

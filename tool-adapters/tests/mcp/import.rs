@@ -260,7 +260,10 @@ async fn fails_to_connect_to_something_else() {
     assert!(matches!(nothing, Err(ImportError::Start(_))), "{nothing:?}");
     let (from, to) = split(tokio::io::duplex(64).0);
     let gone = McpClient::streams("gone", from, to).timeout(Duration::from_secs(2)).connect().await;
-    assert!(matches!(gone, Err(ImportError::Protocol(_) | ImportError::Timeout)), "{gone:?}");
+    assert!(
+        matches!(gone, Err(ImportError::Connection(_) | ImportError::Protocol(_) | ImportError::Timeout)),
+        "{gone:?}"
+    );
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ async fn a_token_of_oidc_provider_is_good_for_one_server() {
     assert_eq!(sum(&tools).await, THREE);
     // The person grants the scope of one more tool.
     let deleted = tools.call("delete", json!({}), &RunContext::detached()).await.into_text();
-    assert_eq!(deleted, r#"{"result":"deleted"}"#);
+    assert_eq!(deleted, "deleted");
     let stored = store.load(&url).await.expect("a store").expect("a login");
     let stored = serde_json::from_str::<Value>(stored.expose()).expect("JSON");
     let token = stored["access_token"].as_str().expect("a token");

@@ -64,7 +64,7 @@ impl RunContext {
         };
         let logger = escape_invisible(&truncate(logger.as_ref(), MAX_NAME));
         let (session, call_id, tool) = self.origin();
-        event!(level.of_tracing(), target: "tool_core::log", tool, call_id, logger, %level, data = %shown);
+        event!(level.of_tracing(), target: "tool_core::log", tool, call_id, logger, %level, data = %shown, "a tool logged a message");
         if let Some(listener) = listener {
             let data = serde_json::from_str(&shown).unwrap_or(Value::String(shown));
             listener(&LogMessage { session, call_id, tool, level, logger, data });

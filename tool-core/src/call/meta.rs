@@ -1,6 +1,7 @@
 //! The metadata of a response: the `meta` of its envelope.
 
 use crate::arguments::problem::Problem;
+use crate::call::content::Content;
 use crate::call::intent::Intent;
 use crate::call::truncation::Truncated;
 use crate::schema::parameter::Parameter;
@@ -63,6 +64,9 @@ pub(crate) struct BaseMeta {
 pub(crate) struct OptionalMeta {
     #[serde(skip)]
     pub(crate) intents: Vec<Intent>,
+    /// The parts that the model reads in place of the data, where there are any.
+    #[serde(skip)]
+    pub(crate) content: Vec<Content>,
     #[serde(skip_serializing_if = "CoercionNotes::is_empty")]
     pub(crate) coerced: CoercionNotes,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -64,6 +64,33 @@ impl ToolOutput {
         Self { kind: OutputKind::Content, ..Self::new(parts.into_iter().collect::<Vec<_>>()) }
     }
 
+    /// Sets content parts that the model reads in place of the data, such as an image beside its description as data. They are
+    /// left out where they exceed the limit of the tool's result. The envelope has the data only.
+    ///
+    /// ```
+    /// use tool_core::call::ResultForm;
+    /// use tool_core::{Content, RunContext, ToolContext, ToolOutput, tool};
+    ///
+    /// /// Read a note.
+    /// #[tool]
+    /// fn note() -> ToolOutput {
+    ///     ToolOutput::new([("lines", 2)]).with_content([Content::text("Buy milk.\nWater the plants.")])
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+    /// let tools = ToolContext::builder().with(note).build()?;
+    /// let response = tools.call("note", "", &RunContext::detached()).await;
+    /// assert_eq!(response.data_json(), Some(r#"[["lines",2]]"#));
+    /// assert_eq!(response.into_text(), "Buy milk.\nWater the plants.");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_content(mut self, parts: impl IntoIterator<Item = Content>) -> Self {
+        self.meta_mut().content = parts.into_iter().collect();
+        self
+    }
+
     /// Creates a result to which the model should not reply.
     pub fn stop() -> Self {
         Self { kind: OutputKind::Stop, ..Self::new(()) }

@@ -152,6 +152,7 @@ impl ToolResponse {
     /// [`ModelResult::text`] of the plain form.
     pub fn into_text(self) -> String {
         match self {
+            other if other.has_content() => other.plain_text().0,
             Self { result: Err(error), .. } if error.kind != ErrorKind::Internal => error.message,
             Self { result: Ok(data), kind: OutputKind::Data | OutputKind::Content, .. } if !data.starts_with('"') => {
                 data.into_owned()
@@ -324,12 +325,22 @@ impl ToolResponse {
             ResultForm::Envelope => (self.without_host_members().to_json(), false),
         };
         let (is_error, kind) = (!self.is_ok(), self.kind());
-        let parts = form == ResultForm::Plain && !is_error && kind == OutputKind::Content;
+        let is_parts = kind == OutputKind::Content || (self.has_content() && !is_text);
+        let parts = form == ResultForm::Plain && !is_error && is_parts;
         ModelResult { text, is_error, reply: is_error || kind != OutputKind::Stop, parts, is_text }
+    }
+
+    fn has_content(&self) -> bool {
+        self.meta.optional.as_ref().is_some_and(|optional| !optional.content.is_empty())
     }
 
     /// Returns the plain form, and true where it is not JSON.
     fn plain_text(&self) -> (String, bool) {
+        match self.meta.optional.as_ref().map(|optional| &*optional.content) {
+            Some([Content::Text { text }]) => return (text.clone(), true),
+            Some(parts @ [_, ..]) => return (serde_json::to_string(parts).unwrap_or_default(), false),
+            _ => {}
+        }
         match (&self.result, self.kind()) {
             (Err(error), _) if error.kind == ErrorKind::Internal => (MASKED.to_owned(), true),
             (Err(error), _) => (error.message.clone(), true),

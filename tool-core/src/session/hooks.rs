@@ -37,8 +37,8 @@ pub trait Hook: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Runs after a call of a known tool was answered, also where it was refused. It may change the answer. The runtime
-    /// stops waiting for it after one second.
+    /// Runs after a call of a known tool was answered, also where it was refused, and again where a person denies a call that
+    /// waited for approval. It may change the answer. The runtime stops waiting for it after one second.
     fn after<'a>(&'a self, _call: &'a HookedCall<'a>, _response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }

@@ -4,6 +4,7 @@ use crate::arguments::coerce::Coercions;
 use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length, prepare};
 use crate::arguments::problem;
 use crate::arguments::problem::{Problem, nearest};
+use crate::call::content::Content;
 use crate::call::context::RunContext;
 use crate::call::error::{ErrorKind, ToolError};
 use crate::call::meta::{BaseMeta, CoercionNotes, OptionalMeta, OutputKind};
@@ -272,12 +273,20 @@ impl<'a> ResponseBuilder<'a> {
             }
             None => data,
         };
+        if !meta.content.is_empty() && (meta.truncated.is_some() || self.exceeds(&meta.content)) {
+            meta.content.clear();
+            meta.warnings.push("the content parts exceed the limit of the result, so it has the data only".to_owned());
+        }
         // A truncated result is an object with a marker, and no longer a list of parts.
         let kind = if meta.truncated.is_some() { OutputKind::Data } else { kind };
         let optional = (*meta != OptionalMeta::default()).then_some(meta);
         let mut response = ToolResponse { result: Ok(data), kind, meta: BaseMeta { optional, ..self.meta() } };
         self.add_emitted_intents(&mut response);
         response
+    }
+
+    fn exceeds(self, parts: &[Content]) -> bool {
+        serde_json::to_string(parts).is_ok_and(|parts| self.truncate(&parts).is_some())
     }
 
     fn truncate(self, data: &str) -> Option<(String, Truncated)> {

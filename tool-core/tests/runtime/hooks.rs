@@ -32,6 +32,10 @@ impl Post {
         what
     }
 
+    /// Delete everything.
+    #[tool(category = "action", confirm)]
+    fn wipe(&self) {}
+
     /// Speak only.
     #[tool(modes("voice"))]
     fn speak(&self) {}
@@ -202,6 +206,14 @@ async fn after_hooks_see_refusals() {
     call(&session, "speak", json!({})).await;
     let seen = ["one after send: BUDGET_EXCEEDED", "one after send: VALIDATION", "one after speak: MODE_RESTRICTED"];
     assert_eq!(log.all(), seen);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_hooks_see_calls_that_a_person_denies() {
+    let (session, log) = post(Policy::text(), |log| vec![watch("one", log)]).await;
+    let response = call(&session, "wipe", json!({})).await;
+    session.deny(&response.meta().confirmation().expect("it waits").token).await;
+    assert_eq!(log.all(), ["one after wipe: CONFIRMATION_REQUIRED", "one after wipe: DENIED"]);
 }
 
 // R-E3

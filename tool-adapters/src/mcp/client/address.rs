@@ -136,7 +136,7 @@ fn protocol_error(error: &ClientInitializeError, credentials: &Credentials) -> I
     match error {
         ClientInitializeError::ConnectionClosed(_) => credentials.protocol_failure("it closed the connection"),
         ClientInitializeError::TransportError { error, .. } => {
-            credentials.protocol_failure(&text_with_causes(&*error.error))
+            ImportError::Connection(credentials.display(&text_with_causes(&*error.error)).into())
         }
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             credentials.protocol_failure("expected an answer to `initialize`, got another message")

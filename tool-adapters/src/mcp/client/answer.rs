@@ -89,7 +89,9 @@ impl Answer {
             (Some(data), schema) => {
                 let problems = schema.map(|schema| schema.problems(&data)).unwrap_or_default();
                 if problems.is_empty() {
-                    return Ok(ToolOutput::new(data));
+                    let repeats = self.parts.is_empty() || repeats(&self.parts, &data);
+                    let output = ToolOutput::new(data);
+                    return Ok(if repeats { output } else { output.with_content(self.parts) });
                 }
                 let shown = problems.iter().take(MAX_PROBLEMS).map(|problem| match &*problem.pointer {
                     "" => problem.to_string().replacen("arguments: ", "the result: ", 1),
@@ -100,6 +102,14 @@ impl Answer {
             }
         }
     }
+}
+
+/// Returns true if the parts are the data as JSON, or the value that a server has wrapped as `{"result": ..}`, as most servers send it
+/// again for older clients.
+fn repeats(parts: &[Content], data: &Value) -> bool {
+    let [Content::Text { text }] = parts else { return false };
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
+    value == *data || data.get("result") == Some(&value)
 }
 
 fn text_of(part: &Content) -> Option<&str> {

@@ -231,7 +231,7 @@ impl Credentials {
     pub(crate) fn login_error(&self, error: ImportError) -> ImportError {
         #[cfg(feature = "mcp-auth")]
         if let Some(login) = self.oauth.as_ref().and_then(|oauth| oauth.failure())
-            && matches!(error, ImportError::Protocol(_) | ImportError::Timeout)
+            && matches!(error, ImportError::Connection(_) | ImportError::Protocol(_) | ImportError::Timeout)
         {
             return login.into();
         }

@@ -23,6 +23,9 @@ pub enum ImportError {
         /// Up to 5 last lines of its standard error, escaped and with secrets masked, of up to 200 characters each.
         lines: String,
     },
+    /// The server could not be reached, or refused the connection.
+    #[error("failed to connect to the server: {0}")]
+    Connection(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The server broke the protocol or closed the connection.
     #[error("the server does not follow the protocol: {0}")]
     Protocol(#[source] Box<dyn std::error::Error + Send + Sync>),

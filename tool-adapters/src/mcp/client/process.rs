@@ -77,7 +77,10 @@ impl ServerProcess {
         command: &mut CommandWrap,
         credentials: &Arc<Credentials>,
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
-        let mut child = command.spawn()?;
+        let mut child = command.spawn().map_err(|error| {
+            let program = command.command().as_std().get_program().to_string_lossy();
+            io::Error::new(error.kind(), format!("`{}`: {error}", credentials.display(&program)))
+        })?;
         let no_pipe = || io::Error::other("the process has no pipe");
         let output = child.stdout().take().ok_or_else(no_pipe)?;
         let input = child.stdin().take().ok_or_else(no_pipe)?;

@@ -188,7 +188,8 @@ impl Forwarder {
         let percent = update.fraction.map_or(f64::MIN, |fraction| fraction * 100.0);
         let step = if self.last < 0.0 { 1.0 } else { 0.01 };
         self.last = if percent > self.last { percent } else { self.last + step };
-        let mut params = ProgressNotificationParam::new(token, self.last).with_message(update.message);
+        let mut params = ProgressNotificationParam::new(token, self.last);
+        params.message = Some(update.message).filter(|message| !message.is_empty());
         if update.fraction.is_some() {
             params = params.with_total(100.0);
         }

@@ -4,8 +4,10 @@ use crate::call::{Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
 };
+use crate::session::hooks::HookedCall;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::cx::{CallCx, session_over};
+use crate::session::pipeline::record::run_after_hooks;
 use crate::session::store::StoreError;
 use crate::time::CENTURY;
 use crate::time::CallInstant;
@@ -15,11 +17,17 @@ use tokio::time::timeout;
 /// Denies the call that waits under a token.
 pub(crate) async fn deny(session: &SessionInner, token: &str) -> Result<ToolResponse, ToolError> {
     let began = CallInstant::now();
-    let PendingCall { id, call_id, tool, .. } = pending_call(session, token).await?;
+    let PendingCall { id, call_id, tool, arguments, turn, mode, .. } = pending_call(session, token).await?;
     let (requests, waiter) = (&session.runtime.approvals, session.runtime.approvals.take_waiter(&id));
     let consumed = session.record.consume(&id).await;
     if consumed.as_ref().is_ok_and(|consumed| *consumed) {
-        let response = denied(&call_id, &tool);
+        let mut response = denied(&call_id, &tool);
+        if let Some((_, found)) = session.tools.find(&tool) {
+            let (session_id, principal, tool) = (session.id.as_str(), &*session.principal, found.definition());
+            let (call_id, arguments) = (&*call_id, &*arguments);
+            let call = HookedCall { session: session_id, principal, mode, turn, call_id, tool, arguments };
+            run_after_hooks(session, &call, &mut response).await;
+        }
         if let Some(waiter) = waiter {
             waiter.answer(&response);
         }

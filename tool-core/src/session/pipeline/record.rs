@@ -73,7 +73,7 @@ pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, response: &mut 
         Box::pin(keep(call.session, &kept)).await;
     }
     if !call.session.runtime.hooks.is_empty() {
-        Box::pin(run_after_hooks(call, &hooked(call, turn), response)).await;
+        Box::pin(run_after_hooks(call.session, &hooked(call, turn), response)).await;
     }
 }
 
@@ -320,9 +320,9 @@ pub(crate) fn hooked<'a>(call: &CallCx<'a>, turn: Option<u64>) -> HookedCall<'a>
 }
 
 /// Runs the hooks after a call. A hook that panics or takes too long leaves the response as it was.
-async fn run_after_hooks(call: &CallCx<'_>, hooked: &HookedCall<'_>, response: &mut ToolResponse) {
-    for hook in &call.session.runtime.hooks {
-        let run = AssertUnwindSafe(async { hook.after(hooked, response).await }).catch_unwind();
+pub(crate) async fn run_after_hooks(session: &SessionInner, call: &HookedCall<'_>, response: &mut ToolResponse) {
+    for hook in &session.runtime.hooks {
+        let run = AssertUnwindSafe(async { hook.after(call, response).await }).catch_unwind();
         let tool = call.tool.name().escape_debug();
         match timeout(HOOK_GRACE, run).await {
             Ok(Ok(())) => {}
