@@ -162,12 +162,16 @@ fn distance(left: &str, right: &str) -> Option<usize> {
         let [left, right] = [left, right].map(|name| (name.chars().count(), name));
         if left < right { (left, right) } else { (right, left) }
     };
-    let edits = strsim::osa_distance(left, right);
-    if edits <= 1.max(most / 3) && edits < least {
-        return Some(edits);
+    let (longer_by, max_edits) = (most - least, 1.max(most / 3));
+    // The comparison is the cost of an unknown name where there are many tools, and a difference in length is an edit each.
+    if longer_by <= max_edits {
+        let edits = strsim::osa_distance(left, right);
+        if edits <= max_edits && edits < least {
+            return Some(edits);
+        }
     }
     // A shortened name such as `start` for `start_time` counts as farther than a typing error.
-    (least >= 3 && (long.starts_with(short) || long.ends_with(short))).then_some(edits.max(4))
+    (least >= 3 && (long.starts_with(short) || long.ends_with(short))).then_some(longer_by.max(4))
 }
 
 /// The number of characters that are shown of a value.
