@@ -493,6 +493,7 @@ mod tests {
             summary: "canary-summary".into(),
             digest: "canary-digest".into(),
             expires_at: "2000-01-01T00:00:00Z".into(),
+            outcome: Default::default(),
         });
         for form in [ResultForm::Plain, ResultForm::Envelope] {
             let text = response.for_model(form).text;

@@ -22,12 +22,12 @@ pub(crate) struct AwaitedCall {
 
 impl AwaitedCall {
     pub(crate) fn new(session: &Session, tool: &str, confirmation: &Confirmation) -> Self {
-        let (waiting, token) = (session.clone(), confirmation.token.clone());
+        let (waiting, asked) = (session.clone(), confirmation.clone());
         Self {
             session: session.clone(),
             tool: tool.to_owned(),
             confirmation: confirmation.clone(),
-            outcome: Box::pin(async move { waiting.outcome(&token).await }),
+            outcome: Box::pin(async move { waiting.outcome(&asked).await }),
         }
     }
 }
