@@ -162,10 +162,10 @@ async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut stopped = std::pin::pin!(stop_signal());
     #[cfg(feature = "mcp-auth")]
     if let Some(server) = &arguments.login {
-        return until(stopped, Box::pin(log_in(files.parse(&files.read().await?)?, server))).await;
+        return until(stopped, Box::pin(log_in(files.parse(&files.read().await?).await?, server))).await;
     }
     if arguments.check || arguments.create_pins || arguments.forget_pin.is_some() {
-        let settings = files.parse(&files.read().await?)?;
+        let settings = files.parse(&files.read().await?).await?;
         return match &arguments.forget_pin {
             Some(pin) => forget_pin(&settings.policy, pin),
             None if arguments.create_pins => create_pins(&settings.policy),

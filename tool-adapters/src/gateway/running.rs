@@ -92,7 +92,7 @@ impl Gateway {
     /// that cannot be reached is not an error.
     pub async fn open(files: GatewayFiles) -> Result<Self, GatewayError> {
         let texts = files.read().await?;
-        let settings = files.parse(&texts)?;
+        let settings = files.parse(&texts).await?;
         let fixed = settings.policy.fixed.clone();
         if let Some(file) = &settings.policy.pins {
             Pins::file(file).map_err(|error| GatewayError::Start(describe_pins(&error)))?;
@@ -349,7 +349,7 @@ impl GatewayInner {
         let mut seen = self.reloading.lock().await;
         let read = match self.files.read().await {
             Ok(texts) if texts == seen.texts && seen.error.is_none() => return Ok(false),
-            Ok(texts) => match self.files.parse(&texts) {
+            Ok(texts) => match self.files.parse(&texts).await {
                 Ok(settings) => Ok((texts, settings)),
                 Err(error) => Err(error),
             },
