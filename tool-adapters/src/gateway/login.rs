@@ -178,3 +178,25 @@ fn write(path: &Path, login: Option<&tool_core::Secret>) -> io::Result<()> {
     let written = file.write_all(login.expose().as_bytes()).and_then(|()| file.sync_all());
     written.and_then(|()| fs::rename(&new, path)).inspect_err(|_| _ = fs::remove_file(&new))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_shell_reads_any_name_of_a_server_as_one_word() {
+        let names =
+            ["$(touch /tmp/x)", "`id`", "a; id", "a' ; id #", "''", "a\nid", "a b", "*", "~", "a\u{202e}b", "\\", "!!"];
+        for name in names {
+            let command = login_command(name);
+            assert!(!command.chars().any(|c| c.is_control() || c == '\u{202e}'), "{command:?}");
+            let script = format!("tool-gateway() {{ printf '%s|' \"$@\"; }}\n{command}");
+            let script = script.replace("tool-gateway", "tool_gateway");
+            let output = Command::new("sh").arg("-c").arg(script).output().expect("a shell");
+            let words = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert_eq!(words, format!("--login|{}|", escape_invisible(name)));
+        }
+        assert_eq!(login_command("git-hub_1.x"), "tool-gateway --login git-hub_1.x");
+    }
+}

@@ -529,3 +529,30 @@ async fn observe(
     collector.build().install();
     Ok(exporter)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_earlier_policy_is_offered_after_a_later_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = GatewayFiles { config: folder.path().join("mcp.json"), policy: None };
+        std::fs::write(&files.config, r#"{"mcpServers": {}}"#).expect("written");
+        let gateway = Gateway::open(files).await.expect("a gateway");
+        for _ in 0..200 {
+            let offering = (0..4).map(|_| {
+                let inner = Arc::clone(&gateway.0);
+                tokio::task::spawn_blocking(move || {
+                    inner.connect(Vec::new(), Arc::default());
+                    inner.offer_tools();
+                })
+            });
+            for offered in offering.collect::<Vec<_>>() {
+                offered.await.expect("offered");
+            }
+            assert!(!gateway.0.offer_tools(), "the last policy was offered last");
+        }
+        gateway.close().await;
+    }
+}
