@@ -60,8 +60,9 @@ async fn open_routes_show_names_and_counts_only() {
     folder.servers(&json!({
         "one": folder.child("one", "v1"),
         "web": {"url": "http://127.0.0.1:9/canary/mcp", "headers": {"x-key": "canary"}},
-        "ends": {"command": "sh", "args": ["-c", "echo canary >&2; exit 1"]}
+        "ends": {"command": "sh", "args": ["-c", "cat line >&2; exit 1"], "cwd": folder.as_path()}
     }));
+    folder.write("line", "canary\n");
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
     client.call("one_echo", json!({"text": "canary", "canary": 1})).await;
