@@ -251,10 +251,8 @@ async fn the_response_reaches_the_tasks_that_wait_for_it() {
     let session = open(&runtime(tools, Policy::text()), "s", Mode::Text).await;
     for approves in [true, false] {
         let asked = confirmation(&session, 5).await;
-        let decide = async || match approves {
-            true => session.approve(&asked.token).await,
-            false => session.deny(&asked.token).await,
-        };
+        let token = &asked.token;
+        let decide = async || if approves { session.approve(token).await } else { session.deny(token).await };
         // Of many decisions one counts, and the others answer nothing.
         let waiting = join(session.outcome(&asked), session.outcome(&asked));
         let ((first, second), _) = tokio::join!(waiting, join_all((0..5).map(|_| decide())));
