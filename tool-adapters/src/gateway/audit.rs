@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use std::collections::HashMap;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tool_core::session::{Hook, HookFuture, HookedCall, HookedRequest, Next, RequestKind};
 use tool_core::text::truncate;
@@ -52,7 +52,7 @@ pub(crate) struct Audit {
     state: Arc<AuditState>,
     required: bool,
     shared: Arc<RwLock<AuditView>>,
-    writer: std::sync::Mutex<Option<JoinHandle<()>>>,
+    writer: Mutex<Option<WriterThread>>,
 }
 
 /// The parts of the current policies that a record needs.
@@ -98,20 +98,18 @@ impl Audit {
     /// Opens the log.
     pub(crate) async fn open(settings: &AuditSettings) -> Result<Self, String> {
         let (state, shared) = (Arc::<AuditState>::default(), Arc::default());
-        let writer = match (&settings.file, &settings.postgres) {
-            (None, None) => None,
-            (file, postgres) => {
-                Some(AuditSinks::open(file.as_deref(), postgres.as_ref().map(|url| url.as_str())).await?)
-            }
-        };
-        let (queue, writer) = match writer {
-            Some(sinks) => {
-                let (queue, messages) = channel(QUEUE);
-                (Some(queue), Some(tokio::spawn(write_all(sinks, messages, Arc::clone(&state)))))
-            }
-            None => (None, None),
-        };
-        Ok(Self { queue, state, required: settings.required, shared, writer: std::sync::Mutex::new(writer) })
+        let (mut queue, mut writer) = (None, None);
+        if settings.file.is_some() || settings.postgres.is_some() {
+            let thread = WriterThread::start()?;
+            let (file, postgres) = (settings.file.clone(), settings.postgres.clone());
+            let open =
+                async move { AuditSinks::open(file.as_deref(), postgres.as_ref().map(|url| url.as_str())).await };
+            let sinks = thread.handle.spawn(open).await.map_err(|error| error.to_string())??;
+            let (sender, messages) = channel(QUEUE);
+            thread.handle.spawn(write_all(sinks, messages, Arc::clone(&state)));
+            (queue, writer) = (Some(sender), Some(thread));
+        }
+        Ok(Self { queue, state, required: settings.required, shared, writer: Mutex::new(writer) })
     }
 
     pub(crate) fn set_view(&self, view: AuditView) {
@@ -163,10 +161,7 @@ impl Audit {
 
     /// Stops the writer, after [`flush`](Self::flush).
     pub(crate) fn stop(&self) {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(writer) = writer {
-            writer.abort();
-        }
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Returns the record of something that has not been answered: of a session with its principal, in a turn.
@@ -227,6 +222,28 @@ impl Audit {
                     }
                 })
             }
+        }
+    }
+}
+
+/// The thread of the writer. On a thread of calls, its timers and writes would delay them.
+struct WriterThread {
+    handle: Handle,
+    runtime: Option<Runtime>,
+}
+
+impl WriterThread {
+    fn start() -> Result<Self, String> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("audit").enable_all().build();
+        let runtime = runtime.map_err(|error| format!("audit: {error}"))?;
+        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
+    }
+}
+
+impl Drop for WriterThread {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
         }
     }
 }
@@ -329,7 +346,7 @@ async fn write_all(mut sinks: AuditSinks, mut messages: Receiver<Message>, state
             write_until_done(&mut sinks, &records, &state).await;
         }
         if reopens {
-            sinks.reopen().await;
+            sinks.reopen();
         }
         for done in waiting {
             _ = done.send(());

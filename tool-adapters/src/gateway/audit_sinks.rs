@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use tokio::io::AsyncWriteExt;
 
 /// A record of a call that was answered, or of a request for a prompt or a resource.
 #[derive(Clone, Debug, Serialize)]
@@ -32,9 +34,9 @@ pub(crate) struct AuditRecord {
     pub(crate) characters: usize,
 }
 
-/// The places to which records are written.
+/// The places to which records are written, by a thread that may block.
 pub(crate) struct AuditSinks {
-    file: Option<(PathBuf, tokio::fs::File)>,
+    file: Option<(PathBuf, File)>,
     #[cfg(feature = "postgres")]
     postgres: Option<AuditTable>,
 }
@@ -44,7 +46,7 @@ impl AuditSinks {
     pub(crate) async fn open(file: Option<&Path>, postgres: Option<&str>) -> Result<Self, String> {
         let file = match file {
             Some(path) => {
-                let opened = open_file(path).await;
+                let opened = open_file(path);
                 Some((path.to_owned(), opened.map_err(|error| format!("audit.file: {}: {error}", path.display()))?))
             }
             None => None,
@@ -59,9 +61,9 @@ impl AuditSinks {
         })
     }
 
-    pub(crate) async fn reopen(&mut self) {
+    pub(crate) fn reopen(&mut self) {
         if let Some((path, file)) = &mut self.file {
-            match open_file(path).await {
+            match open_file(path) {
                 Ok(opened) => *file = opened,
                 Err(error) => tracing::error!(%error, "failed to open the audit log again; the earlier file is used"),
             }
@@ -78,8 +80,7 @@ impl AuditSinks {
                 serde_json::to_writer(&mut lines, record)?;
                 lines.push(b'\n');
             }
-            file.write_all(&lines).await?;
-            file.flush().await?;
+            file.write_all(&lines)?;
         }
         *done = 1;
         #[cfg(feature = "postgres")]
@@ -90,12 +91,12 @@ impl AuditSinks {
     }
 }
 
-async fn open_file(path: &Path) -> io::Result<tokio::fs::File> {
-    let mut options = tokio::fs::OpenOptions::new();
+fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
     options.create(true).append(true);
     #[cfg(unix)]
     options.mode(0o600);
-    options.open(path).await
+    options.open(path)
 }
 
 /// The table, with its connections.

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 use tool_core::Toolset;
 use tool_core::text::escape_invisible;
@@ -150,9 +150,14 @@ impl From<io::Error> for Failure {
 /// Returns a runtime with a thread for every second core, as servers on the same machine work too. `TOKIO_WORKER_THREADS` sets
 /// another number.
 fn runtime() -> io::Result<Runtime> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    if env::var_os("TOKIO_WORKER_THREADS").is_none() {
-        builder.worker_threads(available_parallelism().map_or(1, |cores| cores.get().div_ceil(2)));
+    let is_set = env::var_os("TOKIO_WORKER_THREADS").is_some();
+    let threads = available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+    let mut builder = match (is_set, threads) {
+        (false, 1) => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    if !is_set && threads > 1 {
+        builder.worker_threads(threads);
     }
     builder.enable_all().build()
 }
@@ -162,10 +167,10 @@ async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut stopped = std::pin::pin!(stop_signal());
     #[cfg(feature = "mcp-auth")]
     if let Some(server) = &arguments.login {
-        return until(stopped, Box::pin(log_in(files.parse(&files.read().await?)?, server))).await;
+        return until(stopped, Box::pin(log_in(files.parse(&files.read().await?).await?, server))).await;
     }
     if arguments.check || arguments.create_pins || arguments.forget_pin.is_some() {
-        let settings = files.parse(&files.read().await?)?;
+        let settings = files.parse(&files.read().await?).await?;
         return match &arguments.forget_pin {
             Some(pin) => forget_pin(&settings.policy, pin),
             None if arguments.create_pins => create_pins(&settings.policy),

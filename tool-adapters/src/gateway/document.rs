@@ -198,7 +198,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn join(place: &str, name: &str) -> String {
+/// Returns the place of a member.
+pub(crate) fn join(place: &str, name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '[' | ']' | '.');
     let name = if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { format!("{name:?}") };
     if place.is_empty() { name } else { format!("{place}.{name}") }

@@ -1,7 +1,7 @@
 //! The files of a gateway: their paths, and their contents together.
 
 use crate::gateway::config::{self, ServerEntry};
-use crate::gateway::document::Problems;
+use crate::gateway::document::{Problems, join};
 use crate::gateway::policy::GatewayPolicy;
 use crate::gateway::value::Expand;
 use crate::mcp::PinError;
@@ -9,6 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
+use zeroize::Zeroizing;
 
 /// The files that a gateway reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,18 +75,29 @@ impl GatewayFiles {
         if problems.is_empty() { Ok(Texts { config, policy }) } else { Err(GatewayError::Invalid(problems)) }
     }
 
-    /// Parses the contents, and reports every problem of both files.
-    pub(crate) fn parse(&self, texts: &Texts) -> Result<Settings, GatewayError> {
+    /// Parses the contents, reads the secrets that are in files of their own, and reports every problem.
+    pub(crate) async fn parse(&self, texts: &Texts) -> Result<Settings, GatewayError> {
         let expand = Expand::default();
         let of_config = Problems::new(self.config.display().to_string());
         let path = self.policy.as_deref();
         let of_policy = Problems::new(path.unwrap_or(Path::new("policy")).display().to_string());
         let servers = config::parse(&texts.config, folder(&self.config), &of_config, &expand);
-        let policy = match path {
+        let mut policy = match path {
             Some(path) => GatewayPolicy::parse(&texts.policy, folder(path), &of_policy, &expand),
             None => GatewayPolicy::default(),
         };
         policy.check(&servers, &of_policy, &of_config);
+        for (server, file, secret) in policy.secret_files() {
+            let problem = match read(file).await.map(Zeroizing::new) {
+                Ok(text) if text.trim().is_empty() => "expected a file with the secret, got an empty one".to_owned(),
+                Ok(text) => {
+                    *secret = Some(Zeroizing::new(text.trim_end().to_owned()));
+                    continue;
+                }
+                Err(error) => error,
+            };
+            of_policy.add(&join(&join("servers", server), "oauth.client_secret_file"), problem);
+        }
         let problems = of_config.into_vec().into_iter().chain(of_policy.into_vec()).collect::<Vec<_>>();
         if problems.is_empty() { Ok(Settings { servers, policy }) } else { Err(GatewayError::Invalid(problems)) }
     }

@@ -168,3 +168,18 @@ fn functions(imported: &Arc<ImportedToolset>) -> impl Iterator<Item = FunctionTo
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_with_many_names_fills_no_log() {
+        let (mut names, [one, two]) = (Taken::default(), ["one", "two"].map(Arc::<str>::from));
+        let mut taken =
+            (0..1_000).map(|n| (names.take("", &n.to_string(), &one), names.take("", &n.to_string(), &two)));
+        assert!(taken.all(|taken| taken == (true, false)));
+        assert_eq!(names.clashes.len(), MAX_CLASHES);
+        assert_eq!(names.clashes[0], "`0` of `two` is left out, as it is a name of `one`");
+    }
+}

@@ -1,19 +1,16 @@
 //! Logins at servers: their settings in the policy, the files that keep them, and the person who signs in.
 
 use crate::egress::EgressPolicy;
+use crate::gateway::config::Secret;
 use crate::gateway::document::Fields;
 use crate::mcp::{LoginRequest, LoginStore, OAuthLogin};
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tool_core::Secret;
 use tool_core::text::escape_invisible;
 use zeroize::Zeroizing;
-
-/// The bytes of a secret in a file.
-const MAX_SECRET: u64 = 64 << 10;
 
 /// The login at a server, the table `oauth` of the policy.
 #[derive(Clone, PartialEq, Eq)]
@@ -21,6 +18,9 @@ pub(crate) struct LoginSettings {
     /// `None` for the gateway's own credentials, which need no person.
     file: Option<PathBuf>,
     client: Option<RegisteredClient>,
+    /// The secret of the client, and the file that has it.
+    secret: Option<Secret>,
+    secret_file: Option<PathBuf>,
     scopes: Vec<String>,
     port: Option<u16>,
     /// True if a person at this terminal signs in anew.
@@ -32,7 +32,6 @@ pub(crate) struct LoginSettings {
 struct RegisteredClient {
     issuer: String,
     id: String,
-    secret: Option<Zeroizing<String>>,
 }
 
 debug_only!(LoginSettings, |this| file: this.file);
@@ -52,18 +51,28 @@ impl LoginSettings {
         let port = fields.read("port", "a port from 0 to 65535", port);
         let scopes = fields.texts("scopes").unwrap_or_default();
         let (issuer, id) = (fields.text("issuer"), fields.text("client_id"));
-        let secret = read_secret(&mut fields, folder);
-        if is_machine && (issuer.is_none() || id.is_none() || secret.is_none() || port.is_some()) {
+        let secret = fields.text("client_secret").map(Zeroizing::new);
+        let secret_file = fields.text("client_secret_file").map(|file| folder.join(file));
+        if secret.is_some() && secret_file.is_some() {
+            fields.problem("client_secret_file", "expected no `client_secret` beside it");
+        }
+        let has_secret = secret.is_some() || secret_file.is_some();
+        if is_machine && (issuer.is_none() || id.is_none() || !has_secret || port.is_some()) {
             fields.problem(
                 "machine",
                 "expected `issuer`, `client_id`, one of `client_secret` and `client_secret_file`, and no `port`",
             );
-        } else if issuer.is_some() != id.is_some() || (secret.is_some() && id.is_none()) {
+        } else if issuer.is_some() != id.is_some() || (has_secret && id.is_none()) {
             fields.problem("", "expected `issuer` and `client_id`, or neither, and `client_secret` only with them");
         }
         fields.finish();
-        let client = issuer.zip(id).map(|(issuer, id)| RegisteredClient { issuer, id, secret });
-        Self { file: file.map(|file| folder.join(file)), client, scopes, port, is_asking: false }
+        let client = issuer.zip(id).map(|(issuer, id)| RegisteredClient { issuer, id });
+        Self { file: file.map(|file| folder.join(file)), client, secret, secret_file, scopes, port, is_asking: false }
+    }
+
+    /// Returns the file that has the secret of the client, and the place of the secret.
+    pub(crate) fn secret_file(&mut self) -> Option<(&Path, &mut Option<Secret>)> {
+        Some((self.secret_file.as_deref()?, &mut self.secret))
     }
 
     /// Returns true if a person signs in.
@@ -89,11 +98,11 @@ impl LoginSettings {
             }
         };
         login = login.client_name("tool-gateway");
-        if let Some(RegisteredClient { issuer, id, secret }) = &self.client {
+        if let Some(RegisteredClient { issuer, id }) = &self.client {
             login = login.client(issuer, id);
-            if let Some(secret) = secret {
-                login = login.client_secret(&***secret);
-            }
+        }
+        if let Some(secret) = &self.secret {
+            login = login.client_secret(&***secret);
         }
         if let Some(port) = self.port {
             login = login.redirect_port(port);
@@ -111,25 +120,6 @@ pub(crate) fn login_command(server: &str) -> String {
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
     let name = if is_plain { name } else { format!("'{}'", name.replace('\'', r"'\''")) };
     format!("tool-gateway --login {name}")
-}
-
-/// Reads the secret of a client: a text, which may name a variable of the environment, or the contents of a file.
-fn read_secret(fields: &mut Fields<'_>, folder: &Path) -> Option<Zeroizing<String>> {
-    let text = fields.text("client_secret").map(Zeroizing::new);
-    let Some(file) = fields.text("client_secret_file") else { return text };
-    if text.is_some() {
-        fields.problem("client_secret_file", "expected no `client_secret` beside it");
-    }
-    let mut secret = Zeroizing::new(String::new());
-    let read = File::open(folder.join(file)).and_then(|file| file.take(MAX_SECRET).read_to_string(&mut secret));
-    if let Err(error) = &read {
-        fields.problem("client_secret_file", error);
-    }
-    let secret = Zeroizing::new(secret.trim_end().to_owned());
-    if read.is_ok() && secret.is_empty() {
-        fields.problem("client_secret_file", "expected a file with the secret, got an empty one");
-    }
-    Some(secret)
 }
 
 /// Prints the page on which a person signs in.
@@ -150,7 +140,7 @@ struct LoginFile {
 type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn std::error::Error + Send + Sync>>> + Send + 'a>>;
 
 impl LoginStore for LoginFile {
-    fn load<'a>(&'a self, _: &'a str) -> Stored<'a, Option<Secret>> {
+    fn load<'a>(&'a self, _: &'a str) -> Stored<'a, Option<tool_core::Secret>> {
         Box::pin(async {
             if self.is_new {
                 return Ok(None);
@@ -163,14 +153,14 @@ impl LoginStore for LoginFile {
         })
     }
 
-    fn save<'a>(&'a self, _: &'a str, login: Option<Secret>) -> Stored<'a, ()> {
+    fn save<'a>(&'a self, _: &'a str, login: Option<tool_core::Secret>) -> Stored<'a, ()> {
         let path = self.path.clone();
         Box::pin(async move { Ok(tokio::task::spawn_blocking(move || write(&path, login.as_ref())).await??) })
     }
 }
 
 /// Replaces the file as a whole, so that a reader sees the earlier login or this one.
-fn write(path: &Path, login: Option<&Secret>) -> io::Result<()> {
+fn write(path: &Path, login: Option<&tool_core::Secret>) -> io::Result<()> {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let Some(login) = login else {
         return fs::remove_file(path).or_else(|error| match error.kind() {
@@ -187,4 +177,26 @@ fn write(path: &Path, login: Option<&Secret>) -> io::Result<()> {
     let mut file = options.open(&new)?;
     let written = file.write_all(login.expose().as_bytes()).and_then(|()| file.sync_all());
     written.and_then(|()| fs::rename(&new, path)).inspect_err(|_| _ = fs::remove_file(&new))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_shell_reads_any_name_of_a_server_as_one_word() {
+        let names =
+            ["$(touch /tmp/x)", "`id`", "a; id", "a' ; id #", "''", "a\nid", "a b", "*", "~", "a\u{202e}b", "\\", "!!"];
+        for name in names {
+            let command = login_command(name);
+            assert!(!command.chars().any(|c| c.is_control() || c == '\u{202e}'), "{command:?}");
+            let script = format!("tool-gateway() {{ printf '%s|' \"$@\"; }}\n{command}");
+            let script = script.replace("tool-gateway", "tool_gateway");
+            let output = Command::new("sh").arg("-c").arg(script).output().expect("a shell");
+            let words = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert_eq!(words, format!("--login|{}|", escape_invisible(name)));
+        }
+        assert_eq!(login_command("git-hub_1.x"), "tool-gateway --login git-hub_1.x");
+    }
 }

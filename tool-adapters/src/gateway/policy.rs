@@ -1,7 +1,7 @@
 //! The policies of a gateway: the contents of `policy.toml`, with defaults.
 
 use crate::egress::EgressPolicy;
-use crate::gateway::config::{ServerEntry, Target};
+use crate::gateway::config::{Secret, ServerEntry, Target};
 use crate::gateway::document::{Fields, Problems};
 use crate::gateway::value::{self, Expand};
 use crate::mcp::Server;
@@ -241,6 +241,19 @@ impl GatewayPolicy {
         fixed.sessions = fields.table("sessions").map(read_sessions).unwrap_or_default();
         fields.finish();
         policy
+    }
+
+    /// Returns the secrets that are in files of their own: the server of each, the file, and the place of the secret.
+    #[cfg_attr(not(feature = "mcp-auth"), allow(clippy::unused_self, reason = "only logins have such secrets"))]
+    pub(crate) fn secret_files(&mut self) -> Vec<(&str, &Path, &mut Option<Secret>)> {
+        #[cfg(feature = "mcp-auth")]
+        let files = self.servers.iter_mut().filter_map(|(server, rule)| {
+            let (file, secret) = rule.login.as_mut()?.secret_file()?;
+            Some((server.as_str(), file, secret))
+        });
+        #[cfg(not(feature = "mcp-auth"))]
+        let files = std::iter::empty();
+        files.collect()
     }
 
     fn read_limits(&mut self, mut fields: Fields<'_>) {

@@ -92,7 +92,7 @@ impl Gateway {
     /// that cannot be reached is not an error.
     pub async fn open(files: GatewayFiles) -> Result<Self, GatewayError> {
         let texts = files.read().await?;
-        let settings = files.parse(&texts)?;
+        let settings = files.parse(&texts).await?;
         let fixed = settings.policy.fixed.clone();
         if let Some(file) = &settings.policy.pins {
             Pins::file(file).map_err(|error| GatewayError::Start(describe_pins(&error)))?;
@@ -349,7 +349,7 @@ impl GatewayInner {
         let mut seen = self.reloading.lock().await;
         let read = match self.files.read().await {
             Ok(texts) if texts == seen.texts && seen.error.is_none() => return Ok(false),
-            Ok(texts) => match self.files.parse(&texts) {
+            Ok(texts) => match self.files.parse(&texts).await {
                 Ok(settings) => Ok((texts, settings)),
                 Err(error) => Err(error),
             },
@@ -528,4 +528,31 @@ async fn observe(
     }
     collector.build().install();
     Ok(exporter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_earlier_policy_is_offered_after_a_later_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = GatewayFiles { config: folder.path().join("mcp.json"), policy: None };
+        std::fs::write(&files.config, r#"{"mcpServers": {}}"#).expect("written");
+        let gateway = Gateway::open(files).await.expect("a gateway");
+        for _ in 0..200 {
+            let offering = (0..4).map(|_| {
+                let inner = Arc::clone(&gateway.0);
+                tokio::task::spawn_blocking(move || {
+                    inner.connect(Vec::new(), Arc::default());
+                    inner.offer_tools();
+                })
+            });
+            for offered in offering.collect::<Vec<_>>() {
+                offered.await.expect("offered");
+            }
+            assert!(!gateway.0.offer_tools(), "the last policy was offered last");
+        }
+        gateway.close().await;
+    }
 }

@@ -464,3 +464,20 @@ pub(crate) fn quarantined(toolset: &ImportedToolset) -> BTreeSet<String> {
     let tools = toolset.quarantined().into_iter();
     tools.filter(|tool| tool.reason != QuarantineReason::Added).map(|tool| tool.name).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offered_names_lead_back_to_those_of_the_server() {
+        let command = Target::Command { program: "x".into(), arguments: Vec::new(), env: Vec::new(), cwd: None };
+        for (prefix, own, offered) in [("", "_x", "_x"), ("", "x", "x"), ("gh", "x", "gh_x"), ("gh", "_x", "gh__x")] {
+            let mut policy = GatewayPolicy::default();
+            policy.servers.entry("one".into()).or_default().prefix = Some(prefix.to_owned());
+            let route = Route::new(ServerEntry { name: "one".into(), target: command.clone() }, &policy);
+            // A quarantined prompt is known by its own name.
+            assert_eq!((route.offered_name(own).as_str(), route.own_name(offered)), (offered, own));
+        }
+    }
+}

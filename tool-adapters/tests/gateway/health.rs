@@ -55,6 +55,28 @@ async fn machines_see_the_state_of_the_servers() {
 }
 
 #[tokio::test]
+async fn open_routes_show_names_and_counts_only() {
+    let folder = Folder::new("");
+    folder.servers(&json!({
+        "one": folder.child("one", "v1"),
+        "web": {"url": "http://127.0.0.1:9/canary/mcp", "headers": {"x-key": "canary"}},
+        "ends": {"command": "sh", "args": ["-c", "cat line >&2; exit 1"], "cwd": folder.as_path()}
+    }));
+    folder.write("line", "canary\n");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    client.call("one_echo", json!({"text": "canary", "canary": 1})).await;
+    client.call("canary_tool", json!({})).await;
+    assert!(gateway.servers().iter().any(|server| server.error.as_ref().is_some_and(|error| error.contains("canary"))));
+    let url = serve(&gateway).await;
+    for path in ["healthz", "readyz", "metrics"] {
+        let (status, body) = get(&format!("{url}/{path}"), &[]).await;
+        assert!(status == 200 && !body.contains("canary") && !body.contains("127.0.0.1"), "{body}");
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn a_gateway_that_needs_all_servers_is_not_ready_without_one() {
     let folder = Folder::new("[admin]\nready = 'all'\ntoken = '0123456789abcdef'");
     folder.servers(&json!({"one": folder.child("one", "v1"), "broken": {"command": "false"}}));

@@ -220,10 +220,12 @@ async fn a_machine_signs_in_at_oidc_provider() {
 #[tokio::test]
 async fn problems_of_logins_are_reported() {
     let policy = "[servers.one.oauth]\nfile = 'a'\n[servers.web.oauth]\nport = 70000\nclient_secret = 's'\nbad = 1\n\
-                  [servers.machine.oauth]\nmachine = true\nfile = 'a'\nclient_secret_file = 'none'";
+                  [servers.machine.oauth]\nmachine = true\nfile = 'a'\nclient_secret_file = 'none'\n\
+                  [servers.empty.oauth]\nmachine = true\nissuer = 'https://a.example'\nclient_id = 'a'\nclient_secret_file = 'empty'";
     let folder = Folder::new(policy);
+    folder.write("empty", " \n");
     let web = json!({"url": "https://mcp.example/mcp"});
-    folder.servers(&json!({"one": folder.child("one", "v1"), "web": web, "machine": web}));
+    folder.servers(&json!({"one": folder.child("one", "v1"), "web": web, "machine": web, "empty": web}));
     let error = Gateway::open(folder.files()).await.expect_err("problems").to_string();
     for problem in [
         "servers.one.oauth: expected a server with a `url`, as one with a `command` has no login",
@@ -234,6 +236,7 @@ async fn problems_of_logins_are_reported() {
         "servers.machine.oauth.file: expected the file that keeps the tokens",
         "servers.machine.oauth.client_secret_file: No such file",
         "servers.machine.oauth.machine: expected `issuer`, `client_id`",
+        "servers.empty.oauth.client_secret_file: expected a file with the secret, got an empty one",
     ] {
         assert!(error.contains(problem), "{problem}: {error}");
     }

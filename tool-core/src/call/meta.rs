@@ -8,6 +8,7 @@ use crate::schema::parameter::Parameter;
 use crate::text::{Name, characters};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -190,7 +191,29 @@ pub struct Confirmation {
     pub digest: String,
     /// The time at which the approval expires, RFC 3339.
     pub expires_at: String,
+    #[serde(skip)]
+    pub(crate) outcome: PendingOutcome,
 }
+
+/// The place of the response of a call that waits for approval, with a type of the session's. Without a place, the call waits
+/// in another process.
+#[derive(Clone, Default)]
+pub(crate) struct PendingOutcome(pub(crate) Option<Arc<dyn Any + Send + Sync>>);
+
+impl fmt::Debug for PendingOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("..")
+    }
+}
+
+/// The token alone identifies a call.
+impl PartialEq for PendingOutcome {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for PendingOutcome {}
 
 /// The metadata of a response.
 ///

@@ -379,7 +379,7 @@ pub(crate) fn shorten_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::meta::Confirmation;
+    use crate::call::meta::{Confirmation, PendingOutcome};
     use serde_json::Value;
     use serde_json::json;
     use std::time::Duration;
@@ -504,6 +504,7 @@ mod tests {
             summary: "canary-summary".into(),
             digest: "canary-digest".into(),
             expires_at: "2000-01-01T00:00:00Z".into(),
+            outcome: PendingOutcome::default(),
         });
         for form in [ResultForm::Plain, ResultForm::Envelope] {
             let text = response.for_model(form).text;

@@ -1,6 +1,6 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
-use crate::call::{ErrorKind, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::{Confirmation, ErrorKind, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{Reply, reply};
@@ -132,10 +132,8 @@ impl Session {
     }
 
     /// Waits for the response of a call that another task of this process decides on, by [`approve`](Self::approve) or
-    /// [`deny`](Self::deny), such as a page for operators. Call it when the approval is requested. Returns `None` for a call that
-    /// waits no longer: its approval has expired, it was decided before, or its run was given up.
-    ///
-    /// The last of several that wait for one call gets the response.
+    /// [`deny`](Self::deny), such as a page for operators. The decision may come before. Returns `None` if no response comes: the
+    /// approval has expired, another process has decided, or the run was given up.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
@@ -148,19 +146,18 @@ impl Session {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let runtime = Runtime::builder(ToolContext::builder().with(delete).build()?).build()?;
     /// let session = runtime.session("s-1", Mode::Text).await?;
-    /// let asked = session.call(ToolCall::new("call_1", "delete", r#"{"id": 7}"#)).await;
-    /// let token = asked.meta().confirmation().ok_or("it waits")?.token.clone();
+    /// let response = session.call(ToolCall::new("call_1", "delete", r#"{"id": 7}"#)).await;
+    /// let asked = response.meta().confirmation().ok_or("it waits")?;
     ///
-    /// let (operator, approved) = (session.clone(), token.clone());
-    /// let operator = async move { operator.approve(&approved).await };
-    /// let (outcome, _) = tokio::join!(session.outcome(&token), operator);
-    /// assert_eq!(outcome.ok_or("it was decided")?.data_json(), Some("7"));
-    /// assert!(session.outcome(&token).await.is_none());
+    /// let (operator, token) = (session.clone(), asked.token.clone());
+    /// tokio::spawn(async move { operator.approve(&token).await });
+    /// let outcome = session.outcome(asked).await.ok_or("it was decided")?;
+    /// assert_eq!(outcome.data_json(), Some("7"));
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn outcome(&self, token: &str) -> Option<ToolResponse> {
-        confirm::outcome(&self.0, token).await
+    pub async fn outcome(&self, asked: &Confirmation) -> Option<ToolResponse> {
+        confirm::outcome(&self.0, asked).await
     }
 
     /// Returns the call that waits under a token, for a person who wants to read all of it:

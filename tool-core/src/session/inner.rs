@@ -26,6 +26,8 @@ use crate::session::tools::{SessionTools, initial_context, instructions};
 use crate::session::updates::{UpdateLog, UpdateSink};
 use crate::tool::FunctionTool;
 use crate::tool::instance::{OpenToolsets, release};
+use futures_util::FutureExt;
+use futures_util::future::Shared;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -109,7 +111,7 @@ pub(crate) struct ApprovalRequests {
     pub(crate) calls: Mutex<VecDeque<RequestedCall>>,
     /// The number of requests so far.
     pub(crate) count: watch::Sender<u64>,
-    /// The tasks that wait for the responses of calls, by the ids of the calls.
+    /// The places of the responses that some task may wait for, by the ids of the calls.
     waiters: Mutex<HashMap<String, Waiter>>,
 }
 
@@ -120,9 +122,17 @@ type RequestedCall = (Weak<SessionInner>, Arc<str>, String);
 const MAX_REQUESTS: usize = 256;
 
 impl ApprovalRequests {
-    /// Adds a call by its id. Forgets the oldest past [`MAX_REQUESTS`]: of a principal that has a quarter of them its own, so that none
-    /// hides the requests of others.
-    pub(crate) fn add(&self, session: &Arc<SessionInner>, id: &str) {
+    /// Adds a call by its id, and returns the place of its response. Forgets the oldest past [`MAX_REQUESTS`]: of a principal that has
+    /// a quarter of them its own, so that none hides the requests of others.
+    pub(crate) fn add(&self, session: &Arc<SessionInner>, id: &str) -> Outcome {
+        let (answer, outcome) = oneshot::channel();
+        // Registered before others see the call, so that no decision is missed.
+        let mut waiters = self.waiters.lock();
+        if waiters.len() == waiters.capacity() {
+            waiters.retain(|_, waiter| !waiter.answer.is_closed());
+        }
+        waiters.insert(id.to_owned(), Waiter { answer, approval: None });
+        drop(waiters);
         let mut calls = self.calls.lock();
         if calls.len() == MAX_REQUESTS {
             let mut own = calls.iter().enumerate().filter(|(_, (_, principal, _))| *principal == session.principal);
@@ -132,15 +142,7 @@ impl ApprovalRequests {
         calls.push_back((Arc::downgrade(session), Arc::clone(&session.principal), id.to_owned()));
         drop(calls);
         self.count.send_modify(|count| *count += 1);
-    }
-
-    /// Waits for the response of a call. The last of several that wait for one call gets it.
-    pub(crate) fn wait_for(&self, id: &str) -> oneshot::Receiver<ToolResponse> {
-        let (answer, response) = oneshot::channel();
-        let mut waiters = self.waiters.lock();
-        waiters.retain(|_, waiter| !waiter.answer.is_closed());
-        waiters.insert(id.to_owned(), Waiter { answer, approval: None });
-        response
+        outcome.shared()
     }
 
     /// Takes out the waiter of a call that no approval runs.
@@ -158,7 +160,10 @@ impl ApprovalRequests {
     }
 }
 
-/// A task that waits for the response of a call.
+/// The response of a call that waited for approval, for all tasks that wait for it.
+pub(crate) type Outcome = Shared<oneshot::Receiver<ToolResponse>>;
+
+/// The tasks that wait, or may yet wait, for the response of a call.
 pub(crate) struct Waiter {
     answer: oneshot::Sender<ToolResponse>,
     /// The approval that runs the call, known by its address: of many at the same time one does.
@@ -167,7 +172,7 @@ pub(crate) struct Waiter {
 
 impl Waiter {
     pub(crate) fn answer(self, response: &ToolResponse) {
-        // It fails if the task no longer waits.
+        // It fails if no task waits any more.
         let _ = self.answer.send(response.clone());
     }
 }

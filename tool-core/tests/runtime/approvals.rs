@@ -1,9 +1,10 @@
 //! The binding of an approval: one call, once, of one principal.
 
 use crate::support::{Counter, asked, call, kind, message, open, runtime, text, tools};
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use serde_json::json;
 use std::sync::Arc;
+use tool_core::call::Confirmation;
 use tool_core::session::{MemoryStore, OpenError};
 use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolContext, ToolResponse, tool, toolset};
 
@@ -50,9 +51,13 @@ fn process(tools: ToolContext, store: &Arc<MemoryStore>, key: [u8; 32]) -> Runti
 }
 
 async fn ask(session: &Session, amount: u32) -> String {
+    confirmation(session, amount).await.token
+}
+
+async fn confirmation(session: &Session, amount: u32) -> Confirmation {
     let response = call(session, "pay", json!({"amount": amount})).await;
     assert_eq!(kind(&response), Some(ErrorKind::ConfirmationRequired), "{}", message(&response));
-    response.meta().confirmation().expect("a confirmation").token.clone()
+    response.meta().confirmation().expect("a confirmation").clone()
 }
 
 fn assert_unknown(response: &ToolResponse) {
@@ -241,31 +246,58 @@ async fn call_is_decided_once_across_processes() {
 }
 
 #[tokio::test]
-async fn the_response_reaches_the_task_that_waits_for_it() {
+async fn the_response_reaches_the_tasks_that_wait_for_it() {
     let (tools, ran) = bank();
     let session = open(&runtime(tools, Policy::text()), "s", Mode::Text).await;
     for approves in [true, false] {
-        let token = ask(&session, 5).await;
-        let decide = async || if approves { session.approve(&token).await } else { session.deny(&token).await };
+        let asked = confirmation(&session, 5).await;
+        let token = &asked.token;
+        let decide = async || if approves { session.approve(token).await } else { session.deny(token).await };
         // Of many decisions one counts, and the others answer nothing.
-        let (outcome, _) = tokio::join!(session.outcome(&token), join_all((0..5).map(|_| decide())));
-        let outcome = outcome.expect("it was decided");
+        let waiting = join(session.outcome(&asked), session.outcome(&asked));
+        let ((first, second), _) = tokio::join!(waiting, join_all((0..5).map(|_| decide())));
+        let outcome = first.expect("it was decided");
         assert_eq!((outcome.is_ok(), kind(&outcome) == Some(ErrorKind::Denied)), (approves, !approves));
-        assert!(session.outcome(&token).await.is_none(), "it is over");
+        assert_eq!(second, Some(outcome));
     }
     assert_eq!(ran.get(), 1);
     let session = open(&runtime(tools![wait_for_ever], Policy::text()), "s", Mode::Text).await;
     let response = call(&session, "wait_for_ever", json!({})).await;
-    let token = response.meta().confirmation().expect("a confirmation").token.clone();
+    let asked = response.meta().confirmation().expect("a confirmation");
     let given_up = async {
-        let mut run = Box::pin(session.approve(&token));
-        while session.pending_call(&token).await.is_ok() {
+        let mut run = Box::pin(session.approve(&asked.token));
+        while session.pending_call(&asked.token).await.is_ok() {
             assert!(futures_util::poll!(&mut run).is_pending());
             tokio::task::yield_now().await;
         }
     };
-    assert!(tokio::join!(session.outcome(&token), given_up).0.is_none());
-    assert!(session.outcome("no token").await.is_none());
+    assert!(tokio::join!(session.outcome(asked), given_up).0.is_none());
+}
+
+#[tokio::test]
+async fn a_decision_before_the_wait_is_not_lost() {
+    let (tools, ran) = bank();
+    let runtime = runtime(tools, Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    let approved = confirmation(&session, 5).await;
+    for waiting in runtime.waiting_calls().await.expect("in memory") {
+        waiting.session.approve(&waiting.token).await;
+    }
+    assert_eq!(session.outcome(&approved).await.expect("it has run").data_json(), Some("5"));
+    let denied = confirmation(&session, 6).await;
+    session.deny(&denied.token).await;
+    assert_eq!(kind(&session.outcome(&denied).await.expect("it was denied")), Some(ErrorKind::Denied));
+    assert_eq!(ran.get(), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_another_process_decides_has_no_outcome() {
+    let (store, (tools, _)) = (Arc::new(MemoryStore::new()), bank());
+    let [here, there] = [process(tools.clone(), &store, KEY), process(tools, &store, KEY)];
+    let (one, other) = (open(&here, "s", Mode::Text).await, open(&there, "s", Mode::Text).await);
+    let asked = confirmation(&one, 5).await;
+    assert!(other.approve(&asked.token).await.is_ok());
+    assert!(one.outcome(&asked).await.is_none());
 }
 
 #[tokio::test]

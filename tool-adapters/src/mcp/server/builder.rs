@@ -130,6 +130,7 @@ impl Server {
     }
 
     /// Lets the host approve calls too. A call whose client cannot ask its user waits for this time, and after it for its repetition.
+    /// Calls that run as [tasks](Self::tasks) wait for their client alone.
     #[cfg(feature = "gateway")]
     pub(crate) fn host_approves(self, wait: Duration) -> Self {
         self.with(|settings| settings.host_approval = Some(wait))

@@ -35,6 +35,13 @@ pub(crate) struct RepeatedRequest {
     pub(crate) digest: String,
 }
 
+impl RepeatedRequest {
+    /// Returns the alias of the approval token in the state.
+    pub(crate) fn alias(&self) -> &str {
+        self.state.split_once(SEPARATOR).map_or("", |(alias, _)| alias)
+    }
+}
+
 /// The name of the question in `inputRequests`.
 const QUESTION: &str = "confirm";
 /// Separates the alias from the digest in a `requestState`.
@@ -87,13 +94,16 @@ pub(crate) async fn request(
         }
         answer = context.ct.run_until_cancelled(asking) => answer.flatten().map(|answer| answer.action),
     };
-    if !has_forms && !context.ct.is_cancelled() {
+    if !has_forms && !context.ct.is_cancelled() && !client.is_anonymous {
         keep(client, digest_of_call(call), awaited).await;
         return Ok(CallToolResponse::Complete(waits(&tool)));
     }
     let response = decide(&session, &token, action).await;
     let is_late = response.error().is_some_and(|error| error.kind == ErrorKind::NotFound);
     if !is_late || state.settings.host_approval.is_none() {
+        if !has_forms && !context.ct.is_cancelled() {
+            return Ok(CallToolResponse::Complete(no_identity(&tool)));
+        }
         return complete(Some(response));
     }
     // The host was first, or the tool itself has not found something, which is the outcome then.
@@ -242,6 +252,15 @@ fn waits(tool: &str) -> CallToolResult {
     let message = format!(
         "`{tool}` waits for the approval of an operator, and has not run. Call it again with the same arguments to wait on: that call \
          gets the result, and the tool runs once."
+    );
+    CallToolResult::error(vec![ContentBlock::text(message)])
+}
+
+/// Answers a call that the host has not decided on, of a client whose repetition cannot be told from the call of another.
+fn no_identity(tool: &str) -> CallToolResult {
+    let message = format!(
+        "no operator has approved this call of `{tool}` in time, so it is denied, and was not run. It cannot wait on, because this client \
+         sends no token by which the server knows it again."
     );
     CallToolResult::error(vec![ContentBlock::text(message)])
 }

@@ -266,7 +266,7 @@ impl Connection {
             call
         } else {
             let client = self.client_session(context)?;
-            if let Some(awaited) = client.claim(|| confirm::digest_of_call(&request)) {
+            if let Some(awaited) = client.claim(None, || confirm::digest_of_call(&request)) {
                 let _running = client.count_begun();
                 return confirm::request(&self.state, &request, (&client, awaited), context).await;
             }
@@ -288,7 +288,7 @@ impl Connection {
             return Ok(resumed?.map_break(CallToolResponse::from));
         }
         let session = client.get(context).await?;
-        let unclaimed = client.claim(|| repeated.digest.clone());
+        let unclaimed = client.claim(Some(repeated.alias()), || repeated.digest.clone());
         let digest = repeated.digest.clone();
         let approved = match (confirm::resume(&session, repeated).await, unclaimed) {
             (Ok(ControlFlow::Continue(approved)), _) => approved,

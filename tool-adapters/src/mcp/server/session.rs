@@ -207,6 +207,8 @@ pub(crate) struct ClientSession {
     state: Arc<ServerState>,
     /// The id of a session that all processes which serve the client share.
     shared_id: Option<String>,
+    /// True if all clients of an address share the session, as they are not identified.
+    pub(crate) is_anonymous: bool,
     opened: RwLock<Option<OpenedSession>>,
     /// Held while the session is opened or renewed.
     opening: tokio::sync::Mutex<()>,
@@ -259,7 +261,8 @@ impl ClientSession {
         let activity = Mutex::new(Activity { running: 0, since: Instant::now() });
         let (opened, opening) = (RwLock::default(), tokio::sync::Mutex::default());
         let (calls, streams) = (AtomicU64::new(0), Arc::default());
-        Self { state, shared_id, opened, opening, calls, activity, streams, unclaimed: OnceLock::new() }
+        let unclaimed = OnceLock::new();
+        Self { state, shared_id, is_anonymous: false, opened, opening, calls, activity, streams, unclaimed }
     }
 
     fn opened(&self) -> Option<OpenedSession> {
@@ -361,9 +364,11 @@ impl ClientSession {
         self.unclaimed.get().is_none_or(|calls| calls.is_empty())
     }
 
-    /// Takes out the call that waits for the host and that its client repeats.
-    pub(crate) fn claim(&self, digest: impl FnOnce() -> String) -> Option<AwaitedCall> {
-        self.unclaimed.get().filter(|calls| !calls.is_empty())?.claim(&digest())
+    /// Takes out the call that waits for the host and that its client repeats, with the alias that it got or without one.
+    pub(crate) fn claim(&self, alias: Option<&str>, digest: impl FnOnce() -> String) -> Option<AwaitedCall> {
+        let calls =
+            self.unclaimed.get().filter(|calls| !calls.is_empty() && (alias.is_some() || !self.is_anonymous))?;
+        calls.claim(&digest(), |call| alias.is_none_or(|alias| call.has_alias(alias)))
     }
 
     pub(crate) async fn end(&self) {
@@ -451,7 +456,9 @@ impl SharedSessions {
         // The sessions end and their places are free once they are dropped.
         drop(expired);
         let slot = state.take_place(client).map_err(too_many_sessions)?;
-        let session = Arc::new(ClientSession::new(Arc::clone(state), client.session_id()));
+        let mut session = ClientSession::new(Arc::clone(state), client.session_id());
+        session.is_anonymous = session.shared_id.is_none();
+        let session = Arc::new(session);
         let shared = SharedSession { session: Arc::clone(&session), used: now, _slot: slot };
         sessions.insert(client.identity.clone(), shared);
         Ok(session)

@@ -9,7 +9,10 @@ use crate::mcp::server::features::ServedMethods;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, RequestId, RequestMetaObject};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, RequestId,
+    RequestMetaObject,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -210,9 +213,7 @@ fn read(
         if method == CALL {
             let id = RequestId::deserialize(id).map_err(|_| invalid_request("expected a shorter `id`"))?;
             let params = message.remove("params").unwrap_or_default();
-            return read_call(params)
-                .map(|call| ClientJsonRpcMessage::request(call, id))
-                .map_err(|_| misread(CALL));
+            return read_call(params).map(|call| ClientJsonRpcMessage::request(call, id)).map_err(|_| misread(CALL));
         }
     }
     let method = method.to_owned();

@@ -1,16 +1,18 @@
 //! Requesting the approval of a call, and redeeming it.
 
+use crate::call::meta::PendingOutcome;
 use crate::call::{Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
 };
 use crate::session::hooks::HookedCall;
-use crate::session::inner::SessionInner;
+use crate::session::inner::{Outcome, SessionInner};
 use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::pipeline::record::run_after_hooks;
 use crate::session::store::StoreError;
 use crate::time::CENTURY;
 use crate::time::CallInstant;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -73,18 +75,18 @@ pub(crate) async fn pending_call(session: &SessionInner, token: &str) -> Result<
 }
 
 /// Waits for the response of a call that another task decides on. Returns `None` if none comes.
-pub(crate) async fn outcome(session: &SessionInner, token: &str) -> Option<ToolResponse> {
-    let (id, requests) = (Signer::id_of(token)?, &session.runtime.approvals);
-    let mut response = requests.wait_for(id);
-    if let Ok(pending) = pending_call(session, token).await {
+pub(crate) async fn outcome(session: &SessionInner, asked: &Confirmation) -> Option<ToolResponse> {
+    let mut response = asked.outcome.0.as_ref()?.downcast_ref::<Outcome>()?.clone();
+    if let Ok(pending) = pending_call(session, &asked.token).await {
         let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
         let expiry = Duration::from_millis(pending.expires_at.saturating_sub(now));
         if let Ok(response) = timeout(expiry, &mut response).await {
             return response.ok();
         }
     }
-    // Without a waiter the call runs, and is answered.
-    if requests.take_waiter(id).is_some() { None } else { response.await.ok() }
+    // Without a waiter the call runs, and is answered, or was answered before.
+    let is_over = Signer::id_of(&asked.token).and_then(|id| session.runtime.approvals.take_waiter(id)).is_some();
+    if is_over { None } else { response.await.ok() }
 }
 
 /// Checks that the tools have the settings with which the call was requested, as the person has approved no others.
@@ -137,7 +139,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         expires_at: u64::try_from(expires.as_millisecond()).unwrap_or_default(),
     };
     let request = ApprovalRequest::new(&pending, lifetime).limits(policy.approvals);
-    match session.record.mint(&request).await {
+    let outcome = match session.record.mint(&request).await {
         Ok(ApprovalVerdict::Waits) => session.runtime.approvals.add(session, &pending.id),
         Ok(ApprovalVerdict::Full(limit)) => return call.answer().fail(too_many(&policy.approvals, limit)),
         Ok(ApprovalVerdict::Inactive) => return call.answer().fail(session_over()),
@@ -147,12 +149,13 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
                 "a person has to approve this, and cannot be asked at the moment; nothing was done. Try again later";
             return call.answer().fail(ToolError::transient(message));
         }
-    }
+    };
     let confirmation = Confirmation {
         token: session.runtime.signer.sign(&pending),
         summary: pending.summary(),
         digest: pending.digest(),
         expires_at: format!("{expires:.0}"),
+        outcome: PendingOutcome(Some(Arc::new(outcome))),
     };
     let message = format!(
         "`{}` needs a person's approval, which was requested. It has not run; do not call it again. Its result will follow \
