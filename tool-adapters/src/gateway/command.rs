@@ -150,14 +150,9 @@ impl From<io::Error> for Failure {
 /// Returns a runtime with a thread for every second core, as servers on the same machine work too. `TOKIO_WORKER_THREADS` sets
 /// another number.
 fn runtime() -> io::Result<Runtime> {
-    let is_set = env::var_os("TOKIO_WORKER_THREADS").is_some();
-    let threads = available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
-    let mut builder = match (is_set, threads) {
-        (false, 1) => Builder::new_current_thread(),
-        _ => Builder::new_multi_thread(),
-    };
-    if !is_set && threads > 1 {
-        builder.worker_threads(threads);
+    let mut builder = Builder::new_multi_thread();
+    if env::var_os("TOKIO_WORKER_THREADS").is_none() {
+        builder.worker_threads(available_parallelism().map_or(1, |cores| cores.get().div_ceil(2)));
     }
     builder.enable_all().build()
 }
