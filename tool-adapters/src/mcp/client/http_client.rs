@@ -42,7 +42,7 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 #[derive(Clone)]
 pub(crate) struct AuthorizedClient {
     http: Client,
-    plain: Option<PlainClient>,
+    plain: Option<Arc<PlainClient>>,
     url: Url,
     session: Arc<Mutex<Arc<HttpSession>>>,
     credentials: Arc<Credentials>,
@@ -73,7 +73,6 @@ impl HttpSession {
 }
 
 /// A client for an address without encryption. reqwest takes a call some 12 us more, as it parses the URL of each request twice.
-#[derive(Clone)]
 struct PlainClient {
     http: hyper_util::client::legacy::Client<HttpConnector, Body>,
     url: Url,
@@ -137,7 +136,7 @@ impl AuthorizedClient {
         let http = if is_local && url.scheme() == "http" { http.tls_certs_only([]) } else { http };
         let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
         // Its address was checked with the URL, and no proxy is used.
-        let plain = if is_local || credentials.is_guarded() { PlainClient::new(url) } else { None };
+        let plain = if is_local || credentials.is_guarded() { PlainClient::new(url).map(Arc::new) } else { None };
         credentials.note_secrets(url);
         Ok(Self { http, plain, url: url.clone(), session: Arc::default(), credentials, tasks, routes })
     }

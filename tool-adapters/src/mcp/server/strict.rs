@@ -330,6 +330,7 @@ pub(crate) fn excerpt(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::server::changes::ChangeNotifier;
     use crate::mcp::server::features::Revisions;
     use crate::mcp::server::session::{ServerState, Settings};
     use std::sync::Arc;
@@ -345,7 +346,7 @@ mod tests {
         let state = ServerState {
             settings: Settings::default(),
             runtime,
-            changes: Default::default(),
+            changes: ChangeNotifier::default(),
             open: Arc::default(),
             bodies: Arc::default(),
             refreshes: Arc::default(),
