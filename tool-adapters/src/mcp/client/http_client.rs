@@ -72,7 +72,7 @@ impl HttpSession {
     }
 }
 
-/// A client for an address without encryption. reqwest takes a call some 12 us more, as it parses the URL of each request twice.
+/// A client for an address without encryption. reqwest, which is built on it, parses the URL of each request twice.
 struct PlainClient {
     http: hyper_util::client::legacy::Client<HttpConnector, Body>,
     url: Url,
