@@ -48,9 +48,7 @@ pub struct Server {
 impl Server {
     /// Creates a server of a runtime's tools, under the runtime's policy for text.
     pub fn new(runtime: Runtime) -> Self {
-        let (settings, open, bodies) = (Settings::default(), Arc::default(), Arc::default());
-        let (changes, refreshes) = (ChangeNotifier::default(), Arc::default());
-        Self { state: ServerState { settings, runtime, changes, open, bodies, refreshes } }
+        Self { state: ServerState::new(runtime) }
     }
 
     /// Creates a server of these tools, under [`Server::policy`].

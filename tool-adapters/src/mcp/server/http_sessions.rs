@@ -299,8 +299,8 @@ impl Transport<RoleServer> for HttpTransport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::server::changes::{ChangeNotifier, Recipient};
-    use crate::mcp::server::session::{ServerState, Settings};
+    use crate::mcp::server::changes::Recipient;
+    use crate::mcp::server::session::ServerState;
     use rmcp::model::{InitializeRequestParams, NotificationNoParam, ServerNotification};
     use serde_json::json;
     use tokio::task::yield_now;
@@ -309,14 +309,7 @@ mod tests {
     /// Opens a session as a request does.
     async fn open_session(sessions: &HttpSessions) -> Arc<HttpSession> {
         let runtime = Runtime::builder(ToolContext::builder().build().expect("no tools")).build().expect("a runtime");
-        let state = ServerState {
-            settings: Settings::default(),
-            runtime,
-            changes: ChangeNotifier::default(),
-            open: Arc::default(),
-            bodies: Arc::default(),
-            refreshes: Arc::default(),
-        };
+        let state = ServerState::new(runtime);
         let place = state.take_place(&Client::default()).expect("a place");
         let connection = Connection::over_http(Arc::new(state), Arc::default(), Arc::default(), Arc::default());
         let (connection, streams) = (Arc::new(connection), SessionStreams::default());

@@ -172,6 +172,12 @@ impl Refreshes {
 }
 
 impl ServerState {
+    pub(crate) fn new(runtime: Runtime) -> Self {
+        let (settings, open, bodies) = (Settings::default(), Arc::default(), Arc::default());
+        let (changes, refreshes) = (ChangeNotifier::default(), Arc::default());
+        Self { settings, runtime, changes, open, bodies, refreshes }
+    }
+
     /// Takes the place of a client's session.
     pub(crate) fn take_place(&self, client: &Client) -> Result<Share<Identity>, QuotaExceeded> {
         let (counted, mut max) = (client.counted_as(), self.settings.max_sessions);

@@ -330,10 +330,8 @@ pub(crate) fn excerpt(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::server::changes::ChangeNotifier;
     use crate::mcp::server::features::Revisions;
-    use crate::mcp::server::session::{ServerState, Settings};
-    use std::sync::Arc;
+    use crate::mcp::server::session::ServerState;
     use tool_core::{Runtime, ToolContext};
 
     fn call(members: &str, params: &str) -> String {
@@ -343,14 +341,7 @@ mod tests {
     #[test]
     fn an_ordinary_call_is_read_as_any_message_is() {
         let runtime = Runtime::builder(ToolContext::builder().build().expect("no tools")).build().expect("a runtime");
-        let state = ServerState {
-            settings: Settings::default(),
-            runtime,
-            changes: ChangeNotifier::default(),
-            open: Arc::default(),
-            bodies: Arc::default(),
-            refreshes: Arc::default(),
-        };
+        let state = ServerState::new(runtime);
         let ids = [r#""id": 1"#, r#""id": "a""#, r#""id": -9223372036854775808"#, r#""\u0069d": 3"#];
         let params = [
             r#""name": "t""#,
