@@ -101,10 +101,12 @@ impl Audit {
         let (mut queue, mut writer) = (None, None);
         if settings.file.is_some() || settings.postgres.is_some() {
             let thread = WriterThread::start()?;
-            let (file, postgres) = (settings.file.clone(), settings.postgres.clone());
-            let open =
-                async move { AuditSinks::open(file.as_deref(), postgres.as_ref().map(|url| url.as_str())).await };
-            let sinks = thread.handle.spawn(open).await.map_err(|error| error.to_string())??;
+            let opened = settings.clone();
+            let sinks = thread
+                .handle
+                .spawn(async move { AuditSinks::open(&opened).await })
+                .await
+                .map_err(|error| error.to_string())??;
             let (sender, messages) = channel(QUEUE);
             thread.handle.spawn(write_all(sinks, messages, Arc::clone(&state)));
             (queue, writer) = (Some(sender), Some(thread));

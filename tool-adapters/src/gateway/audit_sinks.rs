@@ -1,5 +1,6 @@
 //! The records of the audit log, and the places that keep them: a file of JSON lines, and a table in PostgreSQL.
 
+use crate::gateway::policy::AuditSettings;
 use jiff::Timestamp;
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
@@ -42,9 +43,9 @@ pub(crate) struct AuditSinks {
 }
 
 impl AuditSinks {
-    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "a policy that names it is refused"))]
-    pub(crate) async fn open(file: Option<&Path>, postgres: Option<&str>) -> Result<Self, String> {
-        let file = match file {
+    #[cfg_attr(not(feature = "postgres"), allow(clippy::unused_async, reason = "only PostgreSQL is waited for"))]
+    pub(crate) async fn open(settings: &AuditSettings) -> Result<Self, String> {
+        let file = match &settings.file {
             Some(path) => {
                 let opened = open_file(path);
                 Some((path.to_owned(), opened.map_err(|error| format!("audit.file: {}: {error}", path.display()))?))
@@ -54,7 +55,7 @@ impl AuditSinks {
         Ok(Self {
             file,
             #[cfg(feature = "postgres")]
-            postgres: match postgres {
+            postgres: match &settings.postgres {
                 Some(url) => Some(AuditTable::open(url).await.map_err(|error| format!("audit.postgres: {error}"))?),
                 None => None,
             },
@@ -71,6 +72,7 @@ impl AuditSinks {
     }
 
     /// Writes records. `done` counts the places that have them, for a repetition after an error.
+    #[cfg_attr(not(feature = "postgres"), allow(clippy::unused_async, reason = "only PostgreSQL is waited for"))]
     pub(crate) async fn write(&mut self, records: &[AuditRecord], done: &mut usize) -> io::Result<()> {
         if *done == 0
             && let Some((_, file)) = &mut self.file

@@ -443,25 +443,27 @@ impl GatewayPolicy {
         if let Some(characters) = self.max_output {
             governed = governed.max_output(characters);
         }
-        let rules = self.tools.iter();
-        for rule in rules.filter(|rule| rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool.name()))) {
+        for rule in self.rules_of(tool.name()) {
             governed = rule.apply(&governed);
         }
         governed
     }
 
+    /// Returns the rules that hold for a tool, in their order.
+    fn rules_of(&self, tool: &str) -> impl DoubleEndedIterator<Item = &ToolRule> {
+        self.tools.iter().filter(move |rule| rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool)))
+    }
+
     /// Returns the price of a call of a tool, which is that of the last rule with one.
     pub(crate) fn cost_of(&self, tool: &str) -> Option<Cost> {
-        let matches = |rule: &&ToolRule| rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool));
-        self.tools.iter().filter(matches).rev().find_map(|rule| rule.cost)
+        self.rules_of(tool).rev().find_map(|rule| rule.cost)
     }
 
     /// Returns false if no call of a tool is sent again after its server was lost, whatever the server says of it: the last rule with a
     /// `resend` or a category decides.
     pub(crate) fn resends(&self, tool: &str) -> bool {
-        let matches = |rule: &&ToolRule| rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool));
         let says = |rule: &ToolRule| rule.resend.or(rule.category.map(|category| category == Category::Retrieval));
-        self.tools.iter().filter(matches).rev().find_map(says).unwrap_or(true)
+        self.rules_of(tool).rev().find_map(says).unwrap_or(true)
     }
 
     /// Returns the patterns of rules that match none of these tools.
@@ -473,11 +475,8 @@ impl GatewayPolicy {
     /// Returns the arguments of the rule that decides by arguments on the approval of a tool's calls, if the tool has none of them, so
     /// that no call is confirmed.
     pub(crate) fn missing_arguments(&self, tool: &ToolDefinition) -> Option<Vec<&str>> {
-        let decides = |rule: &&ToolRule| {
-            (rule.confirm.is_some() || !rule.confirm_if.is_empty())
-                && rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool.name()))
-        };
-        let names = self.tools.iter().rfind(decides)?.confirm_if.iter().map(|(name, _)| name.as_str());
+        let decides = |rule: &&ToolRule| rule.confirm.is_some() || !rule.confirm_if.is_empty();
+        let names = self.rules_of(tool.name()).rfind(decides)?.confirm_if.iter().map(|(name, _)| name.as_str());
         let names = names.collect::<Vec<_>>();
         let has = |name: &&str| tool.parameters()["properties"].get(name).is_some();
         (!names.is_empty() && !names.iter().any(has)).then_some(names)

@@ -26,6 +26,7 @@ use rmcp::model::{
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use sse_stream::{Error as SseError, Sse};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
@@ -219,18 +220,18 @@ impl AuthorizedClient {
     /// Sends a request with a token.
     async fn send(&self, method: &Method, headers: &HeaderMap, body: Option<&Bytes>) -> HttpResult<Response> {
         self.authorized(|token| async move {
-            let mut headers = headers.clone();
+            let mut headers = Cow::Borrowed(headers);
             if body.is_none() {
-                headers.remove(header::CONTENT_TYPE);
+                headers.to_mut().remove(header::CONTENT_TYPE);
             }
             if let Some(token) = token {
                 let bearer = HeaderValue::try_from(format!("Bearer {token}"));
                 let mut bearer =
                     bearer.map_err(|_| io::Error::other("the token has characters that no header may have"))?;
                 bearer.set_sensitive(true);
-                headers.insert(header::AUTHORIZATION, bearer);
+                headers.to_mut().insert(header::AUTHORIZATION, bearer);
             }
-            let response = self.execute(method, headers, body).await?;
+            let response = self.execute(method, &headers, body).await?;
             http_answer::check_token(&response)?;
             Ok(response)
         })
@@ -238,9 +239,9 @@ impl AuthorizedClient {
     }
 
     /// Sends a request once.
-    async fn execute(&self, method: &Method, headers: HeaderMap, body: Option<&Bytes>) -> HttpResult<Response> {
+    async fn execute(&self, method: &Method, headers: &HeaderMap, body: Option<&Bytes>) -> HttpResult<Response> {
         if let Some(plain) = &self.plain {
-            let sent = plain.send(method, &headers, body).await;
+            let sent = plain.send(method, headers, body).await;
             let response = sent.map_err(|error| {
                 StreamableHttpError::Io(io::Error::other(self.credentials.display(&text_with_causes(&error))))
             })?;
@@ -250,7 +251,7 @@ impl AuthorizedClient {
             }
         }
         let mut request = Request::new(method.clone(), self.url.clone());
-        *request.headers_mut() = headers;
+        headers.clone_into(request.headers_mut());
         *request.body_mut() = body.cloned().map(Body::from);
         self.http.execute(request).await.map_err(StreamableHttpError::Client)
     }
