@@ -85,6 +85,16 @@ pub fn attribute(key: &'static str, value: impl Into<Value>) {
     }
 }
 
+/// Sets attributes of the current span. They are not made where there is none.
+#[doc(hidden)]
+pub fn attributes<const N: usize>(make: impl FnOnce() -> [(&'static str, Option<Value>); N]) {
+    if let Some(span) = current() {
+        make().into_iter().filter_map(|(key, value)| Some((key, value?))).for_each(|(key, value)| {
+            set_attribute(&span, key, value);
+        });
+    }
+}
+
 fn set_attribute(span: &OpenSpan, key: &'static str, value: Value) {
     if let Some(value) = unless_too_deep(value).filter(|_| span.is_active()) {
         span.change(|details| details.set_attribute(key, value));

@@ -265,7 +265,8 @@ impl CallCx<'_> {
         match rejection {
             Rejection::Context(error) => self.without_context(gate, error).await,
             Rejection::NotAdmitted => {
-                let deferred = Box::pin(execute::run_deferred(gate, self.request.arguments(), false));
+                // The gate is asked last, so the arguments are known to be valid.
+                let deferred = Box::pin(execute::run_deferred(gate, self.request.arguments(), true));
                 let mut response = self.catch_panics(deferred).await;
                 report_nulls(&mut response, self.tool, frame);
                 response

@@ -80,26 +80,30 @@ async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool, r
     }
 }
 
-/// Waits for a call that is not done at once. It is listed, so that it can be cancelled, and dropped at its deadline.
+/// Waits for a call that was polled once, and is not done. It is listed, so that it can be cancelled, and dropped at its deadline.
 pub(crate) async fn wait(call: &CallCx<'_>, gate: &AdmissionGate<'_>, future: GuardedTool<'_>) -> ToolResult {
     let running = gate.take_running().unwrap_or_else(|| call.list());
     // On an error the guard cancels the token, which ends what the tool has spawned.
-    let outcome = wait_for(call, &running, pin!(future)).await?;
+    let outcome = wait_for(call, &running, pin!(future), true).await?;
     running.finish();
     outcome
 }
 
-/// Returns the future's output, unless the call is cancelled or its deadline has passed.
+/// Returns the future's output, unless the call is cancelled or its deadline has passed. With `is_polled`, the task that waits has just
+/// polled the future.
 async fn wait_for<T>(
     call: &CallCx<'_>,
     running: &RunningGuard<'_>,
     mut future: Pin<&mut impl Future<Output = T>>,
+    mut is_polled: bool,
 ) -> Result<T, ToolError> {
     let mut is_cancelled = pin!(running.token.cancelled());
     let mut over_cost = pin!(call.meter.as_ref().map(|meter| meter.over.cancelled()));
     let mut deadline = pin!(Deadline::new(call, Duration::ZERO));
     poll_fn(|cx| {
-        if let Poll::Ready(value) = future.as_mut().poll(cx) {
+        if !std::mem::take(&mut is_polled)
+            && let Poll::Ready(value) = future.as_mut().poll(cx)
+        {
             return Poll::Ready(Ok(value));
         }
         if let Some(over) = over_cost.as_mut().as_pin_mut()
@@ -194,7 +198,7 @@ async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, validated: bool, ref
             Err(rejected) => answer.reject(rejected),
         }
     }));
-    match wait_for(call, &running, pin!(task)).await {
+    match wait_for(call, &running, pin!(task), false).await {
         Ok(joined) => {
             running.finish();
             joined.unwrap_or_else(|error| call.answer().fail(ToolError::internal(error.to_string()).unexpected()))
