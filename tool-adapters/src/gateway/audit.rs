@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use std::collections::HashMap;
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -39,11 +39,28 @@ const SEND: Duration = Duration::from_secs(1);
 const FLUSH: Duration = Duration::from_secs(5);
 
 enum Message {
-    Record(Box<AuditRecord>),
+    Record(Box<NewRecord>),
     /// Opens the file again, after it was rotated.
     Reopen,
     /// Answers once all earlier records are written.
     Flush(oneshot::Sender<()>),
+}
+
+/// A record before its name and its arguments are redacted, which the writer does.
+struct NewRecord {
+    record: AuditRecord,
+    /// The policies at the time of the call. `None` once the arguments are redacted.
+    view: Option<Arc<AuditView>>,
+}
+
+impl NewRecord {
+    fn redacted(self) -> AuditRecord {
+        let Self { mut record, view } = self;
+        if let Some(view) = view {
+            (record.name, record.arguments) = view.redacted(&record.name, &record.arguments);
+        }
+        record
+    }
 }
 
 /// The log, with the queue of its records.
@@ -51,7 +68,7 @@ pub(crate) struct Audit {
     queue: Option<Sender<Message>>,
     state: Arc<AuditState>,
     required: bool,
-    shared: Arc<RwLock<AuditView>>,
+    shared: RwLock<Arc<AuditView>>,
     writer: Mutex<Option<WriterThread>>,
 }
 
@@ -73,6 +90,10 @@ impl AuditView {
         truncate(&self.redaction.text(&truncate(text, 4 * MAX_TEXT)), MAX_TEXT)
     }
 
+    fn redacted(&self, name: &str, arguments: &str) -> (String, String) {
+        (self.shown(name), self.redaction.json_up_to(arguments, MAX_ARGUMENTS))
+    }
+
     fn server_of(&self, kind: RequestKind, name: &str) -> Option<&Arc<str>> {
         match kind {
             RequestKind::Prompt => self.servers.get(&format!("prompt:{name}")),
@@ -81,7 +102,7 @@ impl AuditView {
                 let (resource, _) = self.offered.as_ref()?.resource(name)?;
                 self.servers.get(&format!("resource:{}", resource.uri()))
             }
-            _ => self.servers.get(name).filter(|_| !name.contains(':')),
+            _ => self.servers.get(name).filter(|_| !name.starts_with("prompt:") && !name.starts_with("resource:")),
         }
     }
 }
@@ -97,7 +118,7 @@ struct AuditState {
 impl Audit {
     /// Opens the log.
     pub(crate) async fn open(settings: &AuditSettings) -> Result<Self, String> {
-        let (state, shared) = (Arc::<AuditState>::default(), Arc::default());
+        let state = Arc::<AuditState>::default();
         let (mut queue, mut writer) = (None, None);
         if settings.file.is_some() || settings.postgres.is_some() {
             let thread = WriterThread::start()?;
@@ -111,16 +132,17 @@ impl Audit {
             thread.handle.spawn(write_all(sinks, messages, Arc::clone(&state)));
             (queue, writer) = (Some(sender), Some(thread));
         }
-        Ok(Self { queue, state, required: settings.required, shared, writer: Mutex::new(writer) })
+        Ok(Self { queue, state, required: settings.required, shared: RwLock::default(), writer: Mutex::new(writer) })
     }
 
     pub(crate) fn set_view(&self, view: AuditView) {
-        let earlier = std::mem::replace(&mut *self.shared.write().unwrap_or_else(PoisonError::into_inner), view);
+        let earlier =
+            std::mem::replace(&mut *self.shared.write().unwrap_or_else(PoisonError::into_inner), Arc::new(view));
         drop(earlier);
     }
 
-    fn view(&self) -> RwLockReadGuard<'_, AuditView> {
-        self.shared.read().unwrap_or_else(PoisonError::into_inner)
+    fn view(&self) -> Arc<AuditView> {
+        Arc::clone(&self.shared.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the server of a resource that is offered.
@@ -167,39 +189,43 @@ impl Audit {
     }
 
     /// Returns the record of something that has not been answered: of a session with its principal, in a turn.
-    fn unanswered(&self, of: (&str, &str, u64), kind: RequestKind, name: &str, arguments: &str) -> AuditRecord {
+    fn unanswered(&self, of: (&str, &str, u64), kind: RequestKind, name: &str, arguments: &str) -> NewRecord {
         let (view, (session, principal, turn)) = (self.view(), of);
-        AuditRecord {
+        // Long texts do not wait in the queue.
+        let is_long = arguments.len() > MAX_ARGUMENTS || name.len() > MAX_TEXT;
+        let server = view.server_of(kind, name).map(ToString::to_string).unwrap_or_default();
+        let as_sent = || (name.to_owned(), arguments.to_owned());
+        let (name, arguments) = if is_long { view.redacted(name, arguments) } else { as_sent() };
+        let record = AuditRecord {
             time: Timestamp::now(),
             session: session.to_owned(),
             principal: principal.to_owned(),
             turn,
             call: String::new(),
-            server: view.server_of(kind, name).map(ToString::to_string).unwrap_or_default(),
+            server,
             method: match kind {
                 RequestKind::Prompt => "prompts/get",
                 RequestKind::Resource => "resources/read",
                 _ => "tools/call",
             },
-            name: view.shown(name),
-            arguments: view.redaction.json_up_to(arguments, MAX_ARGUMENTS),
+            name,
+            arguments,
             outcome: ErrorKind::Cancelled.as_str(),
             error: None,
             duration_ms: 0,
             characters: 0,
-        }
+        };
+        NewRecord { record, view: (!is_long).then_some(view) }
     }
 
-    fn record(&self, call: &HookedCall<'_>, response: &ToolResponse) -> AuditRecord {
+    fn record(&self, call: &HookedCall<'_>, response: &ToolResponse) -> NewRecord {
         let (error, meta, of) = (response.error(), response.meta(), (call.session, call.principal, call.turn));
-        AuditRecord {
-            call: call.call_id.to_owned(),
-            outcome: error.map_or("OK", |error| error.kind.as_str()),
-            error: error.map(|error| self.view().shown(&error.message)),
-            duration_ms: milliseconds(meta.duration()),
-            characters: meta.size_chars(),
-            ..self.unanswered(of, RequestKind::Call, call.tool.name(), call.arguments)
-        }
+        let mut new = self.unanswered(of, RequestKind::Call, call.tool.name(), call.arguments);
+        new.record.call = call.call_id.to_owned();
+        new.record.outcome = error.map_or("OK", |error| error.kind.as_str());
+        new.record.error = error.map(|error| self.view().shown(&error.message));
+        (new.record.duration_ms, new.record.characters) = (milliseconds(meta.duration()), meta.size_chars());
+        new
     }
 
     /// Refuses to do something while its record cannot be written.
@@ -212,7 +238,7 @@ impl Audit {
     }
 
     /// Adds a record to the queue. If that has to wait, the runtime drops the future after a second.
-    fn send(&self, record: AuditRecord) -> HookFuture<'_, ()> {
+    fn send(&self, record: NewRecord) -> HookFuture<'_, ()> {
         let Some(queue) = &self.queue else { return Box::pin(ready(())) };
         match queue.try_send(Message::Record(Box::new(record))) {
             Ok(()) => Box::pin(ready(())),
@@ -284,10 +310,10 @@ impl Hook for GatewayHook {
             let record = Some(self.0.unanswered((session, principal, turn), kind, name, arguments));
             let mut open = OpenRequest { audit: &self.0, began: Instant::now(), record };
             let outcome = next.await;
-            if let Some(mut record) = open.finish() {
-                record.outcome = outcome.as_ref().map_or_else(|error| error.kind().as_str(), |()| "OK");
-                record.error = outcome.as_ref().err().map(|error| self.0.view().shown(error.message()));
-                _ = timeout(SEND, self.0.send(record)).await;
+            if let Some(mut new) = open.finish() {
+                new.record.outcome = outcome.as_ref().map_or_else(|error| error.kind().as_str(), |()| "OK");
+                new.record.error = outcome.as_ref().err().map(|error| self.0.view().shown(error.message()));
+                _ = timeout(SEND, self.0.send(new)).await;
             }
             outcome
         })
@@ -298,14 +324,14 @@ impl Hook for GatewayHook {
 struct OpenRequest<'a> {
     audit: &'a Audit,
     began: Instant,
-    record: Option<AuditRecord>,
+    record: Option<NewRecord>,
 }
 
 impl OpenRequest<'_> {
-    fn finish(&mut self) -> Option<AuditRecord> {
-        let mut record = self.record.take()?;
-        record.duration_ms = milliseconds(self.began.elapsed());
-        Some(record)
+    fn finish(&mut self) -> Option<NewRecord> {
+        let mut new = self.record.take()?;
+        new.record.duration_ms = milliseconds(self.began.elapsed());
+        Some(new)
     }
 }
 
@@ -339,7 +365,7 @@ async fn write_all(mut sinks: AuditSinks, mut messages: Receiver<Message>, state
         let (mut records, mut waiting, mut reopens) = (Vec::new(), Vec::new(), false);
         for message in batch.drain(..) {
             match message {
-                Message::Record(record) => records.push(*record),
+                Message::Record(record) => records.push(record.redacted()),
                 Message::Reopen => reopens = true,
                 Message::Flush(done) => waiting.push(done),
             }
@@ -370,4 +396,19 @@ async fn write_until_done(sinks: &mut AuditSinks, records: &[AuditRecord], state
         tracing::warn!("the audit log is written again");
     }
     state.written.fetch_add(records.len() as u64, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_with_a_colon_in_its_name_has_its_server() {
+        let names = ["git:status", "prompt:status"].map(|name| (name.to_owned(), Arc::from("git")));
+        let view = AuditView { servers: HashMap::from(names), ..AuditView::default() };
+        let server_of = |kind, name| view.server_of(kind, name).map(|server| &**server);
+        assert_eq!(server_of(RequestKind::Call, "git:status"), Some("git"));
+        assert_eq!(server_of(RequestKind::Prompt, "status"), Some("git"));
+        assert_eq!(server_of(RequestKind::Call, "prompt:status"), None, "the prompt `status` is no tool");
+    }
 }
