@@ -59,7 +59,7 @@ pub(crate) async fn request(
     let Confirmation { token, summary, digest, .. } = awaited.confirmation.clone();
     let (session, tool) = (awaited.session.clone(), awaited.tool.clone());
     let complete = |outcome: Option<ToolResponse>| {
-        let result = outcome.map_or_else(|| ended(&tool), |response| complete(&session, &tool, &response));
+        let result = outcome.map_or_else(|| ended(&tool), |response| complete(&session, &tool, &response).into());
         Ok(CallToolResponse::Complete(result))
     };
     if !has_forms && state.settings.host_approval.is_none() {
@@ -124,7 +124,7 @@ pub(crate) async fn keep(client: &ClientSession, digest: String, awaited: Awaite
 /// Waits for the host's decision.
 pub(crate) async fn outcome(awaited: AwaitedCall) -> CallToolResponse {
     let AwaitedCall { session, tool, outcome, .. } = awaited;
-    let result = outcome.await.map_or_else(|| ended(&tool), |response| complete(&session, &tool, &response));
+    let result = outcome.await.map_or_else(|| ended(&tool), |response| complete(&session, &tool, &response).into());
     CallToolResponse::Complete(result)
 }
 
@@ -162,7 +162,7 @@ pub(crate) async fn resume(
     if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && response.meta().tool().is_empty() {
         return Err(no_pending_call());
     }
-    let result = CallToolResponse::Complete(complete(session, &pending.tool, &response));
+    let result = CallToolResponse::Complete(complete(session, &pending.tool, &response).into());
     answer.map(|_| ControlFlow::Break(result))
 }
 

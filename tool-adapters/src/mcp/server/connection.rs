@@ -399,7 +399,7 @@ impl Connection {
                 let awaited = AwaitedCall::new(&call.session, &call.tool, confirmation);
                 confirm::request(&self.state, request, (call.client_session(), awaited), context).await
             }
-            None => call.complete(&response).map(CallToolResponse::Complete),
+            None => call.complete(&response).map(|result| CallToolResponse::Complete(result.into())),
         }
     }
 

@@ -13,21 +13,23 @@ use crate::mcp::server::connection::Connection;
 use crate::mcp::server::http_sessions::{HttpSessions, Opener, SessionError};
 use crate::mcp::server::ongoing_call::OngoingCall;
 use crate::mcp::server::session_streams::SessionStreams;
-use crate::mcp::server::tools;
+use crate::mcp::server::tools::{self, CompletedCall};
 use axum::body::Body;
-use axum::http::HeaderMap;
 use axum::http::header::{self, AsHeaderName};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use futures_util::poll;
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, GetMeta,
-    InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+    InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject, ResultType, ServerJsonRpcMessage,
+    ServerResult,
 };
 use rmcp::service::Peer;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::{ErrorData, RoleServer};
+use serde::Serialize;
 use serde_json::Value;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -40,6 +42,9 @@ pub(crate) const REVISION_HEADER: &str = "mcp-protocol-version";
 
 /// The time after which a call over HTTP gets a stream, which can be requested again when its connection is lost.
 const STREAM_AFTER: Duration = Duration::from_secs(1);
+
+/// The forms of answers that most clients take.
+const USUAL: [&str; 2] = ["application/json, text/event-stream", "text/event-stream, application/json"];
 
 /// Cancels the call that a message cancels. Returns false if rmcp has to see the message.
 pub(crate) fn cancels(connection: &Connection, message: &ClientJsonRpcMessage) -> bool {
@@ -77,23 +82,40 @@ fn is_of_session(meta: &RequestMetaObject) -> bool {
     meta.keys().all(|key| !key.starts_with("io.modelcontextprotocol/"))
 }
 
-/// Returns the answer to a call, or `None` if it has to be approved first.
-fn answered(
-    call: &OngoingCall,
-    response: &ToolResponse,
-    id: &RequestId,
-    revision: &ProtocolVersion,
-) -> Option<ServerJsonRpcMessage> {
+/// The answer to a call.
+#[derive(Serialize)]
+struct CallAnswer<'a> {
+    jsonrpc: &'static str,
+    id: &'a RequestId,
+    result: CallResult<'a>,
+}
+
+#[derive(Serialize)]
+struct CallResult<'a> {
+    #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
+    kind: Option<ResultType>,
+    #[serde(flatten)]
+    call: CompletedCall<'a>,
+}
+
+/// Returns the text that answers a call, or `None` if it has to be approved first.
+fn answered(call: &OngoingCall, response: &ToolResponse, id: &RequestId, revision: &ProtocolVersion) -> Option<String> {
     if response.meta().confirmations().next().is_some() {
         return None;
     }
-    Some(match call.complete(response) {
-        Ok(mut result) => {
-            result.result_type.take_if(|_| *revision < ProtocolVersion::V_2026_07_28);
-            ServerJsonRpcMessage::response(ServerResult::CallToolResult(result), id.clone())
+    let text = match call.complete(response) {
+        Ok(call) => {
+            let kind = (*revision >= ProtocolVersion::V_2026_07_28).then_some(ResultType::COMPLETE);
+            serde_json::to_string(&CallAnswer { jsonrpc: "2.0", id, result: CallResult { kind, call } })
         }
-        Err(error) => ServerJsonRpcMessage::error(error, Some(id.clone())),
-    })
+        Err(error) => serde_json::to_string(&ServerJsonRpcMessage::error(error, Some(id.clone()))),
+    };
+    text.ok()
+}
+
+/// Returns an answer over HTTP.
+fn json_response(text: String) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
 }
 
 /// Answers a message over HTTP that is a call. Adds the call to the request if rmcp has to take it over.
@@ -121,7 +143,7 @@ pub(crate) async fn answer(
     }
     if let Some(response) = response {
         if let Some(answer) = answered(&call, &response, id, revision) {
-            return Some(axum::Json(answer).into_response());
+            return Some(json_response(answer));
         }
         call.asking.response = Box::pin(std::future::ready(response));
     }
@@ -206,21 +228,25 @@ impl HeldCall<'_> {
         parent: DistributedContext,
         attributes: impl FnOnce() -> Vec<(&'static str, Value)>,
     ) -> (Option<ToolResponse>, bool) {
-        let Some(call) = &mut self.call else { return (None, false) };
-        let own = (call.session.clone(), call.id.clone());
+        let Self { connection, id, is_noted, call: Some(call), .. } = self else { return (None, false) };
+        let mut unnoted = Some((call.session.clone(), call.id.clone()));
         let response = {
             let alone = trace::attributed(attributes, call.response_alone(STREAM_AFTER));
             let mut alone = pin!(trace::import(parent, alone));
-            if let Poll::Ready(response) = poll!(&mut alone) {
-                return (response, false);
-            }
-            self.is_noted = self.connection.calls.add(self.id, own);
-            if !self.is_noted {
-                return (None, false);
-            }
-            alone.await
+            let noted = poll_fn(|cx| {
+                let polled = alone.as_mut().poll(cx);
+                // Only a call that waits can be cancelled. One that repeats the id of another cannot.
+                if let (Poll::Pending, Some(own)) = (&polled, unnoted.take()) {
+                    *is_noted = connection.calls.add(id, own);
+                    if !*is_noted {
+                        return Poll::Ready(None);
+                    }
+                }
+                polled
+            });
+            noted.await
         };
-        (response, !self.end())
+        (response, self.is_noted && !self.end())
     }
 
     /// Removes the call. Returns false if it was cancelled.
@@ -260,11 +286,11 @@ impl LineCall {
         is_noted.then(|| Self { connection: Arc::clone(connection), client, call })
     }
 
-    /// Runs the call, and returns its answer, or none if it was cancelled. Returns the message if rmcp has to take the call over.
+    /// Runs the call, and returns its id and the line of its answer, or none if it was cancelled. Returns the message if rmcp has to take the call over.
     pub(crate) async fn answer(
         mut self,
         mut message: ClientJsonRpcMessage,
-    ) -> Result<Option<ServerJsonRpcMessage>, ClientJsonRpcMessage> {
+    ) -> Result<Option<(RequestId, String)>, ClientJsonRpcMessage> {
         let connection = Arc::clone(&self.connection);
         let Some((request, revision)) = CallParts::of(&connection, &message).zip(connection.revision.get()) else {
             return Err(message);
@@ -277,7 +303,7 @@ impl LineCall {
             return Ok(None);
         }
         if let Some(answer) = answered(&self.call, &response, &id, revision) {
-            return Ok(Some(answer));
+            return Ok(Some((id, answer)));
         }
         self.call.asking.response = Box::pin(std::future::ready(response));
         if let ClientJsonRpcMessage::Request(request) = &mut message {
@@ -296,7 +322,9 @@ fn sole_header(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
 /// Returns true if a request brings JSON, and takes both forms of an answer without ranking them.
 fn are_json_and_events_accepted(headers: &HeaderMap) -> bool {
     let accepted = sole_header(headers, header::ACCEPT).filter(|accepted| !accepted.contains([';', '"']));
-    let accepts = |kind| accepted.is_some_and(|accepted| accepted.split(',').any(|accepted| accepted.trim() == kind));
+    let is_usual = accepted.is_some_and(|accepted| USUAL.contains(&accepted));
+    let accepts =
+        |kind| is_usual || accepted.is_some_and(|accepted| accepted.split(',').any(|accepted| accepted.trim() == kind));
     sole_header(headers, header::CONTENT_TYPE) == Some("application/json")
         && accepts("application/json")
         && accepts("text/event-stream")

@@ -5,9 +5,9 @@ use crate::mcp::server::client_requests::Capabilities;
 use crate::mcp::server::confirm::ApprovedCall;
 use crate::mcp::server::forwarder::{Forwarder, Notices, Wanted};
 use crate::mcp::server::session::{ClientSession, McpResult, RunningCall, ServerContext, http_parts};
-use crate::mcp::server::tools;
+use crate::mcp::server::tools::{self, CompletedCall};
 use futures_util::future::OptionFuture;
-use rmcp::model::{CallToolRequestParams, CallToolResult, InputResponses, RequestId};
+use rmcp::model::{CallToolRequestParams, InputResponses, RequestId};
 use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer};
 use std::collections::HashMap;
@@ -178,7 +178,7 @@ impl OngoingCall {
     }
 
     /// Returns the result of a response. A tool that does not exist is an error of the protocol.
-    pub(crate) fn complete(&self, response: &ToolResponse) -> McpResult<CallToolResult> {
+    pub(crate) fn complete<'a>(&self, response: &'a ToolResponse) -> McpResult<CompletedCall<'a>> {
         // A tool's own "not found" error is a result. An approval that is used up belongs to no tool.
         let is_listed = || {
             let (shown, searchable) = (self.session.definitions(), self.session.searchable_definitions());

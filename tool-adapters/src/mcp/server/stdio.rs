@@ -176,11 +176,13 @@ impl LineTransport {
     /// Begins a call that rmcp need not see. Returns any other message.
     fn begin(&self, message: RxJsonRpcMessage<RoleServer>) -> Option<RxJsonRpcMessage<RoleServer>> {
         let Some(call) = LineCall::begin(&self.connection, &message) else { return Some(message) };
-        let mut transport = self.clone();
+        let transport = self.clone();
         self.running.spawn(async move {
             match call.answer(message).await {
-                Ok(Some(answer)) => {
-                    if let Err(error) = transport.send(answer).await {
+                Ok(Some((id, answer))) => {
+                    let line = transport.requests().end(&id, Some(answer));
+                    let Some(line) = line else { return };
+                    if let Err(error) = write_line(Arc::clone(&transport.writer), line).await {
                         tracing::debug!(%error, "failed to write the answer to a call");
                     }
                 }

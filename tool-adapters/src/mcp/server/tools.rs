@@ -6,6 +6,9 @@ use crate::providers::request::{embedded_data, name_of_data};
 use crate::providers::{Provider, declare};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, ListToolsResult, Resource, ResourceContents, Tool};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 use tool_core::call::{OutputKind, ResultForm};
@@ -83,12 +86,32 @@ pub(crate) fn guides(session: &Session) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
+/// The result of a call, whose data is the text that the tool has returned.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CompletedCall<'a> {
+    content: Vec<ContentBlock>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<Cow<'a, RawValue>>,
+    is_error: bool,
+}
+
+impl From<CompletedCall<'_>> for CallToolResult {
+    fn from(call: CompletedCall<'_>) -> Self {
+        let CompletedCall { content, structured_content, is_error } = call;
+        let mut result = if is_error { Self::error(content) } else { Self::success(content) };
+        result.structured_content = structured_content.and_then(|data| serde_json::from_str(data.get()).ok());
+        result
+    }
+}
+
 /// Converts the response of a call of `tool` into the protocol's result.
-pub(crate) fn complete(session: &Session, tool: &str, response: &ToolResponse) -> CallToolResult {
+pub(crate) fn complete<'a>(session: &Session, tool: &str, response: &'a ToolResponse) -> CompletedCall<'a> {
     let schema = session.tools().function_tool(tool).and_then(|tool| tool.definition().output());
     let result = response.for_model(ResultForm::Plain);
     if result.is_error {
-        return CallToolResult::error(vec![ContentBlock::text(result.text)]);
+        let content = vec![ContentBlock::text(result.text)];
+        return CompletedCall { content, structured_content: None, is_error: true };
     }
     let content = match result.content() {
         Some(parts) => parts.into_iter().map(content_block).collect(),
@@ -96,18 +119,16 @@ pub(crate) fn complete(session: &Session, tool: &str, response: &ToolResponse) -
         None => vec![ContentBlock::text(result.text)],
     };
     let Some(schema) = schema.filter(|_| response.kind() == OutputKind::Data) else {
-        return CallToolResult::success(content);
+        return CompletedCall { content, structured_content: None, is_error: false };
     };
     let data = response.data_json().filter(|_| response.meta().truncated().is_none());
-    match data.and_then(|data| serde_json::from_str(data).ok()) {
-        Some(data) => {
-            let mut result = CallToolResult::success(content);
-            result.structured_content = Some(output_schema::structured(schema, data));
-            result
-        }
-        // A client refuses a success without the structured content of the output schema. An error needs none.
-        None => CallToolResult::error(content),
-    }
+    let structured_content = data.and_then(|data| match output_schema::structured(schema, data) {
+        Cow::Borrowed(data) => serde_json::from_str(data).ok().map(Cow::Borrowed),
+        Cow::Owned(data) => RawValue::from_string(data).ok().map(Cow::Owned),
+    });
+    // A client refuses a success without the structured content of the output schema. An error needs none.
+    let is_error = structured_content.is_none();
+    CompletedCall { content, structured_content, is_error }
 }
 
 /// Converts a part of a result or of a prompt.

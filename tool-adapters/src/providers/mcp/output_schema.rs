@@ -5,6 +5,7 @@
 
 use crate::providers::schema::document::{SchemaDocument, for_each_subschema};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use tool_core::schema::join_pointer;
 
 /// The member that wraps a result.
@@ -20,10 +21,10 @@ pub(crate) fn declared(output: &Value) -> Value {
     schema
 }
 
-/// Returns the `structuredContent` of a result whose schema is `output`.
+/// Returns the `structuredContent` of a result whose schema is `output`, as JSON.
 #[cfg_attr(not(feature = "mcp"), allow(dead_code))] // The MCP server uses it.
-pub(crate) fn structured(output: &Value, result: Value) -> Value {
-    if has_object_root(output) { result } else { json!({ MEMBER: result }) }
+pub(crate) fn structured<'a>(output: &Value, result: &'a str) -> Cow<'a, str> {
+    if has_object_root(output) { result.into() } else { format!(r#"{{"{MEMBER}":{result}}}"#).into() }
 }
 
 /// Returns true for a schema of the type `object`, and for a reference to one.
