@@ -2,7 +2,7 @@
 
 use crate::mcp::client::answer;
 use crate::mcp::client::error::{ImportError, describe};
-use crate::mcp::client::exchange::{Exchange, RunState};
+use crate::mcp::client::exchange::{Asked, Exchange, RunState};
 use crate::mcp::client::pins::{Declaration, Fingerprint};
 use crate::mcp::client::quarantine::QuarantineReason;
 use crate::mcp::client::remote::{Connection, RemoteServer};
@@ -247,7 +247,7 @@ impl RemoteServer {
         let exchange = Exchange { remote: self, ctx, state: &state };
         let exchanged = exchange.within_limits(async {
             let connection = self.connection().await?;
-            exchange.converse(&connection, Box::new(request)).await?.map_err(|error| self.failure(&error))
+            exchange.converse(&connection, Asked::Other(&request)).await?.map_err(|error| self.failure(&error))
         });
         // Boxed, as what asks for it would otherwise be as large.
         Box::pin(exchanged).await

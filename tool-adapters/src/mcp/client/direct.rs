@@ -11,14 +11,15 @@ use crate::mcp::lines::send_line;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, CustomResult, ErrorData, GetMeta, ProgressToken, RequestId,
-    ServerJsonRpcMessage, ServerResult,
+    CallToolRequestParams, CallToolResult, ContentBlock, CustomResult, ErrorData, JsonObject, ProgressToken, RequestId,
+    RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -38,7 +39,7 @@ pub(crate) type LineWriter =
     Arc<tokio::sync::Mutex<Option<FramedWrite<Box<dyn AsyncWrite + Send + Unpin>, LinesCodec>>>>;
 
 /// Writes a message.
-pub(crate) async fn write_line(writer: &LineWriter, message: &ClientJsonRpcMessage) -> io::Result<()> {
+pub(crate) async fn write_line(writer: &LineWriter, message: &impl Serialize) -> io::Result<()> {
     let line = serde_json::to_string(message)?;
     let mut writer = writer.lock().await;
     let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
@@ -74,6 +75,40 @@ enum Answer {
     Message(Box<ServerJsonRpcMessage>),
 }
 
+/// The message of a call.
+#[derive(Serialize)]
+struct Call<'a> {
+    jsonrpc: &'static str,
+    id: &'a RequestId,
+    method: &'static str,
+    params: CallParams<'a>,
+}
+
+#[derive(Serialize)]
+struct CallParams<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<&'a JsonObject>,
+    #[serde(rename = "_meta")]
+    meta: CallMeta<'a>,
+}
+
+#[derive(Serialize)]
+struct CallMeta<'a> {
+    #[serde(flatten)]
+    given: Option<&'a RequestMetaObject>,
+    #[serde(rename = "progressToken")]
+    token: &'a ProgressToken,
+}
+
+impl<'a> Call<'a> {
+    fn new(id: &'a RequestId, token: &'a ProgressToken, params: &'a CallToolRequestParams) -> Self {
+        let meta = CallMeta { given: params.meta.as_ref(), token };
+        let params = CallParams { name: &params.name, arguments: params.arguments.as_ref(), meta };
+        Self { jsonrpc: "2.0", id, method: "tools/call", params }
+    }
+}
+
 /// The members of a message by which its call is found.
 #[derive(Deserialize)]
 struct Envelope {
@@ -107,8 +142,8 @@ const LAST_EVENT: Duration = Duration::from_millis(50);
 
 /// A call without an answer.
 pub(crate) enum DirectError {
-    /// The session has expired. rmcp opens another for the request.
-    Expired(Box<ClientRequest>),
+    /// The session has expired.
+    Expired,
     Failed(ServiceError),
 }
 
@@ -174,11 +209,10 @@ impl DirectCalls {
     /// Makes a call, and waits for its answer.
     pub(crate) async fn call(
         &self,
-        (id, token): (&RequestId, ProgressToken),
-        mut request: Box<ClientRequest>,
+        (id, token): (&RequestId, &ProgressToken),
+        params: &CallToolRequestParams,
     ) -> Result<ServerResult, DirectError> {
-        request.get_meta_mut().set_progress_token(token);
-        let message = ClientJsonRpcMessage::request(*request, id.clone());
+        let message = Call::new(id, token, params);
         let (_waiting, answer) = self.expect(id)?;
         match self.0.way.get() {
             Some(Way::Lines(writer)) => {
@@ -191,7 +225,8 @@ impl DirectCalls {
             Some(Way::Http(client, others)) => {
                 let session = client.session();
                 // Boxed, as it would be the largest part of the future of a call over lines, too.
-                match Box::pin(client.post(&session, &message)).await {
+                let message = serde_json::to_vec(&message).map_err(|error| failed(error.into()))?;
+                match Box::pin(client.post(&session, id, message.into())).await {
                     Ok(Posted::Text(text, _)) => return Ok(read(&text, Some(id))?),
                     Ok(Posted::Failed(error)) => return Err(ServiceError::McpError(error).into()),
                     Ok(Posted::Events(events, _)) => {
@@ -201,12 +236,7 @@ impl DirectCalls {
                     // The answer comes in the stream of the session.
                     Ok(Posted::Accepted) => {}
                     Ok(Posted::Refused(..)) => return Err(ServiceError::UnexpectedResponse.into()),
-                    Err(StreamableHttpError::SessionExpired) => {
-                        let ClientJsonRpcMessage::Request(request) = message else {
-                            return Err(ServiceError::UnexpectedResponse.into());
-                        };
-                        return Err(DirectError::Expired(Box::new(request.request)));
-                    }
+                    Err(StreamableHttpError::SessionExpired) => return Err(DirectError::Expired),
                     Err(error) => return Err(failed(error).into()),
                 }
             }
@@ -277,8 +307,59 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
+/// The members of an ordinary answer.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OrdinaryResponse<'a> {
+    #[serde(rename = "jsonrpc")]
+    _version: IgnoredAny,
+    id: i64,
+    #[serde(borrow)]
+    result: OrdinaryResult<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct OrdinaryResult<'a> {
+    #[serde(borrow)]
+    content: Vec<OrdinaryPart<'a>>,
+    // `null` is structured content, too.
+    #[serde(default, deserialize_with = "given")]
+    structured_content: Option<Value>,
+    is_error: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OrdinaryPart<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    text: String,
+}
+
+fn given<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
+}
+
+/// Reads an answer that has no unusual member at once, as nearly all answers are such texts. Returns `None` for all others.
+fn read_ordinary(text: &[u8], id: Option<&RequestId>) -> Option<CallToolResult> {
+    let OrdinaryResponse { id: own, result, .. } = serde_json::from_slice(text).ok()?;
+    let is_own = id.is_none_or(|id| *id == RequestId::Number(own));
+    if !is_own || result.content.iter().any(|part| part.kind != "text") {
+        return None;
+    }
+    let content = result.content.into_iter().map(|part| ContentBlock::text(part.text));
+    let mut read = CallToolResult::success(content.collect());
+    read.result_type = None;
+    (read.structured_content, read.is_error) = (result.structured_content, result.is_error);
+    Some(read)
+}
+
 /// Reads the answer to a call. With `id`, it is checked to be that of the call, or the error of a message whose id was not read.
 fn read(text: &[u8], id: Option<&RequestId>) -> Result<ServerResult, ServiceError> {
+    if let Some(result) = read_ordinary(text, id) {
+        return Ok(ServerResult::CallToolResult(result));
+    }
     let response = serde_json::from_slice::<Response>(text).map_err(|_| ServiceError::McpError(unreadable()))?;
     let is_own = |own: &RequestId| response.id.as_ref().is_some_and(|id| number(id) == number(own));
     match (response.result, response.error) {

@@ -14,8 +14,8 @@ use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequestParams, CancelledNotificationParam, ClientRequest, InputRequiredResult, InputResponses,
-    ProgressNotificationParam, RequestId, ServerResult,
+    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, InputRequiredResult,
+    InputResponses, ProgressNotificationParam, RequestId, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use std::pin::pin;
@@ -30,6 +30,23 @@ pub(crate) struct Exchange<'a> {
     pub(crate) remote: &'a RemoteServer,
     pub(crate) ctx: &'a RunContext,
     pub(crate) state: &'a RunState,
+}
+
+/// A request that a run makes.
+#[derive(Clone, Copy)]
+pub(crate) enum Asked<'a> {
+    Call(&'a CallToolRequestParams),
+    Other(&'a ClientRequest),
+}
+
+impl Asked<'_> {
+    /// Returns the request as rmcp sends it. Boxed, as it would be the largest part of the future of a call.
+    fn to_request(self) -> Box<ClientRequest> {
+        Box::new(match self {
+            Self::Call(params) => ClientRequest::CallToolRequest(CallToolRequest::new(params.clone())),
+            Self::Other(request) => request.clone(),
+        })
+    }
 }
 
 /// The state of a run that asks a server.
@@ -92,18 +109,16 @@ impl Exchange<'_> {
     pub(crate) async fn converse(
         &self,
         connection: &Connection,
-        request: Box<ClientRequest>,
+        request: Asked<'_>,
     ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
         // What is rare is boxed, as a call's future has room for all of it.
         if connection.peer.peer_info().is_some_and(|info| is_stateless(&info.protocol_version)) {
-            return Box::pin(self.converse_without_session(connection, request)).await;
+            return Box::pin(self.converse_without_session(connection, request.to_request())).await;
         }
-        let again = self.remote.options.rights.urls.then(|| request.clone());
         let answer = self.send_in_session(connection, request).await;
         let Some(error) = requests::requires_pages(&answer) else { return Ok(answer) };
         Box::pin(requests::show_pages(self.asked(), error)).await?;
-        let again = again.ok_or_else(requests::unfinished_pages)?;
-        requests::after_pages(Box::pin(self.send_in_session(connection, again)).await)
+        requests::after_pages(Box::pin(self.send_in_session(connection, request)).await)
     }
 
     async fn converse_without_session(
@@ -196,30 +211,32 @@ impl Exchange<'_> {
         }
     }
 
-    async fn send_in_session(
-        &self,
-        connection: &Connection,
-        request: Box<ClientRequest>,
-    ) -> Result<ServerResult, ServiceError> {
-        match *request {
-            ClientRequest::CallToolRequest(_) => self.call(connection, request).await,
-            _ => Box::pin(self.send(connection, request)).await,
+    async fn send_in_session(&self, connection: &Connection, request: Asked<'_>) -> Result<ServerResult, ServiceError> {
+        match request {
+            Asked::Call(params) => self.call(connection, params).await,
+            Asked::Other(_) => Box::pin(self.send(connection, request.to_request())).await,
         }
     }
 
     /// Makes a call without rmcp. If the session has expired, rmcp opens another and makes it.
-    async fn call(&self, connection: &Connection, request: Box<ClientRequest>) -> Result<ServerResult, ServiceError> {
+    async fn call(
+        &self,
+        connection: &Connection,
+        params: &CallToolRequestParams,
+    ) -> Result<ServerResult, ServiceError> {
         let (route, calls) = (connection.routes.enter(), &connection.calls);
         let (id, token) = calls.next_id();
         route.set_request(id.clone(), token.clone());
-        self.set_attributes(&connection.peer, &id, "tools/call".to_owned());
+        self.set_attributes(&connection.peer, &id, "tools/call");
         let mut cancel = cancel_on_drop(connection.peer.clone(), id.clone());
-        let answer = self.attend(route, calls.call((&id, token), request)).await;
+        let answer = self.attend(route, calls.call((&id, &token), params)).await;
         cancel.disarm();
         let answer = match answer {
             Ok(result) => Ok(result),
             Err(DirectError::Failed(error)) => Err(error),
-            Err(DirectError::Expired(request)) => return Box::pin(self.send(connection, request)).await,
+            Err(DirectError::Expired) => {
+                return Box::pin(self.send(connection, Asked::Call(params).to_request())).await;
+            }
         };
         connection.note_answer(&answer);
         answer
@@ -232,7 +249,7 @@ impl Exchange<'_> {
         let (route, method) = (connection.routes.enter(), request.method().to_owned());
         let sent = peer.send_request_with_option(*request, PeerRequestOptions::no_options()).await?;
         route.set_request(sent.id.clone(), sent.progress_token.clone());
-        self.set_attributes(peer, &sent.id, method);
+        self.set_attributes(peer, &sent.id, &method);
         let mut cancel = cancel_on_drop(peer.clone(), sent.id.clone());
         let answer = self.attend(route, sent.await_response()).await;
         cancel.disarm();
@@ -240,30 +257,31 @@ impl Exchange<'_> {
         answer
     }
 
-    fn set_attributes(&self, peer: &Peer<RoleClient>, id: &RequestId, method: String) {
-        trace::attribute("mcp.method.name", method);
-        trace::attribute("jsonrpc.request.id", id.to_string());
-        if let Some(info) = peer.peer_info() {
-            let version = self.remote.options.credentials.redact(info.protocol_version.as_str());
-            trace::attribute("mcp.protocol.version", version);
-        }
-        if let Some(transport) = self.remote.transport {
-            trace::attribute("network.transport", transport);
-        }
+    fn set_attributes(&self, peer: &Peer<RoleClient>, id: &RequestId, method: &str) {
+        let (options, transport) = (&self.remote.options, self.remote.transport);
+        trace::attributes(|| {
+            let version = peer.peer_info().map(|info| options.credentials.redact(info.protocol_version.as_str()));
+            [
+                ("mcp.method.name", Some(method.into())),
+                ("jsonrpc.request.id", Some(id.to_string().into())),
+                ("mcp.protocol.version", version.map(Into::into)),
+                ("network.transport", transport.map(Into::into)),
+            ]
+        });
     }
 
     /// Waits for an answer, and handles the messages of the server that belong to the run.
-    async fn attend<T>(&self, mut route: CallRoute, answer: impl Future<Output = T>) -> T {
-        let (mut answer, mut answering) = (pin!(answer), FuturesUnordered::new());
+    async fn attend<T>(&self, route: CallRoute, answer: impl Future<Output = T>) -> T {
+        let (mut answer, mut answering) = (pin!(answer), None::<FuturesUnordered<_>>);
         let answer = loop {
-            let answered = OptionFuture::from((!answering.is_empty()).then(|| answering.next()));
+            let answered = OptionFuture::from(answering.as_mut().map(StreamExt::next));
             tokio::select! {
                 biased;
                 message = route.next() => match message {
-                    CallMessage::Request(request) => answering.push(self.answer(request)),
+                    CallMessage::Request(request) => answering.get_or_insert_default().push(self.answer(request)),
                     message => self.report(message),
                 },
-                Some(_) = answered => {}
+                Some(Some(())) = answered => {}
                 answer = &mut answer => break answer,
             }
         };

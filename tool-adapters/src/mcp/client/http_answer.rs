@@ -5,8 +5,10 @@
 use crate::mcp::client::answer::{MAX_MESSAGE, too_long};
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use hyper::Response;
+use hyper::body::Body as _;
 use reqwest::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
-use reqwest::{Response, StatusCode};
+use reqwest::{Body, StatusCode};
 use rmcp::model::ErrorData;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_client::{
@@ -14,7 +16,8 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde::Deserialize;
 use sse_stream::{Error as SseError, Sse, SseStream};
-use std::future::ready;
+use std::future::{poll_fn, ready};
+use std::pin::Pin;
 use tokio_util::bytes::Bytes;
 
 /// Maximum number of bytes of the body of a refusal.
@@ -44,7 +47,7 @@ pub(crate) enum Posted {
 pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// Fails if a server wants another token.
-pub(crate) fn check_token(response: &Response) -> HttpResult<()> {
+pub(crate) fn check_token(response: &Response<Body>) -> HttpResult<()> {
     let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|challenge| challenge.to_str().ok());
     match (response.status(), challenge.map(str::to_owned)) {
         (StatusCode::UNAUTHORIZED, challenge) => {
@@ -64,7 +67,7 @@ pub(crate) fn refused(status: StatusCode, text: &str) -> HttpError {
 }
 
 /// Reads the answer to a request of the protocol, or to another message.
-pub(crate) async fn read(response: Response, is_request: bool) -> HttpResult<Posted> {
+pub(crate) async fn read(response: Response<Body>, is_request: bool) -> HttpResult<Posted> {
     let status = response.status();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let kind = header(CONTENT_TYPE.as_str()).unwrap_or_default();
@@ -85,7 +88,7 @@ pub(crate) async fn read(response: Response, is_request: bool) -> HttpResult<Pos
     if kind.starts_with(EVENTS) {
         return Ok(Posted::Events(events(response), session));
     }
-    if response.content_length() == Some(0) && !is_request {
+    if response.body().is_end_stream() && !is_request {
         // Some servers accept a message so.
         return Ok(Posted::Accepted);
     }
@@ -93,7 +96,7 @@ pub(crate) async fn read(response: Response, is_request: bool) -> HttpResult<Pos
 }
 
 /// Reads the answer of a server that does not serve a message.
-async fn refusal(response: Response, is_json: bool) -> HttpResult<Posted> {
+async fn refusal(response: Response<Body>, is_json: bool) -> HttpResult<Posted> {
     #[derive(Deserialize)]
     struct Failure {
         #[serde(rename = "error")]
@@ -116,25 +119,30 @@ async fn refusal(response: Response, is_json: bool) -> HttpResult<Posted> {
 }
 
 /// Reads a body. Returns its size if it is over a maximum.
-async fn body(mut response: Response, max: usize) -> HttpResult<Result<Bytes, String>> {
-    let length = response.content_length();
-    if let Some(length) = length.filter(|length| *length > max as u64) {
+async fn body(response: Response<Body>, max: usize) -> HttpResult<Result<Bytes, String>> {
+    let mut body = response.into_body();
+    if let Some(length) = body.size_hint().exact().filter(|length| *length > max as u64) {
         return Ok(Err(length.to_string()));
     }
-    let mut read = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(StreamableHttpError::Client)? {
+    let mut read = Bytes::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let Ok(chunk) = frame.map_err(StreamableHttpError::Client)?.into_data() else { continue };
         if chunk.len() > max - read.len() {
             return Ok(Err(format!("more than {max}")));
         }
-        read.extend_from_slice(&chunk);
+        // Most bodies are one chunk.
+        read = if read.is_empty() { chunk } else { [read, chunk].concat().into() };
+        if body.is_end_stream() {
+            break;
+        }
     }
-    Ok(Ok(read.into()))
+    Ok(Ok(read))
 }
 
 /// Returns the events of a stream. It fails at one that is over the maximum.
-pub(crate) fn events(response: Response) -> Events {
+pub(crate) fn events(response: Response<Body>) -> Events {
     let (mut sizes, mut has_failed) = (EventSize::default(), false);
-    let chunks = response.bytes_stream().map(move |chunk| match chunk {
+    let chunks = reqwest::Response::from(response).bytes_stream().map(move |chunk| match chunk {
         Ok(chunk) if sizes.add(&chunk) => Ok(chunk),
         Ok(_) => Err(StreamError::TooLong),
         Err(error) => Err(StreamError::Broken(error)),

@@ -8,18 +8,17 @@ use crate::mcp::client::error::{ImportError, text_with_causes};
 use crate::mcp::client::http_answer::{self, Events, HttpError, HttpResult, Posted, StreamError};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
+use crate::mcp::client::plain_client::PlainClient;
 use crate::mcp::client::rights::with_unknown_modes;
 use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{IdScanner, MessageId};
 use crate::transport::base_url::is_local;
 use futures_util::StreamExt;
-use hyper::Uri;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper::Response;
 use memchr::memmem;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Body, Client, Method, Request, Response, ResponseBuilderExt, StatusCode, Url, redirect};
+use reqwest::{Body, Client, Method, Request, StatusCode, Url, redirect};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, JsonRpcRequest, RequestId, ServerJsonRpcMessage,
 };
@@ -29,21 +28,16 @@ use sse_stream::{Error as SseError, Sse};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tokio_util::bytes::Bytes;
 use tracing::Dispatch;
 use tracing::instrument::WithSubscriber;
-
-/// The idle time after which a connection is probed, as reqwest has it.
-const KEEPALIVE: Duration = Duration::from_secs(15);
 
 /// A client over HTTP that authorizes each request.
 #[derive(Clone)]
 pub(crate) struct AuthorizedClient {
     http: Client,
-    plain: Option<Arc<PlainClient>>,
+    plain: Option<PlainClient>,
     url: Url,
     session: Arc<Mutex<Arc<HttpSession>>>,
     credentials: Arc<Credentials>,
@@ -73,46 +67,6 @@ impl HttpSession {
     }
 }
 
-/// A client for an address without encryption. reqwest, which is built on it, parses the URL of each request twice.
-struct PlainClient {
-    http: hyper_util::client::legacy::Client<HttpConnector, Body>,
-    url: Url,
-    uri: Uri,
-}
-
-impl PlainClient {
-    /// Returns the client for a URL that is an address and has no credentials.
-    fn new(url: &Url) -> Option<Self> {
-        let host = url.host_str()?.trim_matches(['[', ']']);
-        let is_address = host.parse::<IpAddr>().is_ok();
-        let is_plain = url.scheme() == "http" && is_address && url.username().is_empty() && url.password().is_none();
-        let uri = url.as_str().parse().ok().filter(|_| is_plain)?;
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        connector.set_keepalive(Some(KEEPALIVE));
-        let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector);
-        Some(Self { http, url: url.clone(), uri })
-    }
-
-    async fn send(
-        &self,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Option<&Bytes>,
-    ) -> Result<Response, hyper_util::client::legacy::Error> {
-        let mut request = hyper::Request::new(body.cloned().map(Body::from).unwrap_or_default());
-        *request.uri_mut() = self.uri.clone();
-        method.clone_into(request.method_mut());
-        headers.clone_into(request.headers_mut());
-        let (parts, body) = self.http.request(request).await?.into_parts();
-        // Without a URL, the conversion parses one.
-        let answered = hyper::Response::builder().status(parts.status).url(self.url.clone());
-        let mut response = answered.body(Body::wrap(body)).expect("a status and a URL make a response");
-        *response.headers_mut() = parts.headers;
-        Ok(response.into())
-    }
-}
-
 impl AuthorizedClient {
     pub(crate) fn new(
         url: &Url,
@@ -137,7 +91,7 @@ impl AuthorizedClient {
         let http = if is_local && url.scheme() == "http" { http.tls_certs_only([]) } else { http };
         let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
         // Its address was checked with the URL, and no proxy is used.
-        let plain = if is_local || credentials.is_guarded() { PlainClient::new(url).map(Arc::new) } else { None };
+        let plain = if is_local || credentials.is_guarded() { PlainClient::new(url) } else { None };
         credentials.note_secrets(url);
         Ok(Self { http, plain, url: url.clone(), session: Arc::default(), credentials, tasks, routes })
     }
@@ -148,12 +102,9 @@ impl AuthorizedClient {
     }
 
     /// Makes a call in a session.
-    pub(crate) async fn post(&self, session: &HttpSession, message: &ClientJsonRpcMessage) -> HttpResult<Posted> {
-        match self.answer(session, message).await? {
-            Posted::Events(events, opened) => {
-                let id = request_of(message).map(|request| request.id.clone());
-                Ok(Posted::Events(self.observe(events, id, false), opened))
-            }
+    pub(crate) async fn post(&self, session: &HttpSession, id: &RequestId, message: Bytes) -> HttpResult<Posted> {
+        match self.answer(session, message, Sent::Call).await? {
+            Posted::Events(events, opened) => Ok(Posted::Events(self.observe(events, Some(id.clone()), false), opened)),
             Posted::Refused(status, text) => {
                 let text = self.credentials.display(&text);
                 let message = format!("the tool's server refused the call: HTTP {status}: {text}");
@@ -175,19 +126,17 @@ impl AuthorizedClient {
     }
 
     /// Sends a message, and returns its answer.
-    async fn answer(&self, session: &HttpSession, message: &ClientJsonRpcMessage) -> HttpResult<Posted> {
-        let (body, request) = (Bytes::from(serde_json::to_vec(message)?), request_of(message));
-        let answer = match self.send(&Method::POST, &session.headers, Some(&body)).await {
+    async fn answer(&self, session: &HttpSession, message: Bytes, sent: Sent) -> HttpResult<Posted> {
+        let answer = match self.send(&Method::POST, &session.headers, Some(&message)).await {
             Ok(response) if response.status() == StatusCode::NOT_FOUND && session.has_id => {
                 Err(StreamableHttpError::SessionExpired)
             }
-            Ok(response) => http_answer::read(response, request.is_some()).await,
+            Ok(response) => http_answer::read(response, sent != Sent::Other).await,
             Err(error) => Err(error),
         };
         let answer = answer.map_err(|error| self.masked(error));
         #[cfg(feature = "mcp-auth")]
-        if let (Err(error), Some(request)) = (&answer, request)
-            && matches!(request.request, ClientRequest::CallToolRequest(_))
+        if let (Err(error), Sent::Call) = (&answer, sent)
             && self.credentials.oauth.is_some()
             && logins::is_refusal(error)
         {
@@ -218,7 +167,7 @@ impl AuthorizedClient {
     }
 
     /// Sends a request with a token.
-    async fn send(&self, method: &Method, headers: &HeaderMap, body: Option<&Bytes>) -> HttpResult<Response> {
+    async fn send(&self, method: &Method, headers: &HeaderMap, body: Option<&Bytes>) -> HttpResult<Response<Body>> {
         self.authorized(|token| async move {
             let mut headers = Cow::Borrowed(headers);
             if body.is_none() {
@@ -239,11 +188,11 @@ impl AuthorizedClient {
     }
 
     /// Sends a request once.
-    async fn execute(&self, method: &Method, headers: &HeaderMap, body: Option<&Bytes>) -> HttpResult<Response> {
+    async fn execute(&self, method: &Method, headers: &HeaderMap, body: Option<&Bytes>) -> HttpResult<Response<Body>> {
         if let Some(plain) = &self.plain {
             let sent = plain.send(method, headers, body).await;
             let response = sent.map_err(|error| {
-                StreamableHttpError::Io(io::Error::other(self.credentials.display(&text_with_causes(&error))))
+                StreamableHttpError::Io(io::Error::other(self.credentials.display(&text_with_causes(&*error))))
             })?;
             // A server that redirects has done nothing yet.
             if !response.status().is_redirection() {
@@ -253,7 +202,7 @@ impl AuthorizedClient {
         let mut request = Request::new(method.clone(), self.url.clone());
         headers.clone_into(request.headers_mut());
         *request.body_mut() = body.cloned().map(Body::from);
-        self.http.execute(request).await.map_err(StreamableHttpError::Client)
+        self.http.execute(request).await.map(Into::into).map_err(StreamableHttpError::Client)
     }
 
     /// Sends a request with a token. If the server refuses the token, sends it once more with a new one.
@@ -345,6 +294,14 @@ impl AuthorizedClient {
     }
 }
 
+/// The kind of a message that is sent.
+#[derive(Clone, Copy, PartialEq)]
+enum Sent {
+    Call,
+    Request,
+    Other,
+}
+
 /// Returns the request of a message that is one.
 fn request_of(message: &ClientJsonRpcMessage) -> Option<&JsonRpcRequest<ClientRequest>> {
     match message {
@@ -371,7 +328,13 @@ impl StreamableHttpClient for AuthorizedClient {
         {
             *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(session.clone());
         }
-        let (answer, request) = (self.answer(&session, &message).await?, request_of(&message));
+        let request = request_of(&message);
+        let sent = match request.map(|request| &request.request) {
+            Some(ClientRequest::CallToolRequest(_)) => Sent::Call,
+            Some(_) => Sent::Request,
+            None => Sent::Other,
+        };
+        let answer = self.answer(&session, serde_json::to_vec(&message)?.into(), sent).await?;
         let id = request.map(|request| request.id.clone());
         let is_discover = request.is_some_and(|request| matches!(request.request, ClientRequest::DiscoverRequest(_)));
         let mut opened = None;

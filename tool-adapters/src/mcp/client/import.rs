@@ -7,7 +7,7 @@ use crate::mcp::client::catalog::Catalog;
 use crate::mcp::client::changes::ServerChanges;
 use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::{ImportError, describe, http_status};
-use crate::mcp::client::exchange::{Exchange, RunState};
+use crate::mcp::client::exchange::{Asked, Exchange, RunState};
 use crate::mcp::client::names::{self, KEY};
 use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Pins;
@@ -17,9 +17,7 @@ use crate::mcp::client::resource_tools::resource_tools;
 use crate::mcp::client::rights::ServerRights;
 use crate::mcp::client::tasks::is_lost;
 use crate::providers::mcp::messages::with_hints;
-use rmcp::model::{
-    self, CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, JsonObject, RequestParamsMeta, ServerResult,
-};
+use rmcp::model::{self, CallToolRequestParams, ErrorCode, JsonObject, RequestParamsMeta, ServerResult};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -824,14 +822,13 @@ impl RemoteTool {
         if let Some(level) = self.remote.options.log_level {
             params.meta_or_default().insert("io.modelcontextprotocol/logLevel".to_owned(), level.as_str().into());
         }
-        let mut again = self.is_idempotent.then(|| params.clone());
+        let mut may_send_again = self.is_idempotent;
         let (connection, answer) = loop {
-            let (connection, answer) = Box::pin(self.send(params, exchange)).await?;
+            let (connection, answer) = Box::pin(self.send(&params, exchange)).await?;
             let is_limit = |error: &ServiceError| http_status(error) == Some(TOO_MANY_REQUESTS);
             let may_repeat = |error: &ServiceError| is_lost(error) && !is_limit(error) && !self.is_sent_once();
-            match again.take().filter(|_| answer.as_ref().is_err_and(may_repeat)) {
-                Some(same) => params = same,
-                None => break (connection, answer),
+            if !std::mem::take(&mut may_send_again) || !answer.as_ref().is_err_and(may_repeat) {
+                break (connection, answer);
             }
             // Once its process has ended, the connection is known to be lost.
             connection.status().await;
@@ -854,7 +851,7 @@ impl RemoteTool {
     /// Sends the call over a connection that works, and returns both.
     async fn send(
         &self,
-        params: CallToolRequestParams,
+        params: &CallToolRequestParams,
         exchange: Exchange<'_>,
     ) -> Result<(Arc<Connection>, Result<ServerResult, ServiceError>), ToolError> {
         // The list is checked again before a new connection is used.
@@ -864,10 +861,9 @@ impl RemoteTool {
             return Err(ToolError::transient("the connection to the tool's server is closed"));
         }
         let answer = if self.remote.runs_as_task(&self.name) {
-            Box::pin(exchange.run_task(&connection, &params)).await
+            Box::pin(exchange.run_task(&connection, params)).await
         } else {
-            let request = Box::new(ClientRequest::CallToolRequest(CallToolRequest::new(params)));
-            exchange.converse(&connection, request).await
+            exchange.converse(&connection, Asked::Call(params)).await
         };
         Ok((connection, answer.map_err(|error| error.partial_side_effects(!self.read_only))?))
     }

@@ -33,6 +33,7 @@ mod names;
 mod notices;
 mod options;
 mod pins;
+mod plain_client;
 mod process;
 mod quarantine;
 mod remote;

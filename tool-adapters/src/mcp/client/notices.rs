@@ -6,7 +6,7 @@ use crate::mcp::client::direct::DirectCalls;
 use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Declaration;
 use crate::mcp::client::rights::{self, ROOTS};
-use crate::mcp::client::routes::{CallMessage, CallRoutes, RelayedRequest, ServerLog};
+use crate::mcp::client::routes::{CallRoutes, RelayedRequest, ServerLog};
 use crate::mcp::client::tasks::TaskTools;
 use rmcp::model::{
     CancelledNotificationParam, ClientConfig, ClientJsonRpcMessage, ClientResult, CustomResult, ErrorCode, ErrorData,
@@ -243,10 +243,9 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
             return Err(refused("a request with this id is being answered"));
         }
         let task = params["_meta"]["io.modelcontextprotocol/related-task"]["taskId"].as_str().map(str::to_owned);
-        let call = self.routes.find(id, task.as_deref()).map_err(refused)?;
         let (answer, answered) = oneshot::channel();
-        let request = CallMessage::Request(RelayedRequest { method, params, answer });
-        call.try_send(request).map_err(|_| refused("the call has too many messages that wait"))?;
+        let request = RelayedRequest { method, params, answer };
+        self.routes.relay(id, task.as_deref(), request).map_err(refused)?;
         let own_id = id.clone();
         let handle = self.answers.spawn(async move {
             Some(match answered.await {

@@ -4,8 +4,9 @@
 use rmcp::model::{ErrorData, ProgressNotificationParam, ProgressToken, RequestId};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use std::task::{Poll, Waker};
 use tokio::sync::oneshot;
 use tool_core::call::LogLevel;
 use tool_core::text::truncate;
@@ -50,12 +51,27 @@ struct Routes {
     streams: VecDeque<(RequestId, RequestId)>,
 }
 
-/// The names of a call, as far as they are known.
+/// The names of a call, as far as they are known, and the messages that wait for it.
+#[derive(Default)]
 struct Route {
-    messages: Sender<CallMessage>,
+    messages: VecDeque<CallMessage>,
+    /// The task that waits for the next message.
+    waiting: Option<Waker>,
     request: Option<RequestId>,
     token: Option<ProgressToken>,
     task: Option<String>,
+}
+
+impl Route {
+    /// Adds a message. Returns false if too many wait.
+    fn push(&mut self, message: CallMessage) -> bool {
+        let has_room = self.messages.len() < CAPACITY;
+        if has_room {
+            self.messages.push_back(message);
+            self.waiting.take().into_iter().for_each(Waker::wake);
+        }
+        has_room
+    }
 }
 
 /// The messages that may wait for a call, and those of calls that are not known yet. Further ones are dropped.
@@ -75,8 +91,8 @@ impl CallRoutes {
         short.total = update.total;
         short.message = update.message.as_deref().map(|message| truncate(message, MAX_TEXT));
         let mut routes = self.lock();
-        if let Some(call) = routes.calls.values().find(|call| call.token.as_ref() == Some(&short.progress_token)) {
-            _ = call.messages.try_send(CallMessage::Progress(short));
+        if let Some(call) = routes.calls.values_mut().find(|call| call.token.as_ref() == Some(&short.progress_token)) {
+            call.push(CallMessage::Progress(short));
             return;
         }
         if routes.unclaimed.len() == CAPACITY {
@@ -87,19 +103,19 @@ impl CallRoutes {
 
     /// Passes the message of a task's state to its call.
     pub(crate) fn status(&self, task: &str, message: &str) {
-        let routes = self.lock();
-        if let Some(call) = routes.calls.values().find(|call| call.task.as_deref() == Some(task)) {
-            _ = call.messages.try_send(CallMessage::Status(truncate(message, MAX_TEXT)));
+        let mut routes = self.lock();
+        if let Some(call) = routes.calls.values_mut().find(|call| call.task.as_deref() == Some(task)) {
+            call.push(CallMessage::Status(truncate(message, MAX_TEXT)));
         }
     }
 
     /// Passes a log message to the only call in flight. Returns it if there is none, or several.
     pub(crate) fn log(&self, message: ServerLog) -> Option<ServerLog> {
-        let routes = self.lock();
-        let mut calls = routes.calls.values();
+        let mut routes = self.lock();
+        let mut calls = routes.calls.values_mut();
         match (calls.next(), calls.next()) {
             (Some(call), None) => {
-                _ = call.messages.try_send(CallMessage::Log(message));
+                call.push(CallMessage::Log(message));
                 None
             }
             _ => Some(message),
@@ -115,41 +131,47 @@ impl CallRoutes {
         routes.streams.push_back((request, stream));
     }
 
-    /// Returns the way to the call to which a request of the server belongs: the one in whose stream it came, the one whose
-    /// task it names, or else the only one in flight. The progress token of a request does not name a call of this client:
-    /// the server numbers its own requests.
-    pub(crate) fn find(&self, request: &RequestId, task: Option<&str>) -> Result<Sender<CallMessage>, &'static str> {
+    /// Passes a request of the server to the call to which it belongs: the one in whose stream it came, the one whose task it names,
+    /// or else the only one in flight. The progress token of a request does not name a call of this client: the server numbers
+    /// its own requests.
+    pub(crate) fn relay(
+        &self,
+        id: &RequestId,
+        task: Option<&str>,
+        request: RelayedRequest,
+    ) -> Result<(), &'static str> {
         let mut routes = self.lock();
-        let stream = routes.streams.iter().position(|(known, _)| known == request);
+        let stream = routes.streams.iter().position(|(known, _)| known == id);
         let stream = stream.and_then(|at| routes.streams.remove(at)).map(|(_, stream)| stream);
-        let only = |is_candidate: &dyn Fn(&&Route) -> bool| {
-            let mut candidates = routes.calls.values().filter(|call| is_candidate(call));
+        let only = |is_candidate: &dyn Fn(&Route) -> bool| {
+            let mut candidates = routes.calls.iter().filter(|(_, call)| is_candidate(call));
             match (candidates.next(), candidates.next()) {
-                (Some(call), None) => Ok(call.messages.clone()),
+                (Some((call, _)), None) => Ok(*call),
                 (None, _) => Err("no call is in flight that the request can belong to"),
                 (Some(_), Some(_)) => {
                     Err("several calls are in flight, and the request does not tell to which it belongs")
                 }
             }
         };
-        match (task, stream) {
+        let call = match (task, stream) {
             (Some(task), _) => only(&|call| call.task.as_deref() == Some(task)),
             // A call that is just being sent does not know its id yet.
             (None, Some(stream)) => {
                 only(&|call| call.request.as_ref() == Some(&stream)).or_else(|_| only(&|call| call.request.is_none()))
             }
             (None, None) => only(&|_| true),
-        }
+        }?;
+        let has_room = routes.calls.get_mut(&call).is_some_and(|call| call.push(CallMessage::Request(request)));
+        has_room.then_some(()).ok_or("the call has too many messages that wait")
     }
 
     /// Adds a call. It is in flight until the returned value is dropped.
     pub(crate) fn enter(&self) -> CallRoute {
-        let (sender, messages) = channel(CAPACITY);
         let mut routes = self.lock();
         routes.next += 1;
         let id = routes.next;
-        routes.calls.insert(id, Route { messages: sender, request: None, token: None, task: None });
-        CallRoute { routes: self.clone(), id, messages }
+        routes.calls.insert(id, Route::default());
+        CallRoute { routes: self.clone(), id }
     }
 }
 
@@ -157,7 +179,6 @@ impl CallRoutes {
 pub(crate) struct CallRoute {
     routes: CallRoutes,
     id: u64,
-    messages: Receiver<CallMessage>,
 }
 
 impl CallRoute {
@@ -169,7 +190,7 @@ impl CallRoute {
         routes.unclaimed = others;
         if let Some(call) = routes.calls.get_mut(&self.id) {
             for update in own {
-                _ = call.messages.try_send(CallMessage::Progress(update));
+                call.push(CallMessage::Progress(update));
             }
             (call.request, call.token) = (Some(request), Some(token));
         }
@@ -182,17 +203,24 @@ impl CallRoute {
     }
 
     /// Waits for the next message.
-    pub(crate) async fn next(&mut self) -> CallMessage {
-        match self.messages.recv().await {
-            Some(message) => message,
-            // The sender is kept until this value is dropped.
-            None => std::future::pending().await,
-        }
+    pub(crate) async fn next(&self) -> CallMessage {
+        poll_fn(|cx| {
+            let mut routes = self.routes.lock();
+            let Some(call) = routes.calls.get_mut(&self.id) else { return Poll::Pending };
+            if let Some(message) = call.messages.pop_front() {
+                return Poll::Ready(message);
+            }
+            if !call.waiting.as_ref().is_some_and(|waiting| waiting.will_wake(cx.waker())) {
+                call.waiting = Some(cx.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await
     }
 
     /// Returns the next message, if there is one.
-    pub(crate) fn try_next(&mut self) -> Option<CallMessage> {
-        self.messages.try_recv().ok()
+    pub(crate) fn try_next(&self) -> Option<CallMessage> {
+        self.routes.lock().calls.get_mut(&self.id)?.messages.pop_front()
     }
 }
 
@@ -228,7 +256,7 @@ mod tests {
         let other = routes.enter();
         other.set_request(id(1), token(1));
         routes.progress(&ProgressNotificationParam::new(token(7), 1.0));
-        let mut call = routes.enter();
+        let call = routes.enter();
         call.set_request(id(7), token(7));
         routes.progress(&ProgressNotificationParam::new(token(7), 2.0));
         let received = std::iter::from_fn(|| call.try_next().map(progress));
@@ -253,24 +281,25 @@ mod tests {
     #[test]
     fn a_request_belongs_to_a_call_that_is_known_for_sure() {
         let routes = CallRoutes::default();
-        assert!(routes.find(&id(100), None).is_err_and(|why| why.starts_with("no call")));
-        let mut one = routes.enter();
-        one.set_request(id(1), token(1));
-        let reaches = |found: Result<Sender<CallMessage>, &str>, call: &mut CallRoute| {
-            found.expect("a call").try_send(CallMessage::Status("x".to_owned())).expect("room");
-            call.try_next().is_some()
+        let relay = |request, task| {
+            let (answer, _) = oneshot::channel();
+            routes.relay(&id(request), task, RelayedRequest { method: String::new(), params: Value::Null, answer })
         };
-        assert!(reaches(routes.find(&id(100), None), &mut one));
-        let mut other = routes.enter();
+        let reaches = |relayed: Result<(), &str>, call: &CallRoute| relayed.is_ok() && call.try_next().is_some();
+        assert!(relay(100, None).is_err_and(|why| why.starts_with("no call")));
+        let one = routes.enter();
+        one.set_request(id(1), token(1));
+        assert!(reaches(relay(100, None), &one));
+        let other = routes.enter();
         other.set_request(id(2), token(2));
         other.set_task("t-2");
-        assert!(routes.find(&id(100), None).is_err_and(|why| why.starts_with("several calls")));
+        assert!(relay(100, None).is_err_and(|why| why.starts_with("several calls")));
         routes.note_stream(id(100), id(2));
-        assert!(reaches(routes.find(&id(100), None), &mut other));
-        assert!(routes.find(&id(100), None).is_err(), "a stream tells of one request");
+        assert!(reaches(relay(100, None), &other));
+        assert!(relay(100, None).is_err(), "a stream tells of one request");
         routes.note_stream(id(101), id(3));
-        assert!(routes.find(&id(101), None).is_err(), "a stream of no call");
-        assert!(reaches(routes.find(&id(100), Some("t-2")), &mut other));
-        assert!(routes.find(&id(100), Some("t-3")).is_err());
+        assert!(relay(101, None).is_err(), "a stream of no call");
+        assert!(reaches(relay(100, Some("t-2")), &other));
+        assert!(relay(100, Some("t-3")).is_err());
     }
 }

@@ -1,0 +1,190 @@
+//! The client for servers at plain addresses, such as `http://127.0.0.1:8080/mcp`.
+//!
+//! Other clients run each connection on a task of its own, and hand each message from task to task. This one runs a connection on the
+//! task that waits for its answer.
+
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::client::conn::http1::{Connection, SendRequest, handshake};
+use hyper::header::HOST;
+use hyper::service::Service;
+use hyper::{Request, Response, Uri};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{Body, Method, Url};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+use tokio_util::bytes::Bytes;
+
+/// The idle time after which a connection is probed, as reqwest has it.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// The connections that are kept for further requests, and for how long, as reqwest has it.
+const MAX_IDLE: usize = 64;
+const IDLE_TIME: Duration = Duration::from_secs(90);
+
+type PlainError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A client for one address without encryption. Clones share their connections.
+#[derive(Clone)]
+pub(crate) struct PlainClient(Arc<Inner>);
+
+struct Inner {
+    connector: TowerToHyperService<HttpConnector>,
+    server: Uri,
+    /// The path and the query of requests, and their `Host`.
+    target: Uri,
+    host: HeaderValue,
+    idle: Mutex<VecDeque<(Instant, PlainConnection)>>,
+}
+
+impl PlainClient {
+    /// Returns the client for a URL that is an address and has no credentials.
+    pub(crate) fn new(url: &Url) -> Option<Self> {
+        let host = url.host_str()?;
+        let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+        let is_plain = url.scheme() == "http" && is_address && url.username().is_empty() && url.password().is_none();
+        let server = url.as_str().parse::<Uri>().ok().filter(|_| is_plain)?;
+        let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        connector.set_keepalive(Some(KEEPALIVE));
+        Some(Self(Arc::new(Inner {
+            connector: TowerToHyperService::new(connector),
+            target: Uri::from(server.path_and_query()?.clone()),
+            host: host.try_into().ok()?,
+            server,
+            idle: Mutex::default(),
+        })))
+    }
+
+    /// Sends a request, and returns the answer once its head is read. Dropping the future or the unread body closes the connection.
+    pub(crate) async fn send(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<Response<Body>, PlainError> {
+        let mut request = Request::new(body.cloned().map(Body::from).unwrap_or_default());
+        *request.uri_mut() = self.0.target.clone();
+        method.clone_into(request.method_mut());
+        headers.clone_into(request.headers_mut());
+        request.headers_mut().insert(HOST, self.0.host.clone());
+        while let Some(connection) = self.idle_connection() {
+            match self.exchange(connection, request).await {
+                // The server has closed the connection before it got the request.
+                Err((_, Some(unsent))) => request = *unsent,
+                answer => return answer.map_err(|(error, _)| error.into()),
+            }
+        }
+        let stream = self.0.connector.call(self.0.server.clone()).await?;
+        let (sender, connection) = handshake(stream).await?;
+        let connection = PlainConnection { sender, running: Some(connection) };
+        self.exchange(connection, request).await.map_err(|(error, _)| error.into())
+    }
+
+    /// Sends a request over a connection. Returns it with the error if the server cannot have read it.
+    async fn exchange(
+        &self,
+        mut connection: PlainConnection,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, (hyper::Error, Option<Box<Request<Body>>>)> {
+        let mut answer = pin!(connection.sender.try_send_request(request));
+        let running = &mut connection.running;
+        let answer = poll_fn(|cx| {
+            run(running, cx);
+            answer.as_mut().poll(cx)
+        });
+        let answer = answer.await.map_err(|mut error| {
+            let unsent = error.take_message().map(Box::new);
+            (error.into_error(), unsent)
+        })?;
+        Ok(answer.map(|incoming| {
+            let (is_read, connection) = (incoming.is_end_stream(), Some(connection));
+            Body::wrap(PlainBody { incoming, is_read, connection, client: self.clone() })
+        }))
+    }
+
+    fn idle(&self) -> MutexGuard<'_, VecDeque<(Instant, PlainConnection)>> {
+        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the connection that was used last and can be used again.
+    fn idle_connection(&self) -> Option<PlainConnection> {
+        loop {
+            let (_, mut connection) = self.idle().pop_back()?;
+            run(&mut connection.running, &mut Context::from_waker(Waker::noop()));
+            if connection.running.is_some() && connection.sender.is_ready() {
+                return Some(connection);
+            }
+        }
+    }
+
+    fn keep(&self, connection: PlainConnection) {
+        let (now, mut idle) = (Instant::now(), self.idle());
+        idle.push_back((now, connection));
+        while idle.len() > MAX_IDLE || idle.front().is_some_and(|(since, _)| now - *since > IDLE_TIME) {
+            idle.pop_front();
+        }
+    }
+}
+
+/// A connection, and the way of requests to it.
+struct PlainConnection {
+    sender: SendRequest<Body>,
+    running: Option<Connection<TokioIo<TcpStream>, Body>>,
+}
+
+/// Reads and writes what a connection can, until it ends. Its error reaches the request or the body too.
+fn run(running: &mut Option<Connection<TokioIo<TcpStream>, Body>>, cx: &mut Context<'_>) {
+    if running.as_mut().is_some_and(|running| Pin::new(running).poll(cx).is_ready()) {
+        *running = None;
+    }
+}
+
+/// The body of an answer. Its connection can be used again once it is read.
+struct PlainBody {
+    incoming: Incoming,
+    is_read: bool,
+    connection: Option<PlainConnection>,
+    client: PlainClient,
+}
+
+impl hyper::body::Body for PlainBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let body = &mut *self;
+        let mut frame = Pin::new(&mut body.incoming).poll_frame(cx);
+        if let (Poll::Pending, Some(connection)) = (&frame, &mut body.connection) {
+            run(&mut connection.running, cx);
+            frame = Pin::new(&mut body.incoming).poll_frame(cx);
+        }
+        body.is_read = matches!(frame, Poll::Ready(None)) || body.incoming.is_end_stream();
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
+
+impl Drop for PlainBody {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take().filter(|_| self.is_read) {
+            self.client.keep(connection);
+        }
+    }
+}
