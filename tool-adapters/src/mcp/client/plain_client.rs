@@ -188,3 +188,97 @@ impl Drop for PlainBody {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Serves connections on which each request gets the next of these answers. A connection is closed after the last one.
+    async fn serve(answers: &'static [&'static str]) -> (PlainClient, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}/mcp?a=1", listener.local_addr().expect("an address"));
+        let client = PlainClient::new(&url.parse().expect("a URL")).expect("a plain address");
+        let opened = Arc::<AtomicUsize>::default();
+        let counter = Arc::clone(&opened);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                counter.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(async move {
+                    for answer in answers {
+                        let mut request = Vec::new();
+                        while !request.ends_with(b"\r\n\r\n{}") {
+                            if stream.read_buf(&mut request).await.is_ok_and(|read| read == 0) {
+                                return;
+                            }
+                        }
+                        assert!(request.starts_with(b"POST /mcp?a=1 HTTP/1.1\r\n"));
+                        stream.write_all(answer.as_bytes()).await.expect("an answer");
+                    }
+                });
+            }
+        });
+        (client, opened)
+    }
+
+    async fn try_post(client: &PlainClient) -> Result<Response<Body>, PlainError> {
+        client.send(&Method::POST, &HeaderMap::new(), Some(&Bytes::from_static(b"{}"))).await
+    }
+
+    async fn post(client: &PlainClient) -> Response<Body> {
+        try_post(client).await.expect("an answer")
+    }
+
+    async fn text(answer: Response<Body>) -> String {
+        reqwest::Response::from(answer).text().await.expect("a body")
+    }
+
+    const ACCEPTED: &str = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
+    const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
+    const TEXT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+
+    #[tokio::test]
+    async fn a_connection_is_used_again_after_its_answer() {
+        let (client, opened) = serve(&[TEXT, ACCEPTED, CHUNKED, TEXT]).await;
+        assert_eq!(text(post(&client).await).await, "hi");
+        drop(post(&client).await);
+        assert_eq!(text(post(&client).await).await, "hi");
+        assert_eq!(text(post(&client).await).await, "hi");
+        assert_eq!(opened.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn requests_at_once_have_connections_of_their_own() {
+        let (client, opened) = serve(&[TEXT, TEXT]).await;
+        let (one, other) = tokio::join!(post(&client), post(&client));
+        assert_eq!(text(one).await + &text(other).await, "hihi");
+        assert_eq!(opened.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_the_server_closes_is_replaced() {
+        let (client, opened) = serve(&[TEXT]).await;
+        for at in 1..=3 {
+            assert_eq!(text(post(&client).await).await, "hi");
+            assert_eq!(opened.load(Ordering::SeqCst), at);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_with_an_unread_body_is_closed() {
+        let (client, opened) = serve(&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi", TEXT]).await;
+        drop(post(&client).await);
+        drop(post(&client).await);
+        assert_eq!(opened.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_breaks_off_is_an_error() {
+        let (client, _) = serve(&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi"]).await;
+        assert!(reqwest::Response::from(post(&client).await).text().await.is_err());
+        let (client, _) = serve(&["HTTP/1.1 200"]).await;
+        assert!(try_post(&client).await.is_err());
+    }
+}
