@@ -6,6 +6,7 @@
 mod auth;
 mod client;
 mod lines;
+mod mailbox;
 mod send_on_drop;
 mod server;
 

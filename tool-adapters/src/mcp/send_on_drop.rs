@@ -1,12 +1,13 @@
 //! A message to the other side that is sent if a future is dropped before its end.
 
+use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 
 /// Sends a message in a task when it is dropped, unless it was disarmed before.
-pub(crate) struct SendOnDrop<F: Future<Output = ()> + Send + 'static>(Option<F>);
+pub(crate) struct SendOnDrop<F: FnOnce() -> BoxFuture<'static, ()>>(Option<F>);
 
-impl<F: Future<Output = ()> + Send + 'static> SendOnDrop<F> {
-    /// `send` sends the message, and is polled on drop only.
+impl<F: FnOnce() -> BoxFuture<'static, ()>> SendOnDrop<F> {
+    /// `send` makes the future that sends the message. It is called on drop only.
     pub(crate) fn new(send: F) -> Self {
         Self(Some(send))
     }
@@ -17,11 +18,11 @@ impl<F: Future<Output = ()> + Send + 'static> SendOnDrop<F> {
     }
 }
 
-impl<F: Future<Output = ()> + Send + 'static> Drop for SendOnDrop<F> {
+impl<F: FnOnce() -> BoxFuture<'static, ()>> Drop for SendOnDrop<F> {
     fn drop(&mut self) {
         // Outside of tokio, the program ends.
         if let Some((send, runtime)) = self.0.take().zip(Handle::try_current().ok()) {
-            runtime.spawn(send);
+            runtime.spawn(send());
         }
     }
 }

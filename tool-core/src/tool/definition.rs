@@ -275,6 +275,8 @@ pub(crate) struct CompiledDefinition {
     /// True where arguments have to fit the schema. A raw tool asks for it with `validate`.
     pub(crate) validated: bool,
     pub(crate) raw: bool,
+    /// True if the handler of a raw tool checks its results against the output schema itself.
+    pub(crate) checks_output: bool,
     /// The problems that make the tool unusable. Building a context reports them.
     pub(crate) problems: Vec<String>,
     lazy: CompiledSchemas,
@@ -314,6 +316,7 @@ impl CompiledDefinition {
             uses_context: true,
             validated: true,
             raw: false,
+            checks_output: false,
             problems: Vec::new(),
             lazy: CompiledSchemas::default(),
         }

@@ -8,11 +8,13 @@ use crate::call::output::{ToolOutput, encode_tree};
 use crate::json::error::Error;
 use crate::json::nested::unless_too_deep;
 use crate::schema::to_draft_2020_12;
+use crate::schema::validator::Validator;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, check_raw_name};
 use crate::tool::function::{FunctionTool, Handler};
 use crate::tool::guide::Guide;
 use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, ToolResult};
 use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_option};
+use futures_util::FutureExt;
 use serde::de::Error as _;
 use serde_json::{Value, json};
 use std::marker::PhantomData;
@@ -124,11 +126,11 @@ trait RawResult: Send {
 impl RawResult for Value {
     fn into_result(self, call: Invocation<'_>) -> ToolResult {
         // A validator recurses.
-        if call.0.tool.output_validator().is_some() {
+        if let Some(validator) = output_validator(call.0.tool) {
             let Some(value) = unless_too_deep(self) else {
                 return Err(ToolError::internal("the result nests deeper than 128"));
             };
-            check_output(call.0.tool, &value)?;
+            check_output(validator, &value)?;
             return encode_tree(value, call.0.output_bytes);
         }
         encode_tree(self, call.0.output_bytes)
@@ -137,11 +139,12 @@ impl RawResult for Value {
 
 impl RawResult for ToolOutput {
     fn into_result(self, call: Invocation<'_>) -> ToolResult {
+        let Some(validator) = output_validator(call.0.tool) else { return Ok(self) };
         // The output schema applies to data only, neither to content parts nor to data that was cut.
         let is_cut = self.meta.as_ref().is_some_and(|meta| meta.truncated.is_some());
         let data = self.data_json().ok().filter(|_| self.kind == OutputKind::Data && !is_cut);
         if let Some(data) = data.and_then(|text| serde_json::from_str(text).ok()) {
-            check_output(call.0.tool, &data)?;
+            check_output(validator, &data)?;
         }
         Ok(self)
     }
@@ -158,18 +161,23 @@ impl<S: Send + Sync, T: RawResult, F: for<'a> RawStateHandler<'a, S, T>> Handler
     fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
         let arguments = parse_arguments(call)?;
         let result = self.handler.handle(&self.state, arguments, call.0.ctx);
-        Ok(Execution::pending(async move { Execution::Done(result.await.and_then(|result| result.into_result(call))) }))
+        // An async block would hold the future twice.
+        Ok(Execution::pending(
+            result.map(move |result| Execution::Done(result.and_then(|result| result.into_result(call)))),
+        ))
     }
 }
 
-/// Checks a raw tool's result against its output schema, which no type enforces.
-fn check_output(tool: &CompiledDefinition, value: &Value) -> Result<(), ToolError> {
-    match tool.output_validator() {
-        Some(validator) if !validator.is_valid(value) => {
-            Err(ToolError::internal("the result does not satisfy the tool's output schema"))
-        }
-        _ => Ok(()),
+/// Returns the validator of a raw tool's results, which no type enforces.
+fn output_validator(tool: &CompiledDefinition) -> Option<&Validator> {
+    if tool.checks_output { None } else { tool.output_validator() }
+}
+
+fn check_output(validator: &Validator, value: &Value) -> Result<(), ToolError> {
+    if validator.is_valid(value) {
+        return Ok(());
     }
+    Err(ToolError::internal("the result does not satisfy the tool's output schema"))
 }
 
 /// Parses the arguments as an object. The slow path reports the problems of arguments that fail here.
@@ -262,6 +270,12 @@ impl FunctionTool {
     /// applies to raw tools: the arguments of other tools always have to fit.
     pub fn validate(&self, yes: bool) -> Self {
         self.changed(|definition| definition.validated = yes || !definition.raw)
+    }
+
+    /// Leaves the check of results against the output schema to the handler of a raw tool.
+    #[doc(hidden)]
+    pub fn checks_output(&self) -> Self {
+        self.changed(|definition| definition.checks_output = true)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::mcp::client::answer::unreadable;
 use crate::mcp::client::http_answer::{Events, HttpError, Posted};
 use crate::mcp::client::http_client::{AuthorizedClient, HttpSession};
 use crate::mcp::lines::send_line;
+use foldhash::HashMap;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -22,7 +23,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::any::TypeId;
-use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -10,7 +10,7 @@ use crate::mcp::client::routes::{CallMessage, CallRoute, RelayedRequest};
 use crate::mcp::client::tasks;
 use crate::mcp::send_on_drop::SendOnDrop;
 use futures_util::StreamExt;
-use futures_util::future::OptionFuture;
+use futures_util::future::{BoxFuture, OptionFuture};
 use futures_util::stream::FuturesUnordered;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -18,7 +18,7 @@ use rmcp::model::{
     InputResponses, ProgressNotificationParam, RequestId, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -186,7 +186,7 @@ impl Exchange<'_> {
     ) -> Result<ServerResult, ServiceError> {
         let options = &self.remote.options;
         let begin = tasks::begin(&connection.peer, params, options.timeout);
-        let mut task = match self.attend(connection.routes.enter(), begin).await? {
+        let mut task = match self.attend(connection.routes.enter(), pin!(begin)).await? {
             Ok(task) => task,
             Err(answer) => return Ok(answer),
         };
@@ -196,7 +196,7 @@ impl Exchange<'_> {
             let route = connection.routes.enter();
             route.set_task(&task.id);
             let finish = task.finish(&connection.peer, options.rights.any(), report);
-            let error = match self.attend(route, finish).await {
+            let error = match self.attend(route, pin!(finish)).await {
                 Err(error) if tasks::is_lost(&error) && resumed < MAX_RESUMED => error,
                 answer => {
                     connection.note_answer(&answer);
@@ -228,8 +228,8 @@ impl Exchange<'_> {
         let (id, token) = calls.next_id();
         route.set_request(id.clone(), token.clone());
         self.set_attributes(&connection.peer, &id, "tools/call");
-        let mut cancel = cancel_on_drop(connection.peer.clone(), id.clone());
-        let answer = self.attend(route, calls.call((&id, &token), params)).await;
+        let mut cancel = cancel_on_drop(&connection.peer, &id);
+        let answer = self.attend(route, pin!(calls.call((&id, &token), params))).await;
         cancel.disarm();
         let answer = match answer {
             Ok(result) => Ok(result),
@@ -250,8 +250,9 @@ impl Exchange<'_> {
         let sent = peer.send_request_with_option(*request, PeerRequestOptions::no_options()).await?;
         route.set_request(sent.id.clone(), sent.progress_token.clone());
         self.set_attributes(peer, &sent.id, &method);
-        let mut cancel = cancel_on_drop(peer.clone(), sent.id.clone());
-        let answer = self.attend(route, sent.await_response()).await;
+        let id = sent.id.clone();
+        let mut cancel = cancel_on_drop(peer, &id);
+        let answer = self.attend(route, pin!(sent.await_response())).await;
         cancel.disarm();
         connection.note_answer(&answer);
         answer
@@ -271,8 +272,8 @@ impl Exchange<'_> {
     }
 
     /// Waits for an answer, and handles the messages of the server that belong to the run.
-    async fn attend<T>(&self, route: CallRoute, answer: impl Future<Output = T>) -> T {
-        let (mut answer, mut answering) = (pin!(answer), None::<FuturesUnordered<_>>);
+    async fn attend<T>(&self, route: CallRoute, mut answer: Pin<&mut impl Future<Output = T>>) -> T {
+        let mut answering = None::<FuturesUnordered<_>>;
         let answer = loop {
             let answered = OptionFuture::from(answering.as_mut().map(StreamExt::next));
             tokio::select! {
@@ -354,11 +355,17 @@ fn set_input(request: &mut ClientRequest, responses: Option<InputResponses>, sta
 }
 
 /// Notifies the server that a request is cancelled when it is dropped.
-fn cancel_on_drop(peer: Peer<RoleClient>, id: RequestId) -> SendOnDrop<impl Future<Output = ()> + Send> {
-    SendOnDrop::new(async move {
-        let reason = Some("the caller no longer waits for the result".to_owned());
-        if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
-            tracing::debug!(%error, "failed to notify a server of a cancelled call");
-        }
+fn cancel_on_drop<'a>(
+    peer: &'a Peer<RoleClient>,
+    id: &'a RequestId,
+) -> SendOnDrop<impl FnOnce() -> BoxFuture<'static, ()> + 'a> {
+    SendOnDrop::new(|| {
+        let (peer, id) = (peer.clone(), id.clone());
+        Box::pin(async move {
+            let reason = Some("the caller no longer waits for the result".to_owned());
+            if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
+                tracing::debug!(%error, "failed to notify a server of a cancelled call");
+            }
+        })
     })
 }

@@ -771,7 +771,8 @@ pub(crate) fn import_tool(
         tool = tool.title(title);
     }
     if let Some(output) = &declared.output_schema {
-        tool = tool.output_schema(Value::Object((**output).clone()));
+        // `Answer::into_output` checks results, and names the server.
+        tool = tool.output_schema(Value::Object((**output).clone())).checks_output();
     }
     // Registered alone first, so that an invalid tool does not keep the others out.
     ToolContext::builder().with(tool.clone()).build().map(|_| tool)
@@ -805,11 +806,13 @@ impl RemoteTool {
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
         let state = RunState::default();
         let exchange = Exchange { remote: &self.remote, ctx, state: &state };
-        let called = exchange.within_limits(async { Ok(Box::pin(self.run(arguments, exchange)).await) }).await;
+        let run = Box::pin(self.run(self.params(arguments), exchange));
+        let called = exchange.within_limits(async { Ok(run.await) }).await;
         called.unwrap_or_else(|error| Err(error.partial_side_effects(!self.read_only)))
     }
 
-    async fn run(&self, arguments: Value, exchange: Exchange<'_>) -> Result<ToolOutput, ToolError> {
+    /// Returns the parameters of a call, with the trace that it belongs to.
+    fn params(&self, arguments: Value) -> CallToolRequestParams {
         let mut params = CallToolRequestParams::new(self.name.clone());
         if let Value::Object(arguments) = arguments {
             params = params.with_arguments(arguments);
@@ -822,6 +825,10 @@ impl RemoteTool {
         if let Some(level) = self.remote.options.log_level {
             params.meta_or_default().insert("io.modelcontextprotocol/logLevel".to_owned(), level.as_str().into());
         }
+        params
+    }
+
+    async fn run(&self, params: CallToolRequestParams, exchange: Exchange<'_>) -> Result<ToolOutput, ToolError> {
         let mut may_send_again = self.is_idempotent;
         let (connection, answer) = loop {
             let (connection, answer) = Box::pin(self.send(&params, exchange)).await?;
@@ -831,7 +838,7 @@ impl RemoteTool {
                 break (connection, answer);
             }
             // Once its process has ended, the connection is known to be lost.
-            connection.status().await;
+            Box::pin(connection.status()).await;
         };
         let credentials = &self.remote.options.credentials;
         let answer = match answer {

@@ -42,7 +42,7 @@ struct Inner {
     /// The path and the query of requests, and their `Host`.
     target: Uri,
     host: HeaderValue,
-    idle: Mutex<VecDeque<(Instant, PlainConnection)>>,
+    idle: Mutex<VecDeque<(Instant, Box<PlainConnection>)>>,
 }
 
 impl PlainClient {
@@ -87,13 +87,13 @@ impl PlainClient {
         let stream = self.0.connector.call(self.0.server.clone()).await?;
         let (sender, connection) = handshake(stream).await?;
         let connection = PlainConnection { sender, running: Some(connection) };
-        self.exchange(connection, request).await.map_err(|(error, _)| error.into())
+        self.exchange(Box::new(connection), request).await.map_err(|(error, _)| error.into())
     }
 
     /// Sends a request over a connection. Returns it with the error if the server cannot have read it.
     async fn exchange(
         &self,
-        mut connection: PlainConnection,
+        mut connection: Box<PlainConnection>,
         request: Request<Body>,
     ) -> Result<Response<Body>, (hyper::Error, Option<Box<Request<Body>>>)> {
         let mut answer = pin!(connection.sender.try_send_request(request));
@@ -112,12 +112,12 @@ impl PlainClient {
         }))
     }
 
-    fn idle(&self) -> MutexGuard<'_, VecDeque<(Instant, PlainConnection)>> {
+    fn idle(&self) -> MutexGuard<'_, VecDeque<(Instant, Box<PlainConnection>)>> {
         self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the connection that was used last and can be used again.
-    fn idle_connection(&self) -> Option<PlainConnection> {
+    fn idle_connection(&self) -> Option<Box<PlainConnection>> {
         loop {
             let (_, mut connection) = self.idle().pop_back()?;
             run(&mut connection.running, &mut Context::from_waker(Waker::noop()));
@@ -127,7 +127,7 @@ impl PlainClient {
         }
     }
 
-    fn keep(&self, connection: PlainConnection) {
+    fn keep(&self, connection: Box<PlainConnection>) {
         let (now, mut idle) = (Instant::now(), self.idle());
         idle.push_back((now, connection));
         while idle.len() > MAX_IDLE || idle.front().is_some_and(|(since, _)| now - *since > IDLE_TIME) {
@@ -153,7 +153,7 @@ fn run(running: &mut Option<Connection<TokioIo<TcpStream>, Body>>, cx: &mut Cont
 struct PlainBody {
     incoming: Incoming,
     is_read: bool,
-    connection: Option<PlainConnection>,
+    connection: Option<Box<PlainConnection>>,
     client: PlainClient,
 }
 

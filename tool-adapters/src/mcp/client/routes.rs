@@ -1,12 +1,14 @@
 //! The calls in flight on a connection, and the messages of the server that belong to them: progress, states of tasks and
 //! requests.
 
+use crate::mcp::mailbox::Mailbox;
+use foldhash::HashMap;
 use rmcp::model::{ErrorData, ProgressNotificationParam, ProgressToken, RequestId};
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use tokio::sync::oneshot;
 use tool_core::call::LogLevel;
 use tool_core::text::truncate;
@@ -54,9 +56,7 @@ struct Routes {
 /// The names of a call, as far as they are known, and the messages that wait for it.
 #[derive(Default)]
 struct Route {
-    messages: VecDeque<CallMessage>,
-    /// The task that waits for the next message.
-    waiting: Option<Waker>,
+    messages: Mailbox<CallMessage>,
     request: Option<RequestId>,
     token: Option<ProgressToken>,
     task: Option<String>,
@@ -65,12 +65,7 @@ struct Route {
 impl Route {
     /// Adds a message. Returns false if too many wait.
     fn push(&mut self, message: CallMessage) -> bool {
-        let has_room = self.messages.len() < CAPACITY;
-        if has_room {
-            self.messages.push_back(message);
-            self.waiting.take().into_iter().for_each(Waker::wake);
-        }
-        has_room
+        self.messages.push(message, CAPACITY)
     }
 }
 
@@ -204,23 +199,16 @@ impl CallRoute {
 
     /// Waits for the next message.
     pub(crate) async fn next(&self) -> CallMessage {
-        poll_fn(|cx| {
-            let mut routes = self.routes.lock();
-            let Some(call) = routes.calls.get_mut(&self.id) else { return Poll::Pending };
-            if let Some(message) = call.messages.pop_front() {
-                return Poll::Ready(message);
-            }
-            if !call.waiting.as_ref().is_some_and(|waiting| waiting.will_wake(cx.waker())) {
-                call.waiting = Some(cx.waker().clone());
-            }
-            Poll::Pending
+        poll_fn(|cx| match self.routes.lock().calls.get_mut(&self.id) {
+            Some(call) => call.messages.poll_next(cx),
+            None => Poll::Pending,
         })
         .await
     }
 
     /// Returns the next message, if there is one.
     pub(crate) fn try_next(&self) -> Option<CallMessage> {
-        self.routes.lock().calls.get_mut(&self.id)?.messages.pop_front()
+        self.routes.lock().calls.get_mut(&self.id)?.messages.pop()
     }
 }
 

@@ -2,6 +2,7 @@
 //! and then its result.
 
 use crate::mcp::send_on_drop::SendOnDrop;
+use futures_util::future::BoxFuture;
 use memchr::memmem;
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, ClientRequest, CustomRequest, ErrorData, ServerResult};
@@ -148,10 +149,12 @@ fn result_of(value: Value) -> ServerResult {
 }
 
 /// Cancels a task when it is dropped.
-fn cancel_on_drop(peer: Peer<RoleClient>, params: Value) -> SendOnDrop<impl Future<Output = ()> + Send> {
-    SendOnDrop::new(async move {
-        if let Err(error) = request(&peer, "tasks/cancel", params).await {
-            tracing::debug!(%error, "failed to cancel a task of a server");
-        }
+fn cancel_on_drop(peer: Peer<RoleClient>, params: Value) -> SendOnDrop<impl FnOnce() -> BoxFuture<'static, ()>> {
+    SendOnDrop::new(|| {
+        Box::pin(async move {
+            if let Err(error) = request(&peer, "tasks/cancel", params).await {
+                tracing::debug!(%error, "failed to cancel a task of a server");
+            }
+        })
     })
 }

@@ -133,12 +133,14 @@ async fn send(to: &Requester, request: ServerRequest, timeout: Option<Duration>)
     let options = timeout.map_or_else(PeerRequestOptions::no_options, PeerRequestOptions::with_timeout);
     let sent = to.peer.send_request_with_option(request, options).await?;
     let (to, id) = (to.clone(), sent.id.clone());
-    let mut withdrawal = SendOnDrop::new(async move {
-        let reason = Some("the call that asked has ended".to_owned());
-        if let Err(error) = to.peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
-            tracing::debug!(%error, "failed to withdraw a request");
-        }
-        drop(to.handler);
+    let mut withdrawal = SendOnDrop::new(|| {
+        Box::pin(async move {
+            let reason = Some("the call that asked has ended".to_owned());
+            if let Err(error) = to.peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
+                tracing::debug!(%error, "failed to withdraw a request");
+            }
+            drop(to.handler);
+        })
     });
     let answer = sent.await_response().await;
     withdrawal.disarm();

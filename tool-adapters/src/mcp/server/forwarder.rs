@@ -2,11 +2,13 @@
 
 #![expect(deprecated, reason = "revision 2026-07-28 deprecates logging, and still serves it")]
 
+use crate::mcp::mailbox::Mailbox;
 use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU8, Ordering};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tool_core::ToolCall;
 use tool_core::call::{LogLevel, LogMessage, ProgressUpdate};
 use tool_core::text::truncate;
@@ -64,7 +66,7 @@ impl Wanted {
 
 /// Takes the notifications of a call, for its forwarder. Clones are cheap.
 pub(crate) struct Notifier {
-    sender: Sender<Notification>,
+    mailbox: Arc<Mutex<Mailbox<Notification>>>,
     progress: bool,
     log: Option<LogLevel>,
 }
@@ -81,66 +83,51 @@ impl Notifier {
     /// Makes a call report what its client asks for.
     pub(crate) fn listen(self, mut call: ToolCall) -> ToolCall {
         if self.progress {
-            let sender = self.sender.clone();
+            let mailbox = Arc::clone(&self.mailbox);
             call = call.on_update(move |update| {
                 let mut update = update.clone();
                 if update.message.len() > MAX_MESSAGE {
                     update.message = truncate(&update.message, MAX_MESSAGE);
                 }
-                _ = sender.try_send(Notification::Progress(update));
+                lock(&mailbox).push(Notification::Progress(update), CAPACITY);
             });
         }
         let Some(least) = self.log else { return call };
-        let sender = self.sender;
+        let mailbox = self.mailbox;
         call.on_log(move |message| {
             if message.level >= least {
-                _ = sender.try_send(Notification::Log(Box::new(message.clone())));
+                lock(&mailbox).push(Notification::Log(Box::new(message.clone())), CAPACITY);
             }
         })
     }
 }
 
+fn lock(mailbox: &Mutex<Mailbox<Notification>>) -> MutexGuard<'_, Mailbox<Notification>> {
+    mailbox.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The number of notifications that may wait. Further ones are dropped, so that the tool is not held up.
+const CAPACITY: usize = 256;
+
 /// The notifications about a call that wait for its client.
 pub(crate) struct Notices {
     token: Option<ProgressToken>,
-    notifications: Receiver<Notification>,
-    /// The first one, if it was waited for.
-    first: Option<Notification>,
+    mailbox: Arc<Mutex<Mailbox<Notification>>>,
 }
 
 impl Notices {
-    /// The number of notifications that may wait. Further ones are dropped, so that the tool is not held up.
-    const CAPACITY: usize = 256;
-
     pub(crate) fn new(wanted: Wanted) -> Option<(Notifier, Self)> {
         if wanted.is_nothing() {
             return None;
         }
-        let (sender, notifications) = channel(Self::CAPACITY);
-        let notifier = Notifier { sender, progress: wanted.progress.is_some(), log: wanted.log };
-        Some((notifier, Self { token: wanted.progress, notifications, first: None }))
+        let mailbox = Arc::<Mutex<_>>::default();
+        let notifier = Notifier { mailbox: Arc::clone(&mailbox), progress: wanted.progress.is_some(), log: wanted.log };
+        Some((notifier, Self { token: wanted.progress, mailbox }))
     }
 
     /// Waits for a notification. Never returns once the call has ended.
-    pub(crate) async fn arrived(&mut self) {
-        if self.first.is_none() {
-            self.first = Some(self.next().await);
-        }
-    }
-
-    async fn next(&mut self) -> Notification {
-        let next = match self.first.take() {
-            Some(first) => Some(first),
-            None => self.notifications.recv().await,
-        };
-        match next {
-            Some(notification) => notification,
-            None => std::future::pending().await,
-        }
-    }
-
-    fn try_next(&mut self) -> Option<Notification> {
-        self.first.take().or_else(|| self.notifications.try_recv().ok())
+    pub(crate) async fn arrived(&self) {
+        poll_fn(|cx| lock(&self.mailbox).poll_arrived(cx)).await;
     }
 }
 
@@ -158,14 +145,18 @@ impl Forwarder {
 
     /// Waits for the next notification and sends it. Never returns once the call has ended.
     pub(crate) async fn forward_next(&mut self) {
-        let notification = self.notices.next().await;
+        let notification = poll_fn(|cx| lock(&self.notices.mailbox).poll_next(cx)).await;
         self.send(notification).await;
     }
 
     pub(crate) async fn forward_rest(&mut self) {
-        while let Some(notification) = self.notices.try_next() {
+        while let Some(notification) = self.next_at_once() {
             self.send(notification).await;
         }
+    }
+
+    fn next_at_once(&self) -> Option<Notification> {
+        lock(&self.notices.mailbox).pop()
     }
 
     async fn send(&mut self, notification: Notification) {

@@ -134,11 +134,12 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
             // rmcp reads the parameters of this request more strictly.
             let bytes =
                 if is_discover(&message) { serde_json::to_vec(&message).map_or(bytes, Bytes::from) } else { bytes };
-            checked.serve(message, bytes).await
+            checked.serve(&message, bytes).await
         }
         Parsed::One(Err(invalid)) if has_sessions => invalid.into_response(StatusCode::BAD_REQUEST),
         Parsed::One(Err(invalid)) => invalid.into_response_without_sessions(StatusCode::BAD_REQUEST),
-        Parsed::Batch(messages) => checked.serve_batch(messages, buffered).await,
+        // Boxed, as the future of each request has room for it.
+        Parsed::Batch(messages) => Box::pin(checked.serve_batch(messages, buffered)).await,
     }
 }
 
@@ -165,26 +166,26 @@ struct CheckedRequest {
 
 impl CheckedRequest {
     /// Serves a message, of which `bytes` is the text.
-    async fn serve(mut self, message: ClientJsonRpcMessage, bytes: Bytes) -> Response {
-        if direct::cancels(&self.connection, &message) {
+    async fn serve(mut self, message: &ClientJsonRpcMessage, bytes: Bytes) -> Response {
+        if direct::cancels(&self.connection, message) {
             return StatusCode::ACCEPTED.into_response();
         }
-        if let Some(answer) = direct::answer(&self.connection, &self.client, &message, &mut self.parts).await {
+        if let Some(answer) = direct::answer(&self.connection, &self.client, message, &mut self.parts).await {
             return answer;
         }
-        if let Some(answer) = direct::list_tools(&self.connection, &message, &self.parts.headers) {
+        if let Some(answer) = direct::list_tools(&self.connection, message, &self.parts.headers) {
             return answer;
         }
         let is_first = !self.parts.headers.contains_key(HEADER_SESSION_ID);
-        let opening = direct::opening(&message, &self.parts.headers);
+        let opening = direct::opening(message, &self.parts.headers);
         let request = Request::from_parts(self.parts, Body::from(bytes));
-        match initialize_id(&message).filter(|_| is_first) {
+        match initialize_id(message).filter(|_| is_first) {
             None => self.next.run(request).await,
             Some(id) => match self.gate.state.take_place(&self.client) {
                 Ok(place) => {
                     if let Some(params) = opening {
                         let opening = ((self.client, place), self.connection);
-                        return direct::open(&self.gate.sessions, opening, (id, params)).await;
+                        return Box::pin(direct::open(&self.gate.sessions, opening, (id, params))).await;
                     }
                     let opening = (self.connection, Cell::new(Some((self.client, place))));
                     OPENING.scope(opening, self.next.run(request)).await
@@ -205,7 +206,7 @@ impl CheckedRequest {
             async move {
                 match message {
                     Ok(message) => match serde_json::to_vec(&message) {
-                        Ok(bytes) => events_of(request.serve(message, bytes.into()).await),
+                        Ok(bytes) => events_of(request.serve(&message, bytes.into()).await),
                         Err(error) => Body::from_stream(stream::iter([Err::<Bytes, _>(error)])),
                     },
                     Err(invalid) => Body::from(format!("data: {}\n\n", invalid.to_json())),

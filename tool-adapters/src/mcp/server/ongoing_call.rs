@@ -119,7 +119,7 @@ impl OngoingCall {
 
     /// Waits for the response, for a time at most. Returns `None` if something has to reach the client before it.
     pub(crate) async fn response_alone(&mut self, limit: Duration) -> Option<ToolResponse> {
-        let noticed = OptionFuture::from(self.notices.as_mut().map(Notices::arrived));
+        let noticed = OptionFuture::from(self.notices.as_ref().map(Notices::arrived));
         tokio::select! {
             biased;
             response = self.asking.response_alone() => response,
