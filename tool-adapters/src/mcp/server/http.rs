@@ -18,9 +18,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use futures_util::{StreamExt, stream};
+use axum::routing::any;
+use futures_util::{FutureExt, StreamExt, stream};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
@@ -51,11 +51,25 @@ pub(crate) fn router(state: &ServerState) -> Router {
     let at = Arc::clone(&gate);
     let factory =
         move || Ok(OPENING.try_with(|(connection, _)| Arc::clone(connection)).unwrap_or_else(|_| at.connect()));
-    let service = StreamableHttpService::new(factory, sessions, config);
-    let router = Router::new().route_service(&settings.path, service).layer(from_fn_with_state(gate, check_request));
+    let endpoint = Endpoint { gate, rmcp: StreamableHttpService::new(factory, sessions, config) };
+    let router = Router::new().route(&settings.path, any(serve)).with_state(Arc::new(endpoint));
     #[cfg(feature = "mcp-auth")]
     let router = authorization::with_metadata(router, settings);
     router
+}
+
+/// The endpoint of a server, and rmcp's, which serves the requests that are not answered before.
+struct Endpoint {
+    gate: Arc<Gate>,
+    rmcp: StreamableHttpService<Arc<Connection>, HttpSessions>,
+}
+
+impl Endpoint {
+    /// Passes a request on. The future is boxed, as that of each request has room for it.
+    fn pass_on(&self, parts: Parts, body: Body) -> impl Future<Output = Response> + Send {
+        let answer = Box::pin(self.rmcp.handle(Request::from_parts(parts, body)));
+        answer.map(|answer| answer.map(Body::new))
+    }
 }
 
 struct Gate {
@@ -84,9 +98,10 @@ impl Gate {
     }
 }
 
-/// Identifies the client of a request, and refuses requests that no access rule allows, requests for a session of another client,
+/// Serves a request. Identifies its client, and refuses requests that no access rule allows, requests for a session of another client,
 /// requests that would open too many sessions, and bodies that are not a valid message.
-async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let gate = &endpoint.gate;
     let settings = &gate.state.settings;
     let (mut parts, body) = request.into_parts();
     if let Some(refused) = settings.access.refusal(&parts.uri, &parts.headers) {
@@ -111,11 +126,11 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
         return (StatusCode::NOT_FOUND, message).into_response();
     };
     parts.extensions.insert(client.clone());
-    let checked = CheckedRequest { gate: Arc::clone(&gate), connection, client, parts, next };
+    let checked = CheckedRequest { endpoint: Arc::clone(&endpoint), connection, client, parts };
     match checked.parts.method {
         Method::POST => {}
         Method::DELETE => return end_session(checked, body).await,
-        _ => return checked.next.run(Request::from_parts(checked.parts, body)).await,
+        _ => return endpoint.pass_on(checked.parts, body).await,
     }
     let peer = Identity::Peer(checked.client.peer);
     let mut buffered = Share::new(&gate.state.bodies, peer, settings.limits.buffered);
@@ -146,9 +161,9 @@ async fn check_request(State(gate): State<Arc<Gate>>, request: Request, next: Ne
 /// Ends a session. rmcp answers 202, and some clients take only 200 and 204 for its end.
 async fn end_session(request: CheckedRequest, body: Body) -> Response {
     let id = request.parts.headers.get(HEADER_SESSION_ID).cloned();
-    let mut answer = request.next.run(Request::from_parts(request.parts, body)).await;
+    let mut answer = request.endpoint.pass_on(request.parts, body).await;
     if answer.status() == StatusCode::ACCEPTED {
-        id.iter().filter_map(|id| id.to_str().ok()).for_each(|id| request.gate.sessions.end(id));
+        id.iter().filter_map(|id| id.to_str().ok()).for_each(|id| request.endpoint.gate.sessions.end(id));
         *answer.status_mut() = StatusCode::NO_CONTENT;
     }
     answer
@@ -157,11 +172,10 @@ async fn end_session(request: CheckedRequest, body: Body) -> Response {
 /// A request whose client and session are known.
 #[derive(Clone)]
 struct CheckedRequest {
-    gate: Arc<Gate>,
+    endpoint: Arc<Endpoint>,
     connection: Arc<Connection>,
     client: Client,
     parts: Parts,
-    next: Next,
 }
 
 impl CheckedRequest {
@@ -177,22 +191,20 @@ impl CheckedRequest {
             return answer;
         }
         let is_first = !self.parts.headers.contains_key(HEADER_SESSION_ID);
-        let opening = direct::opening(message, &self.parts.headers);
-        let request = Request::from_parts(self.parts, Body::from(bytes));
-        match initialize_id(message).filter(|_| is_first) {
-            None => self.next.run(request).await,
-            Some(id) => match self.gate.state.take_place(&self.client) {
-                Ok(place) => {
-                    if let Some(params) = opening {
-                        let opening = ((self.client, place), self.connection);
-                        return Box::pin(direct::open(&self.gate.sessions, opening, (id, params))).await;
-                    }
-                    let opening = (self.connection, Cell::new(Some((self.client, place))));
-                    OPENING.scope(opening, self.next.run(request)).await
-                }
-                Err(limit) => refuse_session(limit, id),
-            },
+        let Some(id) = initialize_id(message).filter(|_| is_first) else {
+            return self.endpoint.pass_on(self.parts, Body::from(bytes)).await;
+        };
+        let gate = &self.endpoint.gate;
+        let place = match gate.state.take_place(&self.client) {
+            Ok(place) => place,
+            Err(limit) => return refuse_session(limit, id),
+        };
+        if let Some(params) = direct::opening(message, &self.parts.headers) {
+            let opening = ((self.client, place), self.connection);
+            return Box::pin(direct::open(&gate.sessions, opening, (id, params))).await;
         }
+        let opening = (self.connection, Cell::new(Some((self.client, place))));
+        OPENING.scope(opening, self.endpoint.pass_on(self.parts, Body::from(bytes))).await
     }
 
     /// Serves the messages of a batch one after the other. The answers are events of one stream.
