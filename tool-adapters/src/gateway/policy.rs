@@ -374,6 +374,25 @@ impl GatewayPolicy {
         fields.finish();
     }
 
+    /// Checks the addresses that the gateway listens on, and the address of `--http`. One that other machines can reach needs the
+    /// names of this machine, and a check of its clients.
+    pub(crate) fn check_addresses(&self, of_option: Option<SocketAddr>, problems: &Problems) {
+        let (http, admin) = (&self.fixed.http, &self.fixed.admin);
+        let clients = ("`http.principals` (or `http.allow_anonymous`)", http.has_principals || http.allow_anonymous);
+        let addresses = [
+            ("http.listen", Some(http.listen), clients),
+            ("--http", of_option, clients),
+            ("admin.listen", admin.listen, ("`admin.token`", admin.token.is_some())),
+        ];
+        for (place, address, check) in addresses {
+            let checks = [("`http.hosts`", http.hosts.is_some()), check];
+            let missing = checks.into_iter().filter(|(_, is_set)| !is_set).map(|(key, _)| key).collect::<Vec<_>>();
+            if let Some(address) = address.filter(|address| !address.ip().is_loopback() && !missing.is_empty()) {
+                problems.add(place, format_args!("other machines can reach {address}; set {}", missing.join(" and ")));
+            }
+        }
+    }
+
     /// Checks the policy against the servers.
     pub(crate) fn check(&self, servers: &[ServerEntry], problems: &Problems, config: &Problems) {
         for name in self.servers.keys().filter(|name| servers.iter().all(|server| server.name != **name)) {

@@ -338,6 +338,25 @@ fn check_names_tools_without_the_argument_of_a_rule() {
 }
 
 #[test]
+fn no_server_starts_before_a_refused_address() {
+    let lacks = |keys: &str| format!("other machines can reach 0.0.0.0:0; set {keys}");
+    for (policy, arguments, problem) in [
+        ("", &["--http", "0.0.0.0:0"][..], format!("--http: {}", lacks("`http.hosts` and `http.principals`"))),
+        ("", &["--check", "--http", "0.0.0.0:0"], format!("--http: {}", lacks("`http.hosts` and `http.principals`"))),
+        ("http = { hosts = ['x'], listen = '0.0.0.0:0' }", &["--check"], lacks("`http.principals`")),
+        ("http = { allow_anonymous = true, listen = '0.0.0.0:0' }", &["--http"], lacks("`http.hosts`")),
+        ("admin = { listen = '0.0.0.0:0' }", &[], format!("admin.listen: {}", lacks("`http.hosts` and `admin.token`"))),
+    ] {
+        let folder = Folder::new(policy);
+        folder.servers(&json!({"one": {"command": "touch", "args": [folder.path("started")]}}));
+        let output = program(&folder).args(arguments).stdin(Stdio::null()).output().expect("ended");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains(&problem), "{errors}");
+        assert_eq!((output.status.code(), folder.path("started").exists()), (Some(2), false), "{policy} {errors}");
+    }
+}
+
+#[test]
 fn check_without_the_pins_is_a_problem_of_a_file() {
     let output = program(&Folder::new("[pins]\nfile = 'pins.json'")).arg("--check").output().expect("ended");
     assert_eq!(output.status.code(), Some(2));
