@@ -221,11 +221,11 @@ impl GatewayPolicy {
             .map(|(name, table)| (name, read_server(table, folder)))
             .collect();
         if let Some(mut table) = fields.table("pins") {
+            if !table.has("file") {
+                table.problem("file", "expected the file of the pins, such as \"mcp.pins.json\"; without one, remove `[pins]`");
+            }
             policy.pins = table.text("file").map(|file| folder.join(file));
             set(&mut policy.pinned_only, table.flag("pinned_only"));
-            if policy.pinned_only && policy.pins.is_none() {
-                table.problem("pinned_only", "expected `file` too, as no tool is pinned without it");
-            }
             table.finish();
         }
         policy.egress = fields.table("egress").map(read_egress);
@@ -364,6 +364,9 @@ impl GatewayPolicy {
                     "expected at least 16 visible ASCII characters, such as of `openssl rand -hex 24`",
                 );
             }
+            if let Some(name) = name.as_ref().filter(|name| self.principals.iter().any(|other| other.name == **name)) {
+                principal.problem("name", format_args!("expected a name of its own, got `{name}` again"));
+            }
             if let Some(other) = self.principals.iter().find(|other| other.token.is_same(&token)) {
                 principal.problem("token", format_args!("expected a token of its own, got that of `{}`", other.name));
             }
@@ -402,6 +405,9 @@ impl GatewayPolicy {
                 &format!("servers.{name}"),
                 format_args!("expected the name of a server that is configured and not disabled, which are {known}"),
             );
+        }
+        for (name, _) in self.servers.iter().filter(|(_, rule)| rule.pinned_only == Some(true) && self.pins.is_none()) {
+            problems.add(&format!("servers.{name}.pinned_only"), "expected `pins.file` too, as no tool is pinned without it");
         }
         for server in servers {
             #[cfg(feature = "mcp-auth")]
