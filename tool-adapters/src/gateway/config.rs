@@ -71,7 +71,8 @@ fn report_repeated(json: &mut JsonReader<'_>, place: &str, problems: &Problems) 
     json.object(|name, json| {
         let place = join(place, name);
         if !names.insert(name.to_owned()) {
-            problems.add(&place, "expected a name of its own, got one that is there already; rename or remove one of them");
+            problems
+                .add(&place, "expected a name of its own, got one that is there already; rename or remove one of them");
         }
         report_repeated(json, &place, problems)
     })

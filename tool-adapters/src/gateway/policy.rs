@@ -222,7 +222,10 @@ impl GatewayPolicy {
             .collect();
         if let Some(mut table) = fields.table("pins") {
             if !table.has("file") {
-                table.problem("file", "expected the file of the pins, such as \"mcp.pins.json\"; without one, remove `[pins]`");
+                table.problem(
+                    "file",
+                    "expected the file of the pins, such as \"mcp.pins.json\"; without one, remove `[pins]`",
+                );
             }
             policy.pins = table.text("file").map(|file| folder.join(file));
             set(&mut policy.pinned_only, table.flag("pinned_only"));
@@ -407,7 +410,10 @@ impl GatewayPolicy {
             );
         }
         for (name, _) in self.servers.iter().filter(|(_, rule)| rule.pinned_only == Some(true) && self.pins.is_none()) {
-            problems.add(&format!("servers.{name}.pinned_only"), "expected `pins.file` too, as no tool is pinned without it");
+            problems.add(
+                &format!("servers.{name}.pinned_only"),
+                "expected `pins.file` too, as no tool is pinned without it",
+            );
         }
         for server in servers {
             #[cfg(feature = "mcp-auth")]
