@@ -35,12 +35,11 @@ impl ToolResponse {
     /// read back has them.
     pub(crate) fn to_stored_json(&self) -> String {
         let parts = self.meta.optional.as_ref().map(|optional| &optional.content).filter(|parts| !parts.is_empty());
-        let (mut text, parts) = (self.to_json(), parts.and_then(|parts| serde_json::to_string(parts).ok()));
-        if let Some(parts) = parts {
-            text.truncate(text.len() - 1);
-            text += &format!(",\"content\":{parts}}}");
+        let (text, parts) = (self.to_json(), parts.and_then(|parts| serde_json::to_string(parts).ok()));
+        match (parts, text.strip_suffix('}')) {
+            (Some(parts), Some(members)) => format!("{members},\"content\":{parts}}}"),
+            _ => text,
         }
-        text
     }
 
     /// Returns the JSON Schema of the envelope, draft 2020-12.
