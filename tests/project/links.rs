@@ -110,6 +110,16 @@ fn every_link_of_the_pages_resolves() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+/// Files outside of the book are not part of what mdBook builds, so a chapter names them without a link.
+#[test]
+fn chapters_link_to_nothing_outside_of_the_book() {
+    let outside = pages_of(&super::root().join("docs/book")).flat_map(|page| {
+        let links = prose(&read(&page)).into_iter().flat_map(|(_, line)| targets(&line));
+        links.filter(|target| target.contains("../")).map(move |target| format!("{}: {target}", page.display()))
+    });
+    assert_eq!(outside.collect::<Vec<_>>(), [""; 0]);
+}
+
 #[test]
 fn every_chapter_is_in_the_summary() {
     let book = super::root().join("docs/book");

@@ -47,8 +47,8 @@ struct Arguments {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
     http: Option<Option<SocketAddr>>,
 
-    /// Check the files, connect to each server once, print the tools and what holds for them, and exit.
-    #[arg(long, conflicts_with = "http")]
+    /// Check the files and the address of `--http`, connect to each server once, print the tools and what holds for them, and exit.
+    #[arg(long)]
     check: bool,
 
     /// Create the file of `pins.file`, and exit. The next start pins all tools.
@@ -159,20 +159,21 @@ fn runtime() -> io::Result<Runtime> {
 
 async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = GatewayFiles { config: arguments.config.clone(), policy: arguments.policy.clone() };
+    let address = arguments.http.flatten();
     let mut stopped = std::pin::pin!(stop_signal());
     #[cfg(feature = "mcp-auth")]
     if let Some(server) = &arguments.login {
-        return until(stopped, Box::pin(log_in(files.parse(&files.read().await?).await?, server))).await;
+        return until(stopped, Box::pin(log_in(files.parse(&files.read().await?, None).await?, server))).await;
     }
     if arguments.check || arguments.create_pins || arguments.forget_pin.is_some() {
-        let settings = files.parse(&files.read().await?).await?;
+        let settings = files.parse(&files.read().await?, address).await?;
         return match &arguments.forget_pin {
             Some(pin) => forget_pin(&settings.policy, pin),
             None if arguments.create_pins => create_pins(&settings.policy),
             None => until(stopped, check(settings)).await,
         };
     }
-    let gateway = until(stopped.as_mut(), async { Ok(Gateway::open(files).await?) }).await?;
+    let gateway = until(stopped.as_mut(), async { Ok(Gateway::open_at(files, address).await?) }).await?;
     let served = serve(&gateway, arguments.http, stopped).await;
     gateway.close().await;
     served?;
@@ -196,14 +197,7 @@ async fn serve(
         };
     };
     let address = address.unwrap_or(gateway.0.fixed.http.listen);
-    let bound = gateway.bind(address).await.map_err(|error| {
-        let keys = if error.kind() == io::ErrorKind::InvalidInput {
-            " (`http.hosts`, `http.principals` and `http.allow_anonymous` of the policy)"
-        } else {
-            ""
-        };
-        Failure::Other(format!("{address}: {error}{keys}"))
-    })?;
+    let bound = gateway.bind(address).await.map_err(|error| Failure::Other(format!("{address}: {error}")))?;
     // A program that starts the gateway may wait for this line.
     eprintln!("listening on {}", bound.url()?);
     serve_until(bound, stopped, gateway).await

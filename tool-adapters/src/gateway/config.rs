@@ -1,9 +1,11 @@
 //! The servers that people have configured for their client: the `mcpServers` of a JSON file.
 
-use crate::gateway::document::{Fields, Problems};
+use crate::gateway::document::{Fields, Problems, join};
 use crate::gateway::value::Expand;
+use crate::providers::json_reader::JsonReader;
 use reqwest::Url;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
@@ -42,7 +44,8 @@ const SERVERS: [&str; 2] = ["mcpServers", "servers"];
 
 /// Reads the servers in the order of the file, without those that are disabled. Relative folders are of `folder`.
 pub(crate) fn parse(text: &str, folder: &Path, problems: &Problems, expand: &Expand) -> Vec<ServerEntry> {
-    let document = match serde_json::from_str::<Value>(text) {
+    let read = report_repeated(&mut JsonReader::new(text), "", problems);
+    let document = match read.and_then(|()| serde_json::from_str::<Value>(text)) {
         Ok(document) => document,
         Err(error) => {
             problems.add("", format_args!("expected JSON: {error}"));
@@ -57,6 +60,22 @@ pub(crate) fn parse(text: &str, folder: &Path, problems: &Problems, expand: &Exp
     let servers = fields.named_tables(name);
     let servers = servers.into_iter().filter_map(|(name, fields)| parse_server(name, fields, folder));
     servers.collect()
+}
+
+/// Reports the names that an object, or one inside of it, has again. The later value would replace the earlier one.
+fn report_repeated(json: &mut JsonReader<'_>, place: &str, problems: &Problems) -> serde_json::Result<()> {
+    if json.peek() != b'{' {
+        return json.skip();
+    }
+    let mut names = HashSet::new();
+    json.object(|name, json| {
+        let place = join(place, name);
+        if !names.insert(name.to_owned()) {
+            problems
+                .add(&place, "expected a name of its own, got one that is there already; rename or remove one of them");
+        }
+        report_repeated(json, &place, problems)
+    })
 }
 
 fn parse_server(name: String, mut fields: Fields<'_>, folder: &Path) -> Option<ServerEntry> {

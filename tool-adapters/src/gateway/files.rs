@@ -6,6 +6,7 @@ use crate::gateway::policy::GatewayPolicy;
 use crate::gateway::value::Expand;
 use crate::mcp::PinError;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
@@ -76,7 +77,8 @@ impl GatewayFiles {
     }
 
     /// Parses the contents, reads the secrets that are in files of their own, and reports every problem.
-    pub(crate) async fn parse(&self, texts: &Texts) -> Result<Settings, GatewayError> {
+    /// `http` is the address of the option `--http`.
+    pub(crate) async fn parse(&self, texts: &Texts, http: Option<SocketAddr>) -> Result<Settings, GatewayError> {
         let expand = Expand::default();
         let of_config = Problems::new(self.config.display().to_string());
         let path = self.policy.as_deref();
@@ -86,6 +88,7 @@ impl GatewayFiles {
             Some(path) => GatewayPolicy::parse(&texts.policy, folder(path), &of_policy, &expand),
             None => GatewayPolicy::default(),
         };
+        policy.check_addresses(http, &of_policy);
         policy.check(&servers, &of_policy, &of_config);
         for (server, file, secret) in policy.secret_files() {
             let problem = match read(file).await.map(Zeroizing::new) {

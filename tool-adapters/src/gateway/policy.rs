@@ -221,11 +221,14 @@ impl GatewayPolicy {
             .map(|(name, table)| (name, read_server(table, folder)))
             .collect();
         if let Some(mut table) = fields.table("pins") {
+            if !table.has("file") {
+                table.problem(
+                    "file",
+                    "expected the file of the pins, such as \"mcp.pins.json\"; without one, remove `[pins]`",
+                );
+            }
             policy.pins = table.text("file").map(|file| folder.join(file));
             set(&mut policy.pinned_only, table.flag("pinned_only"));
-            if policy.pinned_only && policy.pins.is_none() {
-                table.problem("pinned_only", "expected `file` too, as no tool is pinned without it");
-            }
             table.finish();
         }
         policy.egress = fields.table("egress").map(read_egress);
@@ -364,6 +367,9 @@ impl GatewayPolicy {
                     "expected at least 16 visible ASCII characters, such as of `openssl rand -hex 24`",
                 );
             }
+            if let Some(name) = name.as_ref().filter(|name| self.principals.iter().any(|other| other.name == **name)) {
+                principal.problem("name", format_args!("expected a name of its own, got `{name}` again"));
+            }
             if let Some(other) = self.principals.iter().find(|other| other.token.is_same(&token)) {
                 principal.problem("token", format_args!("expected a token of its own, got that of `{}`", other.name));
             }
@@ -374,6 +380,25 @@ impl GatewayPolicy {
         fields.finish();
     }
 
+    /// Checks the addresses that the gateway listens on, and the address of `--http`. One that other machines can reach needs the
+    /// names of this machine, and a check of its clients.
+    pub(crate) fn check_addresses(&self, of_option: Option<SocketAddr>, problems: &Problems) {
+        let (http, admin) = (&self.fixed.http, &self.fixed.admin);
+        let clients = ("`http.principals` (or `http.allow_anonymous`)", http.has_principals || http.allow_anonymous);
+        let addresses = [
+            ("http.listen", Some(http.listen), clients),
+            ("--http", of_option, clients),
+            ("admin.listen", admin.listen, ("`admin.token`", admin.token.is_some())),
+        ];
+        for (place, address, check) in addresses {
+            let checks = [("`http.hosts`", http.hosts.is_some()), check];
+            let missing = checks.into_iter().filter(|(_, is_set)| !is_set).map(|(key, _)| key).collect::<Vec<_>>();
+            if let Some(address) = address.filter(|address| !address.ip().is_loopback() && !missing.is_empty()) {
+                problems.add(place, format_args!("other machines can reach {address}; set {}", missing.join(" and ")));
+            }
+        }
+    }
+
     /// Checks the policy against the servers.
     pub(crate) fn check(&self, servers: &[ServerEntry], problems: &Problems, config: &Problems) {
         for name in self.servers.keys().filter(|name| servers.iter().all(|server| server.name != **name)) {
@@ -382,6 +407,12 @@ impl GatewayPolicy {
             problems.add(
                 &format!("servers.{name}"),
                 format_args!("expected the name of a server that is configured and not disabled, which are {known}"),
+            );
+        }
+        for (name, _) in self.servers.iter().filter(|(_, rule)| rule.pinned_only == Some(true) && self.pins.is_none()) {
+            problems.add(
+                &format!("servers.{name}.pinned_only"),
+                "expected `pins.file` too, as no tool is pinned without it",
             );
         }
         for server in servers {

@@ -11,6 +11,7 @@ use crate::mcp::{Pins, Server};
 use crate::telemetry::otel::Otel;
 use crate::transport::bearer::BearerToken;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
@@ -91,8 +92,13 @@ impl Gateway {
     /// Returns all problems of the files, or the reason why the audit log, the store or the inspector cannot start. A server
     /// that cannot be reached is not an error.
     pub async fn open(files: GatewayFiles) -> Result<Self, GatewayError> {
+        Self::open_at(files, None).await
+    }
+
+    /// Opens a gateway that is to be bound to the address of the option `--http`.
+    pub(crate) async fn open_at(files: GatewayFiles, http: Option<SocketAddr>) -> Result<Self, GatewayError> {
         let texts = files.read().await?;
-        let settings = files.parse(&texts).await?;
+        let settings = files.parse(&texts, http).await?;
         let fixed = settings.policy.fixed.clone();
         if let Some(file) = &settings.policy.pins {
             Pins::file(file).map_err(|error| GatewayError::Start(describe_pins(&error)))?;
@@ -349,7 +355,7 @@ impl GatewayInner {
         let mut seen = self.reloading.lock().await;
         let read = match self.files.read().await {
             Ok(texts) if texts == seen.texts && seen.error.is_none() => return Ok(false),
-            Ok(texts) => match self.files.parse(&texts).await {
+            Ok(texts) => match self.files.parse(&texts, None).await {
                 Ok(settings) => Ok((texts, settings)),
                 Err(error) => Err(error),
             },

@@ -5,6 +5,7 @@ use redb::{
     TableHandle, WriteTransaction,
 };
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fmt, io, thread};
 use tokio::sync::oneshot;
 use tool_core::serde_json;
+use tool_core::serde_json::value::RawValue;
 use tool_core::serde_json::{Map, Value, json};
 use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
 
@@ -74,8 +76,8 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("journal_meta");
 /// a session are removed when the session is forgotten; other calls are removed at the age that
 /// [`open_keeping`](Self::open_keeping) sets. The file does not shrink, but its space is used again.
 ///
-/// Of a response over 64 KiB, the journal keeps an envelope that says whether the call succeeded: `data` is null, and
-/// `meta.warnings` has the reason.
+/// Of a response over 64 KiB, the journal keeps the data without the parts beside it. If that is over 64 KiB too, it keeps an
+/// envelope that says whether the call succeeded: `data` is null, and `meta.warnings` has the reason.
 #[derive(Debug)]
 pub struct FileJournal {
     path: PathBuf,
@@ -458,6 +460,14 @@ fn bounded(response: &str) -> Result<Cow<'_, str>, JournalError> {
     if response.len() <= MAX_RESPONSE {
         return Ok(Cow::Borrowed(response));
     }
+    // The data alone may fit. It is not read, so that it stays as it is.
+    if let Ok(mut members) = serde_json::from_str::<BTreeMap<&str, &RawValue>>(response)
+        && members.remove("content").is_some()
+        && let Ok(data_only) = serde_json::to_string(&members)
+        && data_only.len() <= MAX_RESPONSE
+    {
+        return Ok(Cow::Owned(data_only));
+    }
     let bytes = response.len();
     let Ok(Value::Object(envelope)) = serde_json::from_str(response) else {
         return Err(JournalError::new(format!("expected an envelope, got {bytes} bytes of other text")));
@@ -514,6 +524,19 @@ mod tests {
         assert_eq!(kept.data_json(), Some("null"));
         assert_eq!((kept.meta().tool(), kept.meta().call_id()), ("find", Some("c")));
         assert!(kept.meta().warnings()[0].contains("too large to be kept"), "{:?}", kept.meta().warnings());
+    }
+
+    #[test]
+    fn longer_response_loses_its_parts_before_its_data() {
+        let parts = "x".repeat(MAX_RESPONSE);
+        let kept = kept(&format!(
+            r#"{{"ok":true,"data":123456789012345678901,"meta":{{"tool":"f"}},"content":[{{"type":"text","text":"{parts}"}}]}}"#
+        ));
+        assert_eq!(
+            (kept.data_json(), kept.clone().into_text().as_str()),
+            (Some("123456789012345678901"), "123456789012345678901")
+        );
+        assert_eq!(kept.meta().warnings(), [""; 0]);
     }
 
     #[test]

@@ -95,7 +95,7 @@ async fn all_problems_of_both_files_are_reported() {
             policy.toml: tools[0].confirm: expected true or false, got a text
             policy.toml: tools[0].category: expected `retrieval` or `action` or `utility`, got `read`
             policy.toml: servers.gone.prefix: expected letters, digits, `_` and `-`, got `a b`
-            policy.toml: pins.pinned_only: expected `file` too, as no tool is pinned without it
+            policy.toml: pins.file: expected the file of the pins, such as "mcp.pins.json"; without one, remove `[pins]`
             policy.toml: egress.private: invalid egress policy: expected a network such as 10.20.0.0/16, got `10.0.0.0/99`
             policy.toml: http.listen: expected an address and a port such as "127.0.0.1:8080", got `8080`
             policy.toml: http.path: expected a path such as "/mcp"
@@ -108,6 +108,45 @@ async fn all_problems_of_both_files_are_reported() {
             policy.toml: sessions.signing_key: expected 64 hexadecimal digits, such as of `openssl rand -hex 32`
             policy.toml: unknown key `dany`; expected one of `name`, `instructions`, `mode`, `allow`, `deny`, `redaction`, `limits`, `tools`, `servers`, `pins`, `egress`, `http`, `admin`, `inspector`, `audit`, `otel`, `sessions`
             policy.toml: servers.gone: expected the name of a server that is configured and not disabled, which are `args`, `web`"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_there_twice_or_means_nothing_is_reported() {
+    let folder = Folder::new(
+        r#"
+            [pins]
+            pinned_only = false
+            [servers.one]
+            pinned_only = true
+            [http]
+            principals = [
+                { name = "ada", token = "0123456789abcdef" },
+                { name = "bob", token = "0123456789abcdef-1" },
+                { name = "ada", token = "0123456789abcdef-2" },
+            ]
+        "#,
+    );
+    folder.write(
+        "mcp.json",
+        r#"{"mcpServers": {
+            "one": {"command": "x", "env": {"A": "1", "A": "2"}},
+            "two": {"command": "x"},
+            "\u006fne": {"command": "y", "command": "y"},
+            "two": {"command": "z"}
+        }}"#,
+    );
+    problems(
+        &folder,
+        &expect![[r#"
+            mcp.json: mcpServers.one.env.A: expected a name of its own, got one that is there already; rename or remove one of them
+            mcp.json: mcpServers.one: expected a name of its own, got one that is there already; rename or remove one of them
+            mcp.json: mcpServers.one.command: expected a name of its own, got one that is there already; rename or remove one of them
+            mcp.json: mcpServers.two: expected a name of its own, got one that is there already; rename or remove one of them
+            policy.toml: pins.file: expected the file of the pins, such as "mcp.pins.json"; without one, remove `[pins]`
+            policy.toml: http.principals[2].name: expected a name of its own, got `ada` again
+            policy.toml: servers.one.pinned_only: expected `pins.file` too, as no tool is pinned without it"#]],
     )
     .await;
 }

@@ -338,6 +338,25 @@ fn check_names_tools_without_the_argument_of_a_rule() {
 }
 
 #[test]
+fn no_server_starts_before_a_refused_address() {
+    let lacks = |keys: &str| format!("other machines can reach 0.0.0.0:0; set {keys}");
+    for (policy, arguments, problem) in [
+        ("", &["--http", "0.0.0.0:0"][..], format!("--http: {}", lacks("`http.hosts` and `http.principals`"))),
+        ("", &["--check", "--http", "0.0.0.0:0"], format!("--http: {}", lacks("`http.hosts` and `http.principals`"))),
+        ("http = { hosts = ['x'], listen = '0.0.0.0:0' }", &["--check"], lacks("`http.principals`")),
+        ("http = { allow_anonymous = true, listen = '0.0.0.0:0' }", &["--http"], lacks("`http.hosts`")),
+        ("admin = { listen = '0.0.0.0:0' }", &[], format!("admin.listen: {}", lacks("`http.hosts` and `admin.token`"))),
+    ] {
+        let folder = Folder::new(policy);
+        folder.servers(&json!({"one": {"command": "touch", "args": [folder.path("started")]}}));
+        let output = program(&folder).args(arguments).stdin(Stdio::null()).output().expect("ended");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains(&problem), "{errors}");
+        assert_eq!((output.status.code(), folder.path("started").exists()), (Some(2), false), "{policy} {errors}");
+    }
+}
+
+#[test]
 fn check_without_the_pins_is_a_problem_of_a_file() {
     let output = program(&Folder::new("[pins]\nfile = 'pins.json'")).arg("--check").output().expect("ended");
     assert_eq!(output.status.code(), Some(2));
@@ -352,6 +371,69 @@ fn a_server_that_is_gone_is_logged_once_in_plain_words() {
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(log.contains("server=gone error=failed to connect to the server: "), "{log}");
     assert!(!log.contains("Custom {"), "{log}");
+}
+
+/// Answers each connection with a text, and ends it. Returns the address.
+fn answering(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            // Small requests come at once.
+            _ = stream.read(&mut [0; 1 << 13]);
+            _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address.to_string()
+}
+
+#[test]
+fn check_describes_broken_servers_in_plain_words() {
+    let html = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi";
+    let broken = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{";
+    let locked = "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer\r\ncontent-length: 0\r\n\r\n";
+    let (closed, other) =
+        ("the server closed the connection before it answered", "the answer is not HTTP; check the URL");
+    let url = |scheme: &str, answer| json!({"url": format!("{scheme}://{}/mcp", answering(answer))});
+    let script = |script: &str| json!({"command": "sh", "args": ["-c", script]});
+    let refusal =
+        r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32600,"message":"no"}}'; read -r line"#;
+    let servers = [
+        (
+            "html",
+            url("http", html),
+            "expected an answer in JSON or as events, got `text/html`; check the path of the URL",
+        ),
+        ("broken", url("http", broken), "the server broke off its answer"),
+        ("locked", url("http", locked), "the server wants a login or another key (HTTP 401: Bearer)"),
+        ("closed", url("http", ""), closed),
+        ("other", url("http", "SSH-2.0-x\r\n"), other),
+        ("tls", url("https", html), "the answer is not TLS; check that the URL has the right scheme and port"),
+        (
+            "gone",
+            json!({"url": "http://127.0.0.1:9/mcp"}),
+            "nothing takes connections at this address; check that the server runs",
+        ),
+        (
+            "name",
+            json!({"url": "https://name.invalid/"}),
+            "failed to find the address of `name.invalid`; check the name",
+        ),
+        ("refuses", script(refusal), "it answered `initialize` with the error -32600: no"),
+    ];
+    let folder = Folder::new("");
+    folder.servers(&servers.iter().map(|(name, server, _)| ((*name).to_owned(), server.clone())).collect());
+    let output = program(&folder).args(["--check", "--log", "error"]).output().expect("ended");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    for (name, _, error) in servers {
+        let start = format!("{name}: failed to connect to the server: {error}");
+        assert!(shown.lines().any(|line| line.starts_with(&start)), "{start}\n{shown}");
+    }
+    let folder = Folder::new("");
+    folder.servers(&json!({"one": {"command": "true", "cwd": "missing"}}));
+    let output = program(&folder).arg("--check").output().expect("ended");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.starts_with("one: failed to start the server: `") && shown.contains("/missing`: "), "{shown}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The JSON form of a response: the envelope `{"ok", "data" | "error", "intents", "meta"}` and its published schema.
 
+use crate::call::content::Content;
 use crate::call::error::ErrorBody;
 use crate::call::intent::Intent;
 use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind, ResponseMeta, SCHEMA_VERSION};
@@ -27,6 +28,17 @@ impl ToolResponse {
         match serde_json::to_writer(&mut text, self) {
             Ok(()) => String::from_utf8(text).unwrap_or_default(),
             Err(error) => json!({"ok": false, "error": {"type": "INTERNAL", "message": error.to_string()}}).to_string(),
+        }
+    }
+
+    /// Returns the envelope with a member `content` if the model reads parts in place of the data, so that a response that is
+    /// read back has them.
+    pub(crate) fn to_stored_json(&self) -> String {
+        let parts = self.meta.optional.as_ref().map(|optional| &optional.content).filter(|parts| !parts.is_empty());
+        let (text, parts) = (self.to_json(), parts.and_then(|parts| serde_json::to_string(parts).ok()));
+        match (parts, text.strip_suffix('}')) {
+            (Some(parts), Some(members)) => format!("{members},\"content\":{parts}}}"),
+            _ => text,
         }
     }
 
@@ -100,6 +112,9 @@ struct EnvelopeJson {
     intents: Vec<Intent>,
     error: Option<Box<ErrorBody>>,
     meta: MetaJson<'static>,
+    /// In stored envelopes only.
+    #[serde(default)]
+    content: Vec<Content>,
 }
 
 /// The `meta` of the envelope.
@@ -125,14 +140,14 @@ struct MetaJson<'a> {
 impl<'de> Deserialize<'de> for ToolResponse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
-        let EnvelopeJson { ok, data, intents, error, meta } = EnvelopeJson::deserialize(deserializer)?;
+        let EnvelopeJson { ok, data, intents, error, meta, content } = EnvelopeJson::deserialize(deserializer)?;
         let result = match (ok, error) {
             // Some decoders report a `data` of null as absent.
             (true, _) => Ok(data.map_or(Cow::Borrowed("null"), |raw| Cow::Owned(String::from(Box::<str>::from(raw))))),
             (false, Some(error)) => Err(error),
             (false, None) => return Err(D::Error::missing_field("error")),
         };
-        let optional = OptionalMeta { intents, ..meta.optional.into_owned() };
+        let optional = OptionalMeta { intents, content, ..meta.optional.into_owned() };
         let optional = (optional != OptionalMeta::default()).then(|| Box::new(optional));
         let duration = Duration::try_from_secs_f64(meta.duration_ms / 1000.0).map_err(D::Error::custom)?;
         let kind = meta.form.as_deref().map(kind_of).unwrap_or_default();

@@ -89,7 +89,8 @@ pub trait Journal: Send + Sync + 'static {
     /// harmless does not run.
     fn started(&self, call: &JournalEntry) -> impl Future<Output = Result<(), JournalError>> + Send;
 
-    /// Records the end of a call: the JSON of its envelope. Ignores a call that has no entry, such as one of a forgotten
+    /// Records the end of a call: the JSON of its envelope, with a member `content` if its result has
+    /// [parts](crate::ToolOutput::with_content) beside the data. Ignores a call that has no entry, such as one of a forgotten
     /// session.
     ///
     /// An error is logged. The call has run, and the model gets its response.

@@ -234,8 +234,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the result size in characters above which the log warns: it warns when the 95th percentile of a tool's results
-    /// rises above it. Defaults to 1,500.
+    /// Sets the result size in characters above which the log warns: it warns when more than 5 % of a tool's last 1,000 results
+    /// are larger, from 20 results on, and again only after they were not. Defaults to 1,500.
     pub fn warn_result_size(mut self, characters: u32) -> Self {
         self.size_limit = characters;
         self

@@ -5,7 +5,7 @@
 use crate::support::{Counter, call, kind, open, text, tools, voice};
 use serde_json::json;
 use std::time::Duration;
-use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolError, toolset};
+use tool_core::{Content, ErrorKind, Mode, Policy, Runtime, Session, ToolError, ToolOutput, tool, toolset};
 
 #[derive(Clone, Default)]
 struct Library {
@@ -169,6 +169,22 @@ async fn reused_result_names_its_original_call() {
     assert_eq!(second.meta().call_id(), Some("c9"));
     let whose = format!("`{}`", first.meta().call_id().expect("an id"));
     assert!(second.meta().warnings().join(" ").contains(&whose), "{second}");
+}
+
+/// Show a picture.
+#[tool(idempotent)]
+fn picture() -> ToolOutput {
+    ToolOutput::new(7).with_content([Content::text("a cat")])
+}
+
+#[tokio::test(start_paused = true)]
+async fn reused_result_has_its_content_parts() {
+    let session = text(tools![picture], Policy::text().result_cache_ttl(Some(Duration::from_secs(60)))).await;
+    for warnings in 0..2 {
+        let response = call(&session, "picture", json!({})).await;
+        assert_eq!((response.data_json(), response.meta().warnings().len()), (Some("7"), warnings));
+        assert_eq!(response.into_text(), "a cat");
+    }
 }
 
 #[tokio::test(start_paused = true)]

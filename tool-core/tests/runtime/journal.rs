@@ -5,8 +5,11 @@ use crate::support_b::{answer, begin, ms};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use tool_core::call::ResultForm;
 use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
-use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolResponse, toolset};
+use tool_core::{
+    Content, ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolOutput, ToolResponse, toolset,
+};
 
 /// A journal in memory that counts its operations. A clone represents the next process.
 #[derive(Clone, Default)]
@@ -94,6 +97,13 @@ impl Bank {
         ran
     }
 
+    /// Show the receipt as an image, with its number as data.
+    #[tool(category = "action")]
+    fn receipt(&self) -> ToolOutput {
+        self.ran.add();
+        ToolOutput::new(7).with_content([Content::text("No. 7"), Content::image("aGk=", "image/png")])
+    }
+
     /// Pay twice.
     #[tool(category = "action")]
     async fn pay_twice(&self, ctx: &RunContext) -> Value {
@@ -128,6 +138,17 @@ async fn journal_records_start_and_end_of_a_call() {
     let seen: Vec<String> = pay(&session, "c1", 5).await.data().expect("paid");
     assert_eq!(seen, ["recover s-1", "started c1"]);
     assert_eq!(bank.paper.asked(), ["recover s-1", "started c1", "finished c1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn recovered_result_has_its_content_parts() {
+    let bank = Bank::default();
+    for _ in 0..2 {
+        let response = process(&bank).await.call(ToolCall::new("c1", "receipt", "{}")).await;
+        let parts = response.for_model(ResultForm::Plain).content();
+        assert_eq!((response.data_json(), parts.map(|parts| parts.len())), (Some("7"), Some(2)), "{response}");
+    }
+    assert_eq!(bank.ran.get(), 1);
 }
 
 #[tokio::test(start_paused = true)]

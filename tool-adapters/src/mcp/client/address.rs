@@ -141,6 +141,11 @@ fn protocol_error(error: &ClientInitializeError, credentials: &Credentials) -> I
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             credentials.protocol_failure("expected an answer to `initialize`, got another message")
         }
+        ClientInitializeError::JsonRpcError(error) => {
+            let text = format!("it answered `initialize` with the error {}: {}", error.code.0, error.message);
+            ImportError::Connection(credentials.display(&text).into())
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => protocol_error(fallback, credentials),
         error => credentials.protocol_failure(&error.to_string()),
     }
 }

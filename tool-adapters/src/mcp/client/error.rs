@@ -2,8 +2,11 @@
 
 use crate::mcp::client::http_answer::HttpError;
 use crate::mcp::client::pins::PinError;
+use hyper_util::client;
 use rmcp::service::ServiceError;
+use std::error::Error;
 use std::io;
+use std::iter::successors;
 
 /// An error of importing a server's tools.
 #[derive(Debug, thiserror::Error)]
@@ -25,10 +28,10 @@ pub enum ImportError {
     },
     /// The server could not be reached, or refused the connection.
     #[error("failed to connect to the server: {0}")]
-    Connection(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Connection(#[source] Box<dyn Error + Send + Sync>),
     /// The server broke the protocol or closed the connection.
     #[error("the server does not follow the protocol: {0}")]
-    Protocol(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Protocol(#[source] Box<dyn Error + Send + Sync>),
     /// The URL of the server is invalid.
     #[error("invalid URL of the server: {0}")]
     Url(&'static str),
@@ -66,17 +69,78 @@ pub enum ImportError {
     Pins(#[from] PinError),
 }
 
-/// Returns the text of an error and of its causes that it does not repeat.
-pub(crate) fn text_with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+/// Returns the text of a connection's error and of its causes that it does not repeat, without the names that rmcp, reqwest and
+/// hyper give to their steps.
+pub(crate) fn text_with_causes(error: &(dyn Error + 'static)) -> String {
     const MAX_CAUSES: usize = 8;
-    let mut text = error.to_string();
-    for cause in std::iter::successors(error.source(), |error| error.source()).take(MAX_CAUSES) {
-        let cause = cause.to_string();
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
+    let mut text = String::new();
+    for error in successors(Some(error), |error| cause_of(*error)).take(MAX_CAUSES) {
+        let part = text_of(error);
+        if !text.contains(&part) {
+            text = if text.is_empty() { part } else { format!("{text}: {part}") };
         }
     }
     text
+}
+
+fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref() {
+        Some(HttpError::Client(error)) => Some(error),
+        Some(HttpError::Io(error)) => Some(error),
+        Some(_) => None,
+        None => error.source(),
+    }
+}
+
+/// Returns the text of an error without its causes. It is empty for one that only names a step of which the cause says more.
+fn text_of(error: &(dyn Error + 'static)) -> String {
+    const STEPS: [&str; 3] = ["tcp connect error", "dns error", "error resolving DNS"];
+    if let Some(error) = error.downcast_ref::<HttpError>() {
+        return match error {
+            HttpError::Client(_) | HttpError::Io(_) => String::new(),
+            HttpError::HttpStatus(status) => format!("the server answered HTTP {}", status.status),
+            HttpError::UnexpectedServerResponse(answer) => format!("the server answered {answer}"),
+            HttpError::UnexpectedContentType(kind) => format!(
+                "expected an answer in JSON or as events, got `{}`; check the path of the URL",
+                kind.as_deref().unwrap_or("no type")
+            ),
+            HttpError::AuthRequired(challenge) => {
+                format!("the server wants a login or another key (HTTP 401: {})", challenge.www_authenticate_header)
+            }
+            HttpError::InsufficientScope(challenge) => {
+                format!("the key does not allow this (HTTP 403: {})", challenge.www_authenticate_header)
+            }
+            HttpError::Sse(_) | HttpError::UnexpectedEndOfStream => "the server broke off its answer".to_owned(),
+            HttpError::Deserialize(error) => format!("a message cannot be read: {error}"),
+            HttpError::SessionExpired => "the server has ended the session (HTTP 404)".to_owned(),
+            HttpError::TransportChannelClosed | HttpError::TokioJoinError(_) => "the connection is closed".to_owned(),
+            error => error.to_string(),
+        };
+    }
+    if let Some(error) = error.downcast_ref::<hyper::Error>() {
+        if error.is_parse() {
+            return "the answer is not HTTP; check the URL".to_owned();
+        }
+        if error.is_incomplete_message() || error.is_closed() {
+            return "the server closed the connection before it answered".to_owned();
+        }
+    }
+    let (text, is_step) = (error.to_string(), error.is::<reqwest::Error>() || error.is::<client::legacy::Error>());
+    match error.downcast_ref().map(io::Error::kind) {
+        _ if error.source().is_some() && (is_step || error.is::<hyper::Error>() || STEPS.contains(&&*text)) => {
+            String::new()
+        }
+        Some(io::ErrorKind::ConnectionRefused) => {
+            format!("nothing takes connections at this address; check that the server runs ({text})")
+        }
+        Some(io::ErrorKind::BrokenPipe) => format!("the server has closed its input ({text})"),
+        Some(io::ErrorKind::ConnectionReset) => format!("the server broke off the connection ({text})"),
+        Some(io::ErrorKind::UnexpectedEof) => "the server broke off its answer".to_owned(),
+        Some(_) if text.starts_with("received corrupt message") => {
+            "the answer is not TLS; check that the URL has the right scheme and port".to_owned()
+        }
+        _ => text,
+    }
 }
 
 /// Returns the status with which a server over HTTP has refused a request, if it may take it later.
@@ -95,6 +159,8 @@ pub(crate) fn describe(error: &ServiceError) -> String {
             format!("the server answered with the error {}: {}", error.code.0, error.message)
         }
         ServiceError::TransportSend(error) => text_with_causes(&*error.error),
+        ServiceError::TransportClosed => "the connection is closed".to_owned(),
+        ServiceError::UnexpectedResponse => "the answer is not one to this request".to_owned(),
         error => error.to_string(),
     }
 }

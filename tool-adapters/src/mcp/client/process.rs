@@ -5,6 +5,7 @@ use crate::mcp::client::notices::RateLimit;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -78,8 +79,11 @@ impl ServerProcess {
         credentials: &Arc<Credentials>,
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
         let mut child = command.spawn().map_err(|error| {
-            let program = command.command().as_std().get_program().to_string_lossy();
-            io::Error::new(error.kind(), format!("`{}`: {error}", credentials.display(&program)))
+            let command = command.command().as_std();
+            let is_missing = |folder: &&Path| error.kind() == io::ErrorKind::NotFound && !folder.is_dir();
+            let folder = command.get_current_dir().filter(is_missing).map(Path::as_os_str);
+            let named = folder.unwrap_or(command.get_program()).to_string_lossy();
+            io::Error::new(error.kind(), format!("`{}`: {error}", credentials.display(&named)))
         })?;
         let no_pipe = || io::Error::other("the process has no pipe");
         let output = child.stdout().take().ok_or_else(no_pipe)?;

@@ -48,7 +48,7 @@ pub(crate) async fn record_start<'a>(
 /// Records the end of the call.
 pub(crate) async fn record_end(call: &CallCx<'_>, response: &ToolResponse) {
     let Some(journal) = &call.session.runtime.journal else { return };
-    let text = response.to_json();
+    let text = response.to_stored_json();
     let session = call.session.journal_key();
     let finished = journal.finished(&session, call.request.id(), &text);
     if let Err(error) = within(call.policy.store_deadline, finished, JournalError::timeout).await {

@@ -112,7 +112,7 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> O
         && let Some(p95) = stats.record(&answered, characters)
     {
         let tool = call.tool.name().escape_debug();
-        tracing::warn!(target: "tool_core::metrics", %tool, p95, "the results of a tool have become large");
+        tracing::warn!(target: "tool_core::metrics", %tool, p95, "more than 5 % of the results of a tool are large");
     }
     if let Some(progress) =
         call.scope().and_then(|scope| scope.progress.get()).filter(|progress| !progress.has_listener())
