@@ -297,7 +297,7 @@ impl RemoteServer {
     fn imported_kinds(&self) -> Vec<Declaration> {
         let imported = lock(&self.imported);
         let is_imported = |kind: &Declaration| {
-            *kind == Declaration::Tool || imported.keys().any(|key| Declaration::of_key(key) == *kind)
+            *kind == Declaration::Tool || imported.values().any(|fingerprint| fingerprint.kind() == *kind)
         };
         Declaration::ALL.into_iter().filter(is_imported).collect()
     }
@@ -359,7 +359,7 @@ impl RemoteServer {
         let pinned = options.pins.merge(&options.name, fingerprints.clone(), !options.pinned_only).await?;
         fingerprints.retain(|key, fingerprint| match pinned.get(key) {
             Some(pin) => {
-                let changed = fingerprint.changed_members(pin, Declaration::of_key(key));
+                let changed = fingerprint.changed_members(pin);
                 let is_same = changed.is_empty();
                 if !is_same {
                     self.quarantine(key, QuarantineReason::Changed(changed));
@@ -422,15 +422,15 @@ impl RemoteServer {
             let listed = self.list_again(connection, *kind).await?;
             let imported = lock(&self.imported).clone();
             let keys = listed.iter().map(|(key, _)| &**key).collect::<HashSet<_>>();
-            let own = imported.keys().filter(|key| Declaration::of_key(key) == *kind);
-            for key in own.filter(|key| !keys.contains(&***key)) {
+            let own = imported.iter().filter(|(_, fingerprint)| fingerprint.kind() == *kind);
+            for (key, _) in own.filter(|(key, _)| !keys.contains(&***key)) {
                 self.quarantine(key, QuarantineReason::Removed);
             }
             for (key, fingerprint) in &listed {
                 match imported.get(key) {
                     Some(known) if known == fingerprint => self.quarantine.restore(key),
                     Some(known) => {
-                        self.quarantine(key, QuarantineReason::Changed(fingerprint.changed_members(known, *kind)));
+                        self.quarantine(key, QuarantineReason::Changed(fingerprint.changed_members(known)));
                     }
                     None if self.quarantine.get(key).is_some() => {}
                     None => self.quarantine(key, QuarantineReason::Added),
