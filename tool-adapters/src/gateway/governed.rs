@@ -5,6 +5,7 @@ use crate::gateway::upstream::{Upstream, quarantined};
 use crate::mcp::ImportedToolset;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use tool_core::text::escape_invisible;
 use tool_core::tool::{Prompt, Resource};
 use tool_core::{FunctionTool, RegistryErrors, Tool, ToolContext, Toolset};
 
@@ -110,8 +111,12 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
             let uri = resource.uri();
             is_offered("resource", uri, uri) && names.take("resource:", uri, &server)
         });
+        let only_allowed = |resource: Resource| {
+            let policy = Arc::clone(policy);
+            resource.only(move |uri| policy.allows_uri(uri))
+        };
         sources.push((Arc::clone(&imported), quarantined));
-        let (prompts, resources) = (own_prompts, own_resources);
+        let (prompts, resources) = (own_prompts, own_resources.into_iter().map(only_allowed).collect());
         builder = builder.with(GovernedToolset {
             server: server.to_string(),
             tools,
@@ -147,7 +152,8 @@ impl Taken {
             return true;
         };
         if self.clashes.len() < MAX_CLASHES {
-            self.clashes.push(format!("`{key}` of `{server}` is left out, as it is a name of `{other}`"));
+            let clash = format!("`{key}` of `{server}` is left out, as it is a name of `{other}`");
+            self.clashes.push(escape_invisible(&clash));
         }
         false
     }
@@ -172,6 +178,14 @@ fn functions(imported: &Arc<ImportedToolset>) -> impl Iterator<Item = FunctionTo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clashes_show_no_invisible_characters() {
+        let mut names = Taken::default();
+        let taken = ["one", "two"].map(|server| names.take("resource:", "file:///\u{202e}a", &server.into()));
+        assert_eq!(taken, [true, false]);
+        assert!(names.clashes[0].contains(r"file:///\u{202e}a"), "{}", names.clashes[0]);
+    }
 
     #[test]
     fn a_server_with_many_names_fills_no_log() {

@@ -436,6 +436,11 @@ impl GatewayPolicy {
         is_in(&self.allow) && !is_in(&self.deny)
     }
 
+    /// Returns true if a URI of a template is offered, also where its path is written in another way.
+    pub(crate) fn allows_uri(&self, uri: &str) -> bool {
+        self.allows(uri) && Url::parse(uri).map_or(true, |url| self.allows(url.as_str()))
+    }
+
     /// Applies all rules that match a tool, in order. A later one replaces what an earlier one has set.
     pub(crate) fn govern(&self, tool: &FunctionTool, server: &str) -> FunctionTool {
         let timeout = self.servers.get(server).and_then(|rule| rule.timeout).unwrap_or(self.deadline);

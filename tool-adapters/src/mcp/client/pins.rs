@@ -226,7 +226,7 @@ pub enum PinError {
         /// The file.
         path: PathBuf,
     },
-    /// A server has 100,000 pinned tools.
+    /// A server has 20,000 pinned tools.
     #[error("`{}` has {MAX_PINS} pinned tools; forget those that it no longer has", server.escape_debug())]
     Full {
         /// The name of the server.
@@ -235,7 +235,7 @@ pub enum PinError {
 }
 
 /// Maximum number of pins of a server, which may list other names each time.
-const MAX_PINS: usize = 100_000;
+const MAX_PINS: usize = 20_000;
 
 impl Pins {
     /// Creates pins that last as long as the process.

@@ -16,6 +16,7 @@ use crate::mcp::client::tasks::{TaskSupport, TaskTools, is_lost};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomRequest, PaginatedRequestParams, Tool};
 use rmcp::service::{Peer, ServiceError};
+use serde::Serialize;
 use serde_json::json;
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -162,8 +163,16 @@ impl Connection {
     }
 }
 
+/// Maximum number of bytes of a list. What is made of a declaration takes many times its size.
+pub(crate) const MAX_LIST_BYTES: usize = 8 << 20;
+
+/// Returns the bytes of a declaration.
+pub(crate) fn bytes_of(declared: &impl Serialize) -> usize {
+    serde_json::to_string(declared).map_or(0, |text| text.len())
+}
+
 impl RemoteServer {
-    const MAX_TOOLS: usize = 100_000;
+    const MAX_TOOLS: usize = 10_000;
 
     /// Connects to a server. Returns it with the tools that agree with the pins.
     pub(crate) async fn connect(
@@ -306,7 +315,8 @@ impl RemoteServer {
     /// with a key in a name.
     async fn list(&self, connection: &Connection) -> Result<Vec<(Tool, Fingerprint)>, ImportError> {
         let listing = async {
-            let (mut tools, mut listed, mut cursor, mut cursors) = (Vec::new(), 0, None, HashSet::new());
+            let (mut tools, mut listed, mut bytes) = (Vec::new(), 0, 0);
+            let (mut cursor, mut cursors) = (None, HashSet::new());
             let credentials = &self.options.credentials;
             loop {
                 let page = PaginatedRequestParams::default().with_cursor(cursor);
@@ -317,6 +327,10 @@ impl RemoteServer {
                     return Err(ImportError::EndlessList);
                 }
                 for tool in page.tools {
+                    bytes += bytes_of(&tool);
+                    if bytes > MAX_LIST_BYTES {
+                        return Err(ImportError::EndlessList);
+                    }
                     let fingerprint = Fingerprint::of(&tool, Declaration::Tool);
                     if credentials.is_in_names(&tool) {
                         self.quarantine(&credentials.redact(&tool.name), QuarantineReason::HasKey);
