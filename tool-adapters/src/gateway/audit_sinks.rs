@@ -71,20 +71,28 @@ impl AuditSinks {
         }
     }
 
-    /// Writes records. `done` counts the places that have them, for a repetition after an error.
+    /// Writes records. `done` counts the bytes of them that the file has, for a repetition after an error. A file that was removed is
+    /// created again.
     #[cfg_attr(not(feature = "postgres"), allow(clippy::unused_async, reason = "only PostgreSQL is waited for"))]
     pub(crate) async fn write(&mut self, records: &[AuditRecord], done: &mut usize) -> io::Result<()> {
-        if *done == 0
-            && let Some((_, file)) = &mut self.file
-        {
+        if let Some((path, file)) = &mut self.file {
             let mut lines = Vec::new();
             for record in records {
                 serde_json::to_writer(&mut lines, record)?;
                 lines.push(b'\n');
             }
-            file.write_all(&lines)?;
+            if path.try_exists().is_ok_and(|exists| !exists) {
+                (*file, *done) = (open_file(path)?, 0);
+            }
+            while let Some(rest) = lines.get(*done..).filter(|rest| !rest.is_empty()) {
+                match file.write(rest) {
+                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                    Ok(written) => *done += written,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
         }
-        *done = 1;
         #[cfg(feature = "postgres")]
         if let Some(table) = &self.postgres {
             table.insert(records).await.map_err(io::Error::other)?;
@@ -169,5 +177,74 @@ impl AuditTable {
             .bind(numbers(|record| record.characters as u64));
         statement.execute(&self.0).await?;
         Ok(())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    fn records(count: u64) -> Vec<AuditRecord> {
+        let record = |turn| AuditRecord {
+            time: Timestamp::now(),
+            session: "s".to_owned(),
+            principal: String::new(),
+            turn,
+            call: String::new(),
+            server: String::new(),
+            method: "tools/call",
+            name: "x".repeat(500),
+            arguments: "{}".to_owned(),
+            outcome: "OK",
+            error: None,
+            duration_ms: 0,
+            characters: 0,
+        };
+        (0..count).map(record).collect()
+    }
+
+    fn sinks(path: &Path, file: File) -> AuditSinks {
+        AuditSinks {
+            file: Some((path.to_owned(), file)),
+            #[cfg(feature = "postgres")]
+            postgres: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_stops_halfway_goes_on_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut reader, full) = UnixStream::pair().expect("a pair");
+        reader.set_nonblocking(true).and_then(|()| full.set_nonblocking(true)).expect("set");
+        let mut sinks = sinks(folder.path(), File::from(OwnedFd::from(full)));
+        let (records, mut done, mut text, mut failures) = (records(2_000), 0, Vec::new(), 0);
+        while sinks.write(&records, &mut done).await.is_err() {
+            failures += 1;
+            assert!(failures < 1_000, "no write ends");
+            _ = reader.read_to_end(&mut text);
+        }
+        _ = reader.read_to_end(&mut text);
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        let turns = lines.map(|line| serde_json::from_slice::<Value>(line).expect("a record")["turn"].clone());
+        assert!(failures > 0 && turns.eq(0..2_000), "each record is there once");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_removed_is_created_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let within = folder.path().join("logs");
+        let path = within.join("audit.jsonl");
+        std::fs::create_dir(&within).expect("created");
+        let mut sinks = sinks(&path, open_file(&path).expect("opened"));
+        sinks.write(&records(1), &mut 0).await.expect("written");
+        std::fs::remove_dir_all(&within).expect("removed");
+        assert!(sinks.write(&records(1), &mut 0).await.is_err(), "there is no folder");
+        std::fs::create_dir(&within).expect("created");
+        sinks.write(&records(2), &mut 0).await.expect("written");
+        assert_eq!(std::fs::read_to_string(&path).expect("a file").lines().count(), 2);
     }
 }

@@ -1,10 +1,11 @@
 //! The tools, prompts and resources of all servers under the policies, as one context.
 
-use crate::gateway::policy::GatewayPolicy;
+use crate::gateway::policy::{GatewayPolicy, shown_name};
 use crate::gateway::upstream::{Upstream, quarantined};
 use crate::mcp::ImportedToolset;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use tool_core::text::escape_invisible;
 use tool_core::tool::{Prompt, Resource};
 use tool_core::{FunctionTool, RegistryErrors, Tool, ToolContext, Toolset};
 
@@ -89,7 +90,7 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
         let mut tools = Vec::new();
         for tool in functions(&imported) {
             let name = tool.name();
-            if hidden.contains(name) || !policy.allows(name) {
+            if hidden.contains(name) || !policy.allows_tool(name) {
                 continue;
             }
             if !names.take("", name, &server) {
@@ -110,8 +111,12 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
             let uri = resource.uri();
             is_offered("resource", uri, uri) && names.take("resource:", uri, &server)
         });
+        let only_allowed = |resource: Resource| {
+            let policy = Arc::clone(policy);
+            resource.only(move |uri| policy.allows_uri(uri))
+        };
         sources.push((Arc::clone(&imported), quarantined));
-        let (prompts, resources) = (own_prompts, own_resources);
+        let (prompts, resources) = (own_prompts, own_resources.into_iter().map(only_allowed).collect());
         builder = builder.with(GovernedToolset {
             server: server.to_string(),
             tools,
@@ -141,13 +146,15 @@ impl Taken {
     /// Takes a name for a server. Returns false, and notes the clash, if it belongs to another one.
     fn take(&mut self, kind: &str, name: &str, server: &Arc<str>) -> bool {
         let key = format!("{kind}{name}");
-        let other = self.servers.get(&key).map(|other| &**other).or_else(|| self.owner(kind, name, server));
+        let shown = if kind.is_empty() { shown_name(name) } else { name.to_owned() };
+        let other = self.servers.get(&key).map(|other| &**other).or_else(|| self.owner(kind, &shown, server));
         let Some(other) = other.map(str::to_owned) else {
             self.servers.insert(key, Arc::clone(server));
             return true;
         };
         if self.clashes.len() < MAX_CLASHES {
-            self.clashes.push(format!("`{key}` of `{server}` is left out, as it is a name of `{other}`"));
+            let clash = format!("`{key}` of `{server}` is left out, as it is a name of `{other}`");
+            self.clashes.push(escape_invisible(&clash));
         }
         false
     }
@@ -172,6 +179,25 @@ fn functions(imported: &Arc<ImportedToolset>) -> impl Iterator<Item = FunctionTo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_spelling_takes_the_prefix_of_another_server() {
+        let prefixes = ["git", "git_hub"].map(|server| (format!("{server}_"), server.to_owned()));
+        let mut names = Taken { prefixes: prefixes.into(), ..Taken::default() };
+        for name in ["git_hub_search", "git_hub:search", "git_hub/search", "git:hub_search"] {
+            assert!(!names.take("", name, &"git".into()), "{name}");
+        }
+        assert!(names.take("", "git_hub_search", &"git_hub".into()));
+        assert!(names.take("", "git_find", &"git".into()));
+    }
+
+    #[test]
+    fn clashes_show_no_invisible_characters() {
+        let mut names = Taken::default();
+        let taken = ["one", "two"].map(|server| names.take("resource:", "file:///\u{202e}a", &server.into()));
+        assert_eq!(taken, [true, false]);
+        assert!(names.clashes[0].contains(r"file:///\u{202e}a"), "{}", names.clashes[0]);
+    }
 
     #[test]
     fn a_server_with_many_names_fills_no_log() {

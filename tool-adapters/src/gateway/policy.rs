@@ -461,10 +461,21 @@ impl GatewayPolicy {
         Ok(policy)
     }
 
-    /// Returns true if a tool is offered.
-    pub(crate) fn allows(&self, tool: &str) -> bool {
-        let is_in = |patterns: &[String]| patterns.iter().any(|pattern| matches_wildcards(pattern, tool));
+    /// Returns true if a prompt, or a resource by its URI, is offered.
+    pub(crate) fn allows(&self, name: &str) -> bool {
+        let is_in = |patterns: &[String]| patterns.iter().any(|pattern| matches_wildcards(pattern, name));
         is_in(&self.allow) && !is_in(&self.deny)
+    }
+
+    /// Returns true if a tool is offered.
+    pub(crate) fn allows_tool(&self, tool: &str) -> bool {
+        let is_in = |patterns: &[String]| patterns.iter().any(|pattern| matches_tool(pattern, tool));
+        is_in(&self.allow) && !is_in(&self.deny)
+    }
+
+    /// Returns true if a URI of a template is offered, also where its path is written in another way.
+    pub(crate) fn allows_uri(&self, uri: &str) -> bool {
+        self.allows(uri) && Url::parse(uri).map_or(true, |url| self.allows(url.as_str()))
     }
 
     /// Applies all rules that match a tool, in order. A later one replaces what an earlier one has set.
@@ -482,7 +493,7 @@ impl GatewayPolicy {
 
     /// Returns the rules that hold for a tool, in their order.
     fn rules_of(&self, tool: &str) -> impl DoubleEndedIterator<Item = &ToolRule> {
-        self.tools.iter().filter(move |rule| rule.patterns.iter().any(|pattern| matches_wildcards(pattern, tool)))
+        self.tools.iter().filter(move |rule| rule.patterns.iter().any(|pattern| matches_tool(pattern, tool)))
     }
 
     /// Returns the price of a call of a tool, which is that of the last rule with one.
@@ -500,7 +511,7 @@ impl GatewayPolicy {
     /// Returns the patterns of rules that match none of these tools.
     pub(crate) fn unused_patterns(&self, tools: &[&str]) -> Vec<&str> {
         let patterns = self.tools.iter().flat_map(|rule| &rule.patterns).map(String::as_str);
-        patterns.filter(|pattern| !tools.iter().any(|tool| matches_wildcards(pattern, tool))).collect()
+        patterns.filter(|pattern| !tools.iter().any(|tool| matches_tool(pattern, tool))).collect()
     }
 
     /// Returns the arguments of the rule that decides by arguments on the approval of a tool's calls, if the tool has none of them, so
@@ -641,6 +652,16 @@ impl FixedSettings {
         ];
         parts.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
     }
+}
+
+/// Returns the name of a tool that clients see, which has no `:` and `/`.
+pub(crate) fn shown_name(tool: &str) -> String {
+    tool.replace([':', '/'], "_")
+}
+
+/// Returns true if a pattern matches the name of a tool, or the one that clients see.
+fn matches_tool(pattern: &str, tool: &str) -> bool {
+    matches_wildcards(pattern, tool) || matches_wildcards(pattern, &shown_name(tool))
 }
 
 fn set<T>(field: &mut T, value: Option<T>) {
@@ -872,4 +893,23 @@ fn signing_key(text: &str) -> Option<Zeroizing<[u8; 32]>> {
 
 fn is_address(host: &str) -> bool {
     host == "localhost" || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_the_names_that_clients_see() {
+        let (problems, expand) = (Problems::new("policy.toml"), Expand::default());
+        let text = "deny = '*_delete_repository'\n[[tools]]\nmatch = '*_write_*'\nconfirm = true\ncost = 1";
+        let policy = GatewayPolicy::parse(text, Path::new(""), &problems, &expand);
+        assert_eq!(problems.into_vec(), [""; 0]);
+        for between in ["_", ":", "/"] {
+            assert!(!policy.allows_tool(&format!("gh_delete{between}repository")), "{between}");
+            assert!(policy.cost_of(&format!("gh{between}write{between}file")).is_some(), "{between}");
+        }
+        assert!(policy.allows_tool("gh_delete.repository") && policy.cost_of("gh.write.file").is_none());
+        assert!(policy.allows("notes://delete/repository"), "URIs stay as they are");
+    }
 }

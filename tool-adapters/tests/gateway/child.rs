@@ -132,6 +132,12 @@ fn one_of_many(id: &str) -> String {
     id.to_owned()
 }
 
+/// A file.
+#[resource(uri = "file:///{+path}")]
+fn file(path: &str) -> String {
+    path.to_owned()
+}
+
 /// A text that never comes.
 #[resource(uri = "notes://never")]
 async fn never() -> String {
@@ -146,7 +152,7 @@ fn tools() -> ToolContextBuilder {
         "asks" => tools.with(ask),
         "fragile" => tools.with(fragile),
         "shadows" => tools.with(two_echo),
-        "changes" => tools.with(touch).with_resource(one_of_many),
+        "changes" => tools.with(touch).with_resource(one_of_many).with_resource(file),
         _ => tools,
     }
 }

@@ -131,6 +131,31 @@ async fn prompts_and_resources_pass_through() {
 }
 
 #[tokio::test]
+async fn a_template_serves_no_uri_that_is_denied() {
+    let folder = Folder::new("deny = ['note://7', 'file:///etc/*']");
+    folder.servers(&json!({"one": folder.child("one", "changes")}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    for (uri, is_denied) in [
+        ("note://7", true),
+        ("note://%37", true),
+        ("note://8", false),
+        ("file:///etc/passwd", true),
+        ("file:///%65tc/passwd", true),
+        ("file:///home/../etc/passwd", true),
+        ("file:///home/%2e%2E/etc/passwd", true),
+        ("FILE:///etc/passwd", true),
+        ("file:///home/etc/passwd", false),
+    ] {
+        for method in ["resources/read", "resources/subscribe"] {
+            let answer = client.request(method, json!({"uri": uri})).await;
+            assert_eq!(answer.get("error").is_some(), is_denied, "{method} {uri}: {answer}");
+        }
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn a_server_asks_the_user_only_where_allowed() {
     for (policy, expected) in [("", true), ("[servers.one]\nelicitation = true", false)] {
         let folder = Folder::new(policy);

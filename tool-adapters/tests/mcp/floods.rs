@@ -365,14 +365,30 @@ async fn a_thousand_invalid_tools_stay_on_one_line() {
 }
 
 #[tokio::test]
-async fn a_page_has_at_most_100_000_tools() {
+async fn a_page_has_at_most_10_000_tools() {
     let tools = |count| (0..count).map(|at| json!({"name": format!("t{at}"), "inputSchema": {"type": "object"}}));
-    let page = json!({"result": {"tools": tools(100_001).collect::<Vec<_>>()}});
+    let page = json!({"result": {"tools": tools(10_001).collect::<Vec<_>>()}});
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     tokio::spawn(serve_lists(theirs, move |_| (page.clone(), String::new())));
     let (from, to) = split(ours);
     let endless = McpClient::streams("lists", from, to).connect().await;
     assert!(matches!(endless, Err(ImportError::EndlessList)), "{endless:?}");
+}
+
+#[tokio::test]
+async fn a_list_has_at_most_8_mib() {
+    for (pages, is_refused) in [(7, false), (8, true)] {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        tokio::spawn(serve_lists(theirs, move |at| {
+            let mut tool = declared(&format!("t{at}"));
+            tool["description"] = "x".repeat(1 << 20).into();
+            let next = (at < pages).then(|| at.to_string());
+            (json!({"result": {"tools": [tool], "nextCursor": next}}), String::new())
+        }));
+        let (from, to) = split(ours);
+        let imported = McpClient::streams("lists", from, to).connect().await;
+        assert_eq!(matches!(imported, Err(ImportError::EndlessList)), is_refused, "{imported:?}");
+    }
 }
 
 #[tokio::test]

@@ -132,6 +132,32 @@ async fn quarantines_a_change_of_any_member() {
     }
 }
 
+#[tokio::test]
+async fn a_tool_with_the_key_of_another_kind_is_pinned() {
+    for kind in ["prompt", "resource"] {
+        let (fake, pins, mut tool) = (FakeServer::default(), Pins::memory(), declaration());
+        tool["name"] = format!("{kind}:tool").into();
+        *fake.listed.lock().expect("no panic") = vec![tool.clone()];
+        let imported = import(&fake, &pins).await;
+        imported.refresh().await.expect("a list");
+        assert_eq!(imported.quarantined(), [], "it is still listed");
+        for member in ["title", "description", "inputSchema", "outputSchema", "annotations"] {
+            let mut mutant = tool.clone();
+            mutant.as_object_mut().expect("an object").remove(member);
+            if member == "inputSchema" {
+                mutant[member] = json!({"type": "object", "properties": {"key": {"type": "string"}}});
+            }
+            *fake.listed.lock().expect("no panic") = vec![mutant];
+            let quarantined = import(&fake, &pins).await.quarantined();
+            let is_changed = |members: &[&str]| members == [member];
+            assert!(
+                matches!(&quarantined[..], [tool] if matches!(&tool.reason, QuarantineReason::Changed(members) if is_changed(members))),
+                "{kind} {member}: {quarantined:?}"
+            );
+        }
+    }
+}
+
 /// Reorders the members of all objects, by the digits of a number.
 fn reordered(value: &Value, number: &mut usize) -> Value {
     match value {

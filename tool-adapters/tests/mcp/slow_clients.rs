@@ -1,7 +1,7 @@
 //! Clients that open more than they use, and clients that neither send nor read.
 
 use super::http::{HttpClient, by_user, serve};
-use super::support::{server, stateless, until};
+use super::support::{LineClient, server, stateless, tools, until};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use reqwest::Method;
@@ -11,7 +11,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, advance, timeout};
+use tool_adapters::mcp::Server;
+use tool_core::Runtime;
 use tower::ServiceExt;
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -62,6 +64,48 @@ async fn clients_without_a_session_are_capped() {
     assert_eq!((answered, refused), (50, 950));
 }
 
+/// Returns a server whose sessions expire after a minute.
+fn brief() -> Server {
+    let policy = Server::policy().idle_timeout(Duration::from_secs(60));
+    Server::new(Runtime::builder(tools()).policy(policy).build().expect("a runtime"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_over_lines_that_was_idle_goes_on() {
+    let mut client = LineClient::initialized(&brief(), json!({})).await;
+    for _ in 0..3 {
+        let answer = client.call("add", json!({"a": 1, "b": 2})).await;
+        assert_eq!(answer["result"]["content"][0]["text"], "3", "{answer}");
+        advance(Duration::from_secs(61)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_over_http_that_only_lists_goes_on() {
+    let app = brief().router();
+    let (initialize, list) = (initialize(), serde_json::from_str::<Value>(LIST).expect("JSON"));
+    let opened = app.clone().oneshot(post("", &[], &initialize)).await.expect("an answer");
+    let session = opened.headers()["mcp-session-id"].to_str().expect("an id");
+    let headers = [("mcp-session-id", session), ("mcp-protocol-version", "2025-11-25")];
+    let add = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1, "b": 2}}});
+    for _ in 0..3 {
+        let answer = app.clone().oneshot(post("", &headers, &add)).await.expect("an answer");
+        let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
+        assert!(!String::from_utf8_lossy(&body).contains("has ended"), "{body:?}");
+        for _ in 0..3 {
+            advance(Duration::from_secs(30)).await;
+            let answer = app.clone().oneshot(post("", &headers, &list)).await.expect("an answer");
+            assert_eq!(answer.status(), StatusCode::OK);
+        }
+    }
+}
+
+fn initialize() -> Value {
+    let info = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
+}
+
 fn post(user: &str, headers: &[(&str, &str)], message: &Value) -> Request<Body> {
     let request = Request::post("/mcp").header("host", "localhost").header("x-user", user);
     let request = request.header("accept", "application/json, text/event-stream");
@@ -74,9 +118,7 @@ fn post(user: &str, headers: &[(&str, &str)], message: &Value) -> Request<Body> 
 async fn idle_sessions_expire_and_make_room() {
     let idle = Duration::from_secs(100);
     let app = by_user(server()).max_sessions(20).idle_timeout(idle).router();
-    let info = json!({"name": "test", "version": "1"});
-    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
-    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    let initialize = initialize();
     let list = json!({"jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": {"_meta": stateless(&json!({}))}});
     let version = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
     let mut opened = [0, 0];

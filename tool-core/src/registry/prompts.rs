@@ -102,7 +102,7 @@ impl ToolContext {
         }
         let templates = published.resources.iter().filter(|resource| resource.definition().is_template());
         let mut matching = templates.filter_map(|resource| Some((resource, resource.definition().uri.matches(uri)?)));
-        matching.find(|(resource, _)| visible(resource))
+        matching.find(|(resource, _)| resource.serves(uri) && visible(resource))
     }
 
     fn check_input(&self, what: &str, bytes: usize) -> Result<(), ToolError> {

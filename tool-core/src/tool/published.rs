@@ -13,11 +13,16 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+/// Returns true for a name or URI that is served.
+pub(crate) type Serves = dyn Fn(&str) -> bool + Send + Sync;
+
 /// A definition with its handler, as a context holds it.
 pub(crate) struct Published<D, H: ?Sized> {
     pub(crate) definition: Arc<D>,
     pub(crate) handler: Arc<H>,
     visible: Option<Arc<Visible>>,
+    /// True for the names, or the URIs of a template, that are served. `None` serves all.
+    pub(crate) serves: Option<Arc<Serves>>,
     setup: Option<Arc<dyn RequiredSetup>>,
     scrub: Option<Arc<Scrub>>,
     /// The address of the instance whose method this is, and the location of the method.
@@ -32,6 +37,7 @@ impl<D, H: ?Sized> Clone for Published<D, H> {
             definition: Arc::clone(&self.definition),
             handler: Arc::clone(&self.handler),
             visible: self.visible.clone(),
+            serves: self.serves.clone(),
             setup: self.setup.clone(),
             scrub: self.scrub.clone(),
             origin: self.origin,
@@ -46,6 +52,7 @@ impl<D, H: ?Sized> Published<D, H> {
             definition: Arc::new(definition),
             handler,
             visible: None,
+            serves: None,
             setup: None,
             scrub: None,
             origin: None,

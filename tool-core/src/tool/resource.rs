@@ -7,11 +7,12 @@ use crate::call::sampling::Role;
 use crate::text::escape_invisible;
 use crate::tool::completion::{Completion, CompletionRequest, TextArguments, no_completion};
 use crate::tool::invocation::{RequiredSetup, Visible};
-use crate::tool::published::Published;
+use crate::tool::published::{Published, Serves};
 use crate::tool::uri_template::{UriTemplate, UriTemplateError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -331,6 +332,36 @@ impl Resource {
     /// Hides the resource from runs for which `visible` returns false. It is called for each listing and each use.
     pub fn dynamic(&self, visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static) -> Self {
         self.visible_where(Arc::new(visible))
+    }
+
+    /// Restricts a template to the URIs for which `serves` returns true, both as the client writes them and with their escapes
+    /// decoded. A context has no resource under the others.
+    ///
+    /// ```
+    /// # use tool_core::tool::{Resource, ResourceContents, ResourceDefinition, ResourceRequest};
+    /// # use tool_core::{RunContext, ToolContext};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let definition = ResourceDefinition::new("files:///{+path}", "files")?;
+    /// let files = Resource::new(definition, async |request: ResourceRequest, _ctx: RunContext| {
+    ///     Ok(vec![ResourceContents::text(std::fs::read_to_string(&request.variables["path"]).unwrap_or_default())])
+    /// });
+    /// let files = files.only(|uri| !uri.contains("secret"));
+    /// let tools = ToolContext::builder().with_resource(files).build()?;
+    /// assert!(tools.resource("files:///notes/a.md").is_some());
+    /// assert!(tools.resource("files:///%73ecret").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn only(&self, serves: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        let mut only = self.0.clone();
+        only.serves = Some(Arc::new(serves));
+        Self(only)
+    }
+
+    /// Returns true if the template serves a URI that matches it.
+    pub(crate) fn serves(&self, uri: &str) -> bool {
+        let is_served = |serves: &Arc<Serves>| serves(uri) && serves(&percent_decode_str(uri).decode_utf8_lossy());
+        self.0.serves.as_ref().is_none_or(is_served)
     }
 
     /// Returns true if the run of `ctx` sees the resource.

@@ -5,7 +5,7 @@ use crate::mcp::client::error::{ImportError, describe};
 use crate::mcp::client::exchange::{Asked, Exchange, RunState};
 use crate::mcp::client::pins::{Declaration, Fingerprint};
 use crate::mcp::client::quarantine::QuarantineReason;
-use crate::mcp::client::remote::{Connection, RemoteServer};
+use crate::mcp::client::remote::{Connection, MAX_LIST_BYTES, RemoteServer, bytes_of};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
@@ -109,19 +109,23 @@ impl RemoteServer {
     }
 
     /// Returns all pages of a list. A list that fails ends there, as the tools of its server are still of use.
-    async fn pages<T>(
+    async fn pages<T: Serialize>(
         &self,
         connection: &Connection,
         request: fn(PaginatedRequestParams) -> ClientRequest,
         read: fn(ServerResult) -> Option<PageOf<T>>,
     ) -> Vec<T> {
-        let (mut items, mut cursors) = (Vec::new(), HashSet::new());
+        let (mut items, mut bytes, mut cursors) = (Vec::new(), 0, HashSet::new());
         let listing = async {
             let mut cursor = None;
             loop {
                 let page = request(PaginatedRequestParams::default().with_cursor(cursor));
                 let page = connection.peer.send_request(page).await?;
                 let (page, next) = read(page).ok_or(ServiceError::UnexpectedResponse)?;
+                bytes += page.iter().map(bytes_of).sum::<usize>();
+                if bytes > MAX_LIST_BYTES {
+                    return Ok(false);
+                }
                 items.extend(page);
                 if items.len() > MAX_ITEMS || !cursors.insert(next.clone()) {
                     items.truncate(MAX_ITEMS);

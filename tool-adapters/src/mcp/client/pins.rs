@@ -36,15 +36,6 @@ impl Declaration {
         }
     }
 
-    /// Returns the kind of a key.
-    pub(crate) fn of_key(key: &str) -> Self {
-        match key.split_once(':') {
-            Some(("prompt", _)) => Self::Prompt,
-            Some(("resource", _)) => Self::Resource,
-            _ => Self::Tool,
-        }
-    }
-
     /// Returns the members that are pinned one by one, and the rest of the declaration, such as its `_meta` and its icons.
     fn members(self) -> &'static [&'static str] {
         match self {
@@ -91,19 +82,27 @@ impl Fingerprint {
         Self(kind.members().iter().map(|member| ((*member).to_owned(), hash(member))).collect())
     }
 
+    /// Returns the kind of the declaration. Its key does not tell, as a tool may be named `prompt:x`.
+    pub(crate) fn kind(&self) -> Declaration {
+        match (self.0.contains_key("inputSchema"), self.0.contains_key("uri")) {
+            (true, _) => Declaration::Tool,
+            (false, true) => Declaration::Resource,
+            (false, false) => Declaration::Prompt,
+        }
+    }
+
     /// Returns the members that differ from a pin. A pin of a former version has no hash of the other members.
-    pub(crate) fn changed_members(&self, pin: &Self, kind: Declaration) -> Vec<&'static str> {
+    pub(crate) fn changed_members(&self, pin: &Self) -> Vec<&'static str> {
         let is_changed = |member: &str| match pin.0.get(member) {
             None if member == REST => false,
             pinned => self.0.get(member) != pinned,
         };
-        kind.members().iter().copied().filter(|member| is_changed(member)).collect()
+        self.kind().members().iter().copied().filter(|member| is_changed(member)).collect()
     }
 
     /// Returns true if a pin is of a former version, and only lacks the other members.
     fn completes(&self, pin: &Self) -> bool {
-        // Only pins of tools are that old.
-        !pin.0.contains_key(REST) && self.changed_members(pin, Declaration::Tool).is_empty()
+        !pin.0.contains_key(REST) && self.changed_members(pin).is_empty()
     }
 }
 
@@ -227,7 +226,7 @@ pub enum PinError {
         /// The file.
         path: PathBuf,
     },
-    /// A server has 100,000 pinned tools.
+    /// A server has 20,000 pinned tools.
     #[error("`{}` has {MAX_PINS} pinned tools; forget those that it no longer has", server.escape_debug())]
     Full {
         /// The name of the server.
@@ -236,7 +235,7 @@ pub enum PinError {
 }
 
 /// Maximum number of pins of a server, which may list other names each time.
-const MAX_PINS: usize = 100_000;
+const MAX_PINS: usize = 20_000;
 
 impl Pins {
     /// Creates pins that last as long as the process.

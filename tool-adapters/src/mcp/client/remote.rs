@@ -16,6 +16,7 @@ use crate::mcp::client::tasks::{TaskSupport, TaskTools, is_lost};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomRequest, PaginatedRequestParams, Tool};
 use rmcp::service::{Peer, ServiceError};
+use serde::Serialize;
 use serde_json::json;
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -162,8 +163,16 @@ impl Connection {
     }
 }
 
+/// Maximum number of bytes of a list. What is made of a declaration takes many times its size.
+pub(crate) const MAX_LIST_BYTES: usize = 8 << 20;
+
+/// Returns the bytes of a declaration.
+pub(crate) fn bytes_of(declared: &impl Serialize) -> usize {
+    serde_json::to_string(declared).map_or(0, |text| text.len())
+}
+
 impl RemoteServer {
-    const MAX_TOOLS: usize = 100_000;
+    const MAX_TOOLS: usize = 10_000;
 
     /// Connects to a server. Returns it with the tools that agree with the pins.
     pub(crate) async fn connect(
@@ -297,7 +306,7 @@ impl RemoteServer {
     fn imported_kinds(&self) -> Vec<Declaration> {
         let imported = lock(&self.imported);
         let is_imported = |kind: &Declaration| {
-            *kind == Declaration::Tool || imported.keys().any(|key| Declaration::of_key(key) == *kind)
+            *kind == Declaration::Tool || imported.values().any(|fingerprint| fingerprint.kind() == *kind)
         };
         Declaration::ALL.into_iter().filter(is_imported).collect()
     }
@@ -306,7 +315,8 @@ impl RemoteServer {
     /// with a key in a name.
     async fn list(&self, connection: &Connection) -> Result<Vec<(Tool, Fingerprint)>, ImportError> {
         let listing = async {
-            let (mut tools, mut listed, mut cursor, mut cursors) = (Vec::new(), 0, None, HashSet::new());
+            let (mut tools, mut listed, mut bytes) = (Vec::new(), 0, 0);
+            let (mut cursor, mut cursors) = (None, HashSet::new());
             let credentials = &self.options.credentials;
             loop {
                 let page = PaginatedRequestParams::default().with_cursor(cursor);
@@ -317,6 +327,10 @@ impl RemoteServer {
                     return Err(ImportError::EndlessList);
                 }
                 for tool in page.tools {
+                    bytes += bytes_of(&tool);
+                    if bytes > MAX_LIST_BYTES {
+                        return Err(ImportError::EndlessList);
+                    }
                     let fingerprint = Fingerprint::of(&tool, Declaration::Tool);
                     if credentials.is_in_names(&tool) {
                         self.quarantine(&credentials.redact(&tool.name), QuarantineReason::HasKey);
@@ -359,7 +373,7 @@ impl RemoteServer {
         let pinned = options.pins.merge(&options.name, fingerprints.clone(), !options.pinned_only).await?;
         fingerprints.retain(|key, fingerprint| match pinned.get(key) {
             Some(pin) => {
-                let changed = fingerprint.changed_members(pin, Declaration::of_key(key));
+                let changed = fingerprint.changed_members(pin);
                 let is_same = changed.is_empty();
                 if !is_same {
                     self.quarantine(key, QuarantineReason::Changed(changed));
@@ -422,15 +436,15 @@ impl RemoteServer {
             let listed = self.list_again(connection, *kind).await?;
             let imported = lock(&self.imported).clone();
             let keys = listed.iter().map(|(key, _)| &**key).collect::<HashSet<_>>();
-            let own = imported.keys().filter(|key| Declaration::of_key(key) == *kind);
-            for key in own.filter(|key| !keys.contains(&***key)) {
+            let own = imported.iter().filter(|(_, fingerprint)| fingerprint.kind() == *kind);
+            for (key, _) in own.filter(|(key, _)| !keys.contains(&***key)) {
                 self.quarantine(key, QuarantineReason::Removed);
             }
             for (key, fingerprint) in &listed {
                 match imported.get(key) {
                     Some(known) if known == fingerprint => self.quarantine.restore(key),
                     Some(known) => {
-                        self.quarantine(key, QuarantineReason::Changed(fingerprint.changed_members(known, *kind)));
+                        self.quarantine(key, QuarantineReason::Changed(fingerprint.changed_members(known)));
                     }
                     None if self.quarantine.get(key).is_some() => {}
                     None => self.quarantine(key, QuarantineReason::Added),

@@ -237,19 +237,20 @@ impl Connection {
         Ok(result)
     }
 
-    /// Begins a call in the client's session. A shared session that has expired is replaced, as its client cannot do it.
+    /// Begins a call in the client's session, which is replaced if it has expired.
     async fn begin_call(&self, context: &ServerContext) -> McpResult<(RunningCall, Session)> {
         let client_session = self.client_session(context)?;
         let session = client_session.get(context).await?;
-        let (running, has_ended) = client_session.begin_call(&session).await;
+        let (running, has_expired) = client_session.begin_call(&session).await;
         match &self.shared {
-            Some(shared) if has_ended && !self.session.is_open() => {
+            _ if !has_expired => Ok((running, session)),
+            Some(shared) if !self.session.is_open() => {
                 shared.remove(&client(context), &client_session);
                 let client_session = self.client_session(context)?;
                 let session = client_session.get(context).await?;
                 Ok((client_session.begin_call(&session).await.0, session))
             }
-            _ => Ok((running, session)),
+            _ => Ok((running, client_session.open_again().await?)),
         }
     }
 

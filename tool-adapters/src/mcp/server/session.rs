@@ -302,12 +302,22 @@ impl ClientSession {
         if let Some(session) = self.current() {
             return Ok(session);
         }
+        match self.opened() {
+            Some(opened) if opened.session.state().ended => Ok(opened.session),
+            Some(opened) => self.open(opened.session.id().as_str().to_owned(), opened.client, true).await,
+            None => self.open(self.new_id()?, client(), false).await,
+        }
+    }
+
+    /// Opens another session in the place of one that has expired, as its client does not know of that.
+    pub(crate) async fn open_again(self: &Arc<Self>) -> McpResult<Session> {
+        let _opening = self.opening.lock().await;
+        let client = self.opened().map(|opened| opened.client).unwrap_or_default();
+        self.open(self.new_id()?, client, false).await
+    }
+
+    async fn open(self: &Arc<Self>, id: String, client: ClientInfo, renews: bool) -> McpResult<Session> {
         let refresh = self.state.refreshes.count();
-        let (id, client, renews) = match self.opened() {
-            Some(opened) if opened.session.state().ended => return Ok(opened.session),
-            Some(opened) => (opened.session.id().as_str().to_owned(), opened.client, true),
-            None => (self.new_id()?, client(), false),
-        };
         let session = open(&self.state, id, &client, renews).await?;
         if !renews {
             self.state.refreshes.open().insert(Arc::as_ptr(self).addr(), Arc::downgrade(self));
@@ -333,15 +343,15 @@ impl ClientSession {
     }
 
     /// Counts a call as running, and begins a new turn if the session was idle for long enough. Returns true with it if the
-    /// session has ended.
+    /// session has expired. One that the host has ended stays ended.
     pub(crate) async fn begin_call(self: &Arc<Self>, session: &Session) -> (RunningCall, bool) {
         let (running, new_turn) = {
             let mut activity = self.activity();
             let new_turn = self.begins_turn(&activity);
             (self.count(&mut activity), new_turn)
         };
-        let has_ended = new_turn && session.next_turn().await.ended;
-        (running, has_ended)
+        let has_expired = new_turn && !session.state().ended && session.next_turn().await.ended;
+        (running, has_expired)
     }
 
     /// Counts a call as running that was begun before, so that it begins no turn.

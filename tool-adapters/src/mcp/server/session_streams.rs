@@ -348,7 +348,7 @@ impl EventStream {
     /// Returns the stream again, from the event after `last` on.
     fn resume(&mut self, last: u64) -> Receiver<Event> {
         let (sender, events) = channel(CAPACITY);
-        let missed = usize::try_from(self.count.saturating_sub(last + 1)).unwrap_or(usize::MAX);
+        let missed = usize::try_from(self.count.saturating_sub(last).saturating_sub(1)).unwrap_or(usize::MAX);
         for kept in self.last.iter().take(missed).rev() {
             // As many are kept as there is room for.
             _ = sender.try_send(kept.event.clone().into());
@@ -439,6 +439,7 @@ mod tests {
         let last = |from: u64| (from..=20).map(|at| format!("{at}/0")).collect::<Vec<_>>();
         assert_eq!(resumed("17/0"), Some(last(18)));
         assert_eq!(resumed("1/0"), Some(last(5)), "the last 16");
+        assert_eq!(resumed(&format!("{}/0", u64::MAX)), Some(Vec::new()), "an event that never was");
         for unknown in ["20/1", "x/0", "0/", "/", ""] {
             assert_eq!(resumed(unknown), None, "{unknown}");
         }
