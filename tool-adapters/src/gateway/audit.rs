@@ -221,7 +221,7 @@ impl Audit {
     fn record(&self, call: &HookedCall<'_>, response: &ToolResponse) -> NewRecord {
         let (error, meta, of) = (response.error(), response.meta(), (call.session, call.principal, call.turn));
         let mut new = self.unanswered(of, RequestKind::Call, call.tool.name(), call.arguments);
-        new.record.call = call.call_id.to_owned();
+        call.call_id.clone_into(&mut new.record.call);
         new.record.outcome = error.map_or("OK", |error| error.kind.as_str());
         new.record.error = error.map(|error| self.view().shown(&error.message));
         (new.record.duration_ms, new.record.characters) = (milliseconds(meta.duration()), meta.size_chars());

@@ -64,6 +64,26 @@ async fn clients_without_a_session_are_capped() {
     assert_eq!((answered, refused), (50, 950));
 }
 
+#[tokio::test(start_paused = true)]
+async fn calls_of_clients_that_are_gone_are_bounded() {
+    let app = server().router();
+    let opened = app.clone().oneshot(post("", &[], &initialize())).await.expect("an answer");
+    let session = opened.headers()["mcp-session-id"].to_str().expect("an id");
+    let headers = [("mcp-session-id", session), ("mcp-protocol-version", "2025-11-25")];
+    let mut begun = 0;
+    for id in 0..60 {
+        let params = json!({"name": "wait", "arguments": {}, "_meta": {"more": "x".repeat(3 << 20)}});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        // Clients go before a call is answered by a stream, which it is after a second, and while it has one.
+        let patience = Duration::from_millis(10 + 2_000 * (id % 2));
+        let answer = timeout(patience, app.clone().oneshot(post("", &headers, &call))).await;
+        begun += usize::from(
+            answer.is_err() || answer.is_ok_and(|answer| answer.expect("an answer").status() == StatusCode::OK),
+        );
+    }
+    assert_eq!(begun, 21, "64 MiB of bodies at most");
+}
+
 /// Returns a server whose sessions expire after a minute.
 fn brief() -> Server {
     let policy = Server::policy().idle_timeout(Duration::from_secs(60));

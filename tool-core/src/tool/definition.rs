@@ -254,6 +254,7 @@ pub(crate) struct ToolDescriptor {
 
 /// The part of a definition that does not depend on the tool's name, with its compiled schemas.
 #[derive(Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about the tool")]
 pub(crate) struct CompiledDefinition {
     pub(crate) description: Cow<'static, str>,
     pub(crate) title: Option<Cow<'static, str>>,

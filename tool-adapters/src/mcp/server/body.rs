@@ -48,7 +48,10 @@ impl IntoResponse for BodyError {
 /// many times the maximum. Nothing is kept of them.
 const MAX_EXCESS: usize = 16;
 
-/// Reads a body of up to `max` bytes, which count as buffered until the share is dropped. Bytes that came early give no time for
+/// The bytes that a request takes beside those of its body.
+const REQUEST: usize = 8 << 10;
+
+/// Reads a body of up to `max` bytes, which count as buffered with those of its request until the share is dropped. Bytes that came early give no time for
 /// those that follow.
 pub(crate) async fn read_body(
     body: Body,
@@ -85,7 +88,7 @@ pub(crate) async fn read_body(
             scanner.push(&chunk);
             // Fewer bytes always fit.
             _ = buffered.resize(0);
-        } else if buffered.resize(size).is_err() {
+        } else if buffered.resize(size + REQUEST).is_err() {
             return Err(BodyError::Full);
         } else {
             read.extend_from_slice(&chunk);

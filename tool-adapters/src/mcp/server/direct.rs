@@ -7,13 +7,14 @@
 //! in any respect go to rmcp, which checks them.
 
 use crate::mcp::server::changes::Recipient;
-use crate::mcp::server::client::Client;
+use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::client_requests::Capabilities;
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::http_sessions::{HttpSessions, Opener, SessionError};
 use crate::mcp::server::ongoing_call::OngoingCall;
 use crate::mcp::server::session_streams::SessionStreams;
 use crate::mcp::server::tools::{self, CompletedCall};
+use crate::transport::quota::Share;
 use axum::body::Body;
 use axum::http::header::{self, AsHeaderName};
 use axum::http::request::Parts;
@@ -123,7 +124,7 @@ pub(crate) async fn answer(
     connection: &Connection,
     client: &Client,
     message: &ClientJsonRpcMessage,
-    parts: &mut Parts,
+    (parts, buffered): (&mut Parts, &Arc<Share<Identity>>),
 ) -> Option<Response> {
     let request = CallParts::of(connection, message)?;
     let revision = revision(connection, &request, &parts.headers)?;
@@ -133,7 +134,7 @@ pub(crate) async fn answer(
     let (id, has_sessions) = (request.id, *revision < ProtocolVersion::V_2026_07_28);
     let wanted = connection.wanted(request.meta, !has_sessions);
     let call = Some(connection.begin_at_once(client, request.params, wanted)?);
-    let mut held = HeldCall { connection, id, ends_with_client: !has_sessions, is_noted: false, call };
+    let mut held = HeldCall { connection, id, ends_with_client: !has_sessions, is_noted: false, call, buffered };
     let attributes = || connection.attributes(id, Some(revision), Some(parts));
     let (response, is_cancelled) = held.response(connection.parent(request.meta), attributes).await;
     let mut call = held.call.take()?;
@@ -218,6 +219,8 @@ struct HeldCall<'a> {
     /// True while the call can be cancelled by a notification.
     is_noted: bool,
     call: Option<OngoingCall>,
+    /// The bytes of the request, which count until it is answered.
+    buffered: &'a Arc<Share<Identity>>,
 }
 
 impl HeldCall<'_> {
@@ -263,7 +266,11 @@ impl Drop for HeldCall<'_> {
             call.cancel();
         }
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move { call.asking.step().await });
+            let buffered = Arc::clone(self.buffered);
+            runtime.spawn(async move {
+                call.asking.step().await;
+                drop(buffered);
+            });
         }
     }
 }

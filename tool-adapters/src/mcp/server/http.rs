@@ -126,18 +126,18 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
         return (StatusCode::NOT_FOUND, message).into_response();
     };
     parts.extensions.insert(client.clone());
-    let checked = CheckedRequest { endpoint: Arc::clone(&endpoint), connection, client, parts };
-    match checked.parts.method {
+    match parts.method {
         Method::POST => {}
-        Method::DELETE => return end_session(checked, body).await,
-        _ => return endpoint.pass_on(checked.parts, body).await,
+        Method::DELETE => return end_session(&endpoint, parts, body).await,
+        _ => return endpoint.pass_on(parts, body).await,
     }
-    let peer = Identity::Peer(checked.client.peer);
-    let mut buffered = Share::new(&gate.state.bodies, peer, settings.limits.buffered);
+    let mut buffered = Share::new(&gate.state.bodies, Identity::Peer(client.peer), settings.limits.buffered);
     let bytes = match read_body(body, settings.max_message, (&settings.limits, &mut buffered)).await {
         Ok(bytes) => bytes,
         Err(refused) => return refused.into_response(),
     };
+    let endpoint = Arc::clone(&endpoint);
+    let checked = CheckedRequest { endpoint, connection, client, parts, buffered: Arc::new(buffered) };
     let revisions = if has_sessions { Revisions::WithSessions } else { Revisions::WithoutSessions };
     let parsed = strict::parse(&bytes, gate.state.served(revisions), checked.connection.allows_batches());
     #[cfg(feature = "mcp-auth")]
@@ -154,16 +154,16 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
         Parsed::One(Err(invalid)) if has_sessions => invalid.into_response(StatusCode::BAD_REQUEST),
         Parsed::One(Err(invalid)) => invalid.into_response_without_sessions(StatusCode::BAD_REQUEST),
         // Boxed, as the future of each request has room for it.
-        Parsed::Batch(messages) => Box::pin(checked.serve_batch(messages, buffered)).await,
+        Parsed::Batch(messages) => Box::pin(checked.serve_batch(messages)).await,
     }
 }
 
 /// Ends a session. rmcp answers 202, and some clients take only 200 and 204 for its end.
-async fn end_session(request: CheckedRequest, body: Body) -> Response {
-    let id = request.parts.headers.get(HEADER_SESSION_ID).cloned();
-    let mut answer = request.endpoint.pass_on(request.parts, body).await;
+async fn end_session(endpoint: &Endpoint, parts: Parts, body: Body) -> Response {
+    let id = parts.headers.get(HEADER_SESSION_ID).cloned();
+    let mut answer = endpoint.pass_on(parts, body).await;
     if answer.status() == StatusCode::ACCEPTED {
-        id.iter().filter_map(|id| id.to_str().ok()).for_each(|id| request.endpoint.gate.sessions.end(id));
+        id.iter().filter_map(|id| id.to_str().ok()).for_each(|id| endpoint.gate.sessions.end(id));
         *answer.status_mut() = StatusCode::NO_CONTENT;
     }
     answer
@@ -176,6 +176,8 @@ struct CheckedRequest {
     connection: Arc<Connection>,
     client: Client,
     parts: Parts,
+    /// The bytes of the request, which count until it is answered, also if its client is gone.
+    buffered: Arc<Share<Identity>>,
 }
 
 impl CheckedRequest {
@@ -184,12 +186,16 @@ impl CheckedRequest {
         if direct::cancels(&self.connection, message) {
             return StatusCode::ACCEPTED.into_response();
         }
-        if let Some(answer) = direct::answer(&self.connection, &self.client, message, &mut self.parts).await {
+        if let Some(answer) =
+            direct::answer(&self.connection, &self.client, message, (&mut self.parts, &self.buffered)).await
+        {
             return answer;
         }
         if let Some(answer) = direct::list_tools(&self.connection, message, &self.parts.headers) {
             return answer;
         }
+        // rmcp keeps the parts of a request until it is answered.
+        self.parts.extensions.insert(self.buffered);
         let is_first = !self.parts.headers.contains_key(HEADER_SESSION_ID);
         let Some(id) = initialize_id(message).filter(|_| is_first) else {
             return self.endpoint.pass_on(self.parts, Body::from(bytes)).await;
@@ -208,12 +214,10 @@ impl CheckedRequest {
     }
 
     /// Serves the messages of a batch one after the other. The answers are events of one stream.
-    async fn serve_batch(self, messages: Vec<CheckedMessage>, buffered: Share<Identity>) -> Response {
+    async fn serve_batch(self, messages: Vec<CheckedMessage>) -> Response {
         let has_answer = |message: &CheckedMessage| matches!(message, Ok(JsonRpcMessage::Request(_)) | Err(_));
         let is_answered = messages.iter().any(has_answer);
         let answers = stream::iter(messages).then(move |message| {
-            // The bytes of the batch count until its last message is served.
-            let _held = &buffered;
             let request = self.clone();
             async move {
                 match message {
