@@ -357,9 +357,13 @@ fn read_ordinary(text: &[u8], id: Option<&RequestId>) -> Option<CallToolResult> 
 
 /// Reads the answer to a call. With `id`, it is checked to be that of the call, or the error of a message whose id was not read.
 fn read(text: &[u8], id: Option<&RequestId>) -> Result<ServerResult, ServiceError> {
-    if let Some(result) = read_ordinary(text, id) {
-        return Ok(ServerResult::CallToolResult(result));
+    match read_ordinary(text, id) {
+        Some(result) => Ok(ServerResult::CallToolResult(result)),
+        None => read_any(text, id),
     }
+}
+
+fn read_any(text: &[u8], id: Option<&RequestId>) -> Result<ServerResult, ServiceError> {
     let response = serde_json::from_slice::<Response>(text).map_err(|_| ServiceError::McpError(unreadable()))?;
     let is_own = |own: &RequestId| response.id.as_ref().is_some_and(|id| number(id) == number(own));
     match (response.result, response.error) {
@@ -402,5 +406,50 @@ struct EndOnDrop<'a>(&'a DirectCalls, i64);
 impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.waiting().answers.remove(&self.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(members: &str, result: &str) -> String {
+        format!(r#"{{"jsonrpc": "2.0", {members}, "result": {{{result}}}}}"#)
+    }
+
+    #[test]
+    fn an_ordinary_answer_is_read_as_any_answer_is() {
+        let id = RequestId::Number(7);
+        let results = [
+            r#""content": []"#,
+            r#""isError": null, "content": [{"type": "text", "text": "a\n\u00e9"}, {"text": "b", "type": "text"}]"#,
+            r#""content": [], "structuredContent": null, "isError": true"#,
+            r#""structuredContent": {"n": [1.0, {}]}, "content": [{"type": "text", "text": "{}"}], "isError": false"#,
+        ];
+        for text in results.map(|result| answer(r#""id": 7"#, result)) {
+            let ordinary = read_ordinary(text.as_bytes(), Some(&id)).map(ServerResult::CallToolResult);
+            let any = read_any(text.as_bytes(), Some(&id)).expect("a result");
+            assert_eq!(format!("{ordinary:?}"), format!("{:?}", Some(any)), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unusual_answer_is_no_ordinary_answer() {
+        let id = RequestId::Number(7);
+        let unusual = [
+            answer(r#""id": 8"#, r#""content": []"#),
+            answer(r#""id": "7""#, r#""content": []"#),
+            answer(r#""id": 7, "extra": 1"#, r#""content": []"#),
+            answer(r#""id": 7"#, r#""content": [], "_meta": {}"#),
+            answer(r#""id": 7"#, r#""content": [], "content": []"#),
+            answer(r#""id": 7"#, r#""structuredContent": {}"#),
+            answer(r#""id": 7"#, r#""content": [{"type": "new", "text": "a"}]"#),
+            answer(r#""id": 7"#, r#""content": [{"type": "text", "text": "a", "annotations": {}}]"#),
+            answer(r#""id": 7"#, r#""content": []"#).replace("result", "error"),
+            answer(r#""id": 7"#, r#""content": []"#) + "1",
+        ];
+        for text in unusual {
+            assert!(read_ordinary(text.as_bytes(), Some(&id)).is_none(), "{text}");
+        }
     }
 }
