@@ -343,7 +343,8 @@ fn given<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error>
 
 /// Reads an answer that has no unusual member at once, as nearly all answers are such texts. Returns `None` for all others.
 fn read_ordinary(text: &[u8], id: Option<&RequestId>) -> Option<CallToolResult> {
-    let OrdinaryResponse { id: own, result, .. } = serde_json::from_slice(text).ok()?;
+    // A text is checked to be UTF-8 once, and bytes are for each string.
+    let OrdinaryResponse { id: own, result, .. } = serde_json::from_str(std::str::from_utf8(text).ok()?).ok()?;
     let is_own = id.is_none_or(|id| *id == RequestId::Number(own));
     if !is_own || result.content.iter().any(|part| part.kind != "text") {
         return None;

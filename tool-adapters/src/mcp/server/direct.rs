@@ -18,7 +18,7 @@ use crate::transport::quota::Share;
 use axum::body::Body;
 use axum::http::header::{self, AsHeaderName};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, GetMeta,
@@ -26,7 +26,6 @@ use rmcp::model::{
     ServerResult,
 };
 use rmcp::service::Peer;
-use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::{ErrorData, RoleServer};
 use serde::Serialize;
 use serde_json::Value;
@@ -39,7 +38,9 @@ use tokio::runtime::Handle;
 use tool_core::ToolResponse;
 use tool_core::trace::{self, DistributedContext};
 
-pub(crate) const REVISION_HEADER: &str = "mcp-protocol-version";
+/// The headers of the revision and of the session.
+pub(crate) static REVISION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) static SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The time after which a call over HTTP gets a stream, which can be requested again when its connection is lost.
 const STREAM_AFTER: Duration = Duration::from_secs(1);
@@ -160,7 +161,7 @@ pub(crate) fn list_tools(
 ) -> Option<Response> {
     let ClientJsonRpcMessage::Request(message) = message else { return None };
     let ClientRequest::ListToolsRequest(request) = &message.request else { return None };
-    let named = sole_header(headers, REVISION_HEADER).filter(|_| headers.contains_key(HEADER_SESSION_ID))?;
+    let named = sole_header(headers, &REVISION_HEADER).filter(|_| headers.contains_key(&SESSION_HEADER))?;
     let agrees = connection.revision.get()?.as_str() == named && is_of_session(message.request.get_meta());
     if !agrees || !are_json_and_events_accepted(headers) {
         return None;
@@ -184,7 +185,7 @@ pub(crate) fn opening<'a>(
 ) -> Option<&'a InitializeRequestParams> {
     let ClientJsonRpcMessage::Request(message) = message else { return None };
     let ClientRequest::InitializeRequest(request) = &message.request else { return None };
-    let is_checked = [REVISION_HEADER, "mcp-method"].iter().any(|name| headers.contains_key(*name));
+    let is_checked = headers.contains_key(&REVISION_HEADER) || headers.contains_key("mcp-method");
     let is_usual = !is_checked && is_of_session(message.request.get_meta()) && are_json_and_events_accepted(headers);
     is_usual.then_some(&request.params)
 }
@@ -205,7 +206,7 @@ pub(crate) async fn open(
     match opened {
         Ok((session, result)) => {
             let answer = ServerJsonRpcMessage::response(ServerResult::InitializeResult(result), id);
-            ([(HEADER_SESSION_ID, &*session)], axum::Json(answer)).into_response()
+            ([(&SESSION_HEADER, &*session)], axum::Json(answer)).into_response()
         }
         Err(error) => axum::Json(ServerJsonRpcMessage::error(error, Some(id))).into_response(),
     }
@@ -344,8 +345,8 @@ fn revision<'a>(
     headers: &HeaderMap,
 ) -> Option<&'a ProtocolVersion> {
     let (meta, tool) = (request.meta, &*request.params.name);
-    let named = sole_header(headers, REVISION_HEADER);
-    if headers.contains_key(HEADER_SESSION_ID) {
+    let named = sole_header(headers, &REVISION_HEADER);
+    if headers.contains_key(&SESSION_HEADER) {
         let revision = connection.revision.get()?;
         return (request.is_of_session() && named == Some(revision.as_str())).then_some(revision);
     }

@@ -5,7 +5,7 @@ use crate::mcp::server::authorization;
 use crate::mcp::server::body::read_body;
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
-use crate::mcp::server::direct::{self, REVISION_HEADER};
+use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
 use crate::mcp::server::features::Revisions;
 use crate::mcp::server::http_sessions::{HttpSessions, OPENING};
 use crate::mcp::server::parked::ParkedCalls;
@@ -24,7 +24,6 @@ use futures_util::{FutureExt, StreamExt, stream};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
-use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::cell::Cell;
 use std::future::ready;
@@ -65,8 +64,14 @@ struct Endpoint {
 }
 
 impl Endpoint {
-    /// Passes a request on. The future is boxed, as that of each request has room for it.
-    fn pass_on(&self, parts: Parts, body: Body) -> impl Future<Output = Response> + Send {
+    /// Passes on a request of a client. The future is boxed, as that of each request has room for it.
+    fn pass_on<'a>(
+        &'a self,
+        client: &Client,
+        mut parts: Parts,
+        body: Body,
+    ) -> impl Future<Output = Response> + Send + use<'a> {
+        parts.extensions.insert(client.clone());
         let answer = Box::pin(self.rmcp.handle(Request::from_parts(parts, body)));
         answer.map(|answer| answer.map(Body::new))
     }
@@ -89,7 +94,7 @@ impl Gate {
     /// Returns the handler of the session that a request names, or a new one if it names none. Returns `None` if it names more
     /// than one, or one that its client has not opened.
     fn connection(&self, client: &Client, headers: &HeaderMap) -> Option<Arc<Connection>> {
-        let mut ids = headers.get_all(HEADER_SESSION_ID).iter();
+        let mut ids = headers.get_all(&SESSION_HEADER).iter();
         match (ids.next(), ids.next()) {
             (None, _) => Some(self.connect()),
             (Some(id), None) => self.sessions.connection(client, id.to_str().ok()?),
@@ -118,18 +123,17 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
     };
     let has_sessions = !is_without_sessions(&parts.headers);
     if !has_sessions {
-        parts.headers.remove(HEADER_SESSION_ID);
+        parts.headers.remove(&SESSION_HEADER);
     }
     let Some(connection) = gate.connection(&client, &parts.headers) else {
         // One answer for sessions that do not exist, have ended, or belong to another client.
         let message = "Not Found: this client has no such session; open one with `initialize`";
         return (StatusCode::NOT_FOUND, message).into_response();
     };
-    parts.extensions.insert(client.clone());
     match parts.method {
         Method::POST => {}
-        Method::DELETE => return end_session(&endpoint, parts, body).await,
-        _ => return endpoint.pass_on(parts, body).await,
+        Method::DELETE => return end_session(&endpoint, &client, parts, body).await,
+        _ => return endpoint.pass_on(&client, parts, body).await,
     }
     let mut buffered = Share::new(&gate.state.bodies, Identity::Peer(client.peer), settings.limits.buffered);
     let bytes = match read_body(body, settings.max_message, (&settings.limits, &mut buffered)).await {
@@ -159,9 +163,9 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
 }
 
 /// Ends a session. rmcp answers 202, and some clients take only 200 and 204 for its end.
-async fn end_session(endpoint: &Endpoint, parts: Parts, body: Body) -> Response {
-    let id = parts.headers.get(HEADER_SESSION_ID).cloned();
-    let mut answer = endpoint.pass_on(parts, body).await;
+async fn end_session(endpoint: &Endpoint, client: &Client, parts: Parts, body: Body) -> Response {
+    let id = parts.headers.get(&SESSION_HEADER).cloned();
+    let mut answer = endpoint.pass_on(client, parts, body).await;
     if answer.status() == StatusCode::ACCEPTED {
         id.iter().filter_map(|id| id.to_str().ok()).for_each(|id| endpoint.gate.sessions.end(id));
         *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -196,9 +200,9 @@ impl CheckedRequest {
         }
         // rmcp keeps the parts of a request until it is answered.
         self.parts.extensions.insert(self.buffered);
-        let is_first = !self.parts.headers.contains_key(HEADER_SESSION_ID);
+        let is_first = !self.parts.headers.contains_key(&SESSION_HEADER);
         let Some(id) = initialize_id(message).filter(|_| is_first) else {
-            return self.endpoint.pass_on(self.parts, Body::from(bytes)).await;
+            return self.endpoint.pass_on(&self.client, self.parts, Body::from(bytes)).await;
         };
         let gate = &self.endpoint.gate;
         let place = match gate.state.take_place(&self.client) {
@@ -209,8 +213,8 @@ impl CheckedRequest {
             let opening = ((self.client, place), self.connection);
             return Box::pin(direct::open(&gate.sessions, opening, (id, params))).await;
         }
-        let opening = (self.connection, Cell::new(Some((self.client, place))));
-        OPENING.scope(opening, self.endpoint.pass_on(self.parts, Body::from(bytes))).await
+        let opened = self.endpoint.pass_on(&self.client, self.parts, Body::from(bytes));
+        OPENING.scope((self.connection, Cell::new(Some((self.client, place)))), opened).await
     }
 
     /// Serves the messages of a batch one after the other. The answers are events of one stream.
@@ -254,7 +258,7 @@ fn events_of(answer: Response) -> Body {
 
 /// Returns true if the request speaks a revision without sessions, where the header of a session has no meaning.
 fn is_without_sessions(headers: &HeaderMap) -> bool {
-    let version = headers.get(REVISION_HEADER).and_then(|version| version.to_str().ok());
+    let version = headers.get(&REVISION_HEADER).and_then(|version| version.to_str().ok());
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
