@@ -182,7 +182,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_has_a_share_of_the_bytes_of_bodies() {
-        let buffered = QuotaLimits { all: 100_000, each: 25_000 };
+        let one = 100 + REQUEST;
+        let buffered = QuotaLimits { all: 1_000 * one, each: 250 * one };
         let (quota, limits) = (Arc::default(), HttpLimits::default());
         let (mut kept, mut read) = (Vec::new(), [0, 0]);
         for at in 0..2_500_u32 {
@@ -198,6 +199,7 @@ mod tests {
         assert_eq!(read, [250, 750]);
         drop(kept);
         let mut share = Share::new(&quota, Identity::Peer(Some([192, 0, 2, 1].into())), buffered);
-        assert!(read_body(Body::from(vec![b'x'; 25_000]), 25_000, (&limits, &mut share)).await.is_ok());
+        let all = 250 * one - REQUEST;
+        assert!(read_body(Body::from(vec![b'x'; all]), all, (&limits, &mut share)).await.is_ok());
     }
 }
