@@ -18,7 +18,7 @@ use std::future::poll_fn;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio_util::bytes::Bytes;
@@ -116,15 +116,12 @@ impl PlainClient {
         self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the connection that was used last and can be used again.
+    /// Returns the connection that was used last and is done with its last request.
     fn idle_connection(&self) -> Option<Box<PlainConnection>> {
-        loop {
-            let (_, mut connection) = self.idle().pop_back()?;
-            run(&mut connection.running, &mut Context::from_waker(Waker::noop()));
-            if connection.running.is_some() && connection.sender.is_ready() {
-                return Some(connection);
-            }
-        }
+        let mut idle = self.idle();
+        std::iter::from_fn(|| idle.pop_back())
+            .map(|(_, connection)| connection)
+            .find(|connection| connection.sender.is_ready())
     }
 
     fn keep(&self, connection: Box<PlainConnection>) {
@@ -195,23 +192,27 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
+    use tokio::sync::Semaphore;
+    use tokio::time::timeout;
 
     /// Serves connections on which each request gets the next of these answers. A connection is closed after the last one.
-    async fn serve(answers: &'static [&'static str]) -> (PlainClient, Arc<AtomicUsize>) {
+    /// Counts the connections, and gives a permit for each that the client closes.
+    async fn serve(answers: &'static [&'static str]) -> (PlainClient, Arc<AtomicUsize>, Arc<Semaphore>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/mcp?a=1", listener.local_addr().expect("an address"));
         let client = PlainClient::new(&url.parse().expect("a URL")).expect("a plain address");
-        let opened = Arc::<AtomicUsize>::default();
-        let counter = Arc::clone(&opened);
+        let (opened, closed) = (Arc::<AtomicUsize>::default(), Arc::new(Semaphore::new(0)));
+        let (counter, permits) = (Arc::clone(&opened), Arc::clone(&closed));
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 counter.fetch_add(1, Ordering::SeqCst);
+                let permits = Arc::clone(&permits);
                 tokio::spawn(async move {
                     for answer in answers {
                         let mut request = Vec::new();
                         while !request.ends_with(b"\r\n\r\n{}") {
-                            if stream.read_buf(&mut request).await.is_ok_and(|read| read == 0) {
-                                return;
+                            if stream.read_buf(&mut request).await.map_or(true, |read| read == 0) {
+                                return permits.add_permits(1);
                             }
                         }
                         assert!(request.starts_with(b"POST /mcp?a=1 HTTP/1.1\r\n"));
@@ -220,7 +221,7 @@ mod tests {
                 });
             }
         });
-        (client, opened)
+        (client, opened, closed)
     }
 
     async fn try_post(client: &PlainClient) -> Result<Response<Body>, PlainError> {
@@ -241,7 +242,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_is_used_again_after_its_answer() {
-        let (client, opened) = serve(&[TEXT, ACCEPTED, CHUNKED, TEXT]).await;
+        let (client, opened, _) = serve(&[TEXT, ACCEPTED, CHUNKED, TEXT]).await;
         assert_eq!(text(post(&client).await).await, "hi");
         drop(post(&client).await);
         assert_eq!(text(post(&client).await).await, "hi");
@@ -251,7 +252,7 @@ mod tests {
 
     #[tokio::test]
     async fn requests_at_once_have_connections_of_their_own() {
-        let (client, opened) = serve(&[TEXT, TEXT]).await;
+        let (client, opened, _) = serve(&[TEXT, TEXT]).await;
         let (one, other) = tokio::join!(post(&client), post(&client));
         assert_eq!(text(one).await + &text(other).await, "hihi");
         assert_eq!(opened.load(Ordering::SeqCst), 2);
@@ -259,7 +260,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_that_the_server_closes_is_replaced() {
-        let (client, opened) = serve(&[TEXT]).await;
+        let (client, opened, _) = serve(&[TEXT]).await;
         for at in 1..=3 {
             assert_eq!(text(post(&client).await).await, "hi");
             assert_eq!(opened.load(Ordering::SeqCst), at);
@@ -267,18 +268,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_with_an_unread_body_is_closed() {
-        let (client, opened) = serve(&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi", TEXT]).await;
+    async fn a_connection_with_an_unread_body_is_closed_at_once() {
+        let (client, opened, closed) = serve(&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi", TEXT]).await;
         drop(post(&client).await);
-        drop(post(&client).await);
-        assert_eq!(opened.load(Ordering::SeqCst), 2);
+        let closed = timeout(Duration::from_secs(10), closed.acquire()).await;
+        assert!(closed.is_ok(), "the server still has the connection");
+        assert_eq!(opened.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]
     async fn an_answer_that_breaks_off_is_an_error() {
-        let (client, _) = serve(&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi"]).await;
+        let (client, ..) = serve(&["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhi"]).await;
         assert!(reqwest::Response::from(post(&client).await).text().await.is_err());
-        let (client, _) = serve(&["HTTP/1.1 200"]).await;
+        let (client, ..) = serve(&["HTTP/1.1 200"]).await;
         assert!(try_post(&client).await.is_err());
     }
 }
