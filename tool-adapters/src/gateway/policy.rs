@@ -463,13 +463,16 @@ impl GatewayPolicy {
 
     /// Returns true if a prompt, or a resource by its URI, is offered.
     pub(crate) fn allows(&self, name: &str) -> bool {
-        let is_in = |patterns: &[String]| patterns.iter().any(|pattern| matches_wildcards(pattern, name));
-        is_in(&self.allow) && !is_in(&self.deny)
+        self.offers(|pattern| matches_wildcards(pattern, name))
     }
 
     /// Returns true if a tool is offered.
     pub(crate) fn allows_tool(&self, tool: &str) -> bool {
-        let is_in = |patterns: &[String]| patterns.iter().any(|pattern| matches_tool(pattern, tool));
+        self.offers(|pattern| matches_tool(pattern, tool))
+    }
+
+    fn offers(&self, matches: impl Fn(&str) -> bool) -> bool {
+        let is_in = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern));
         is_in(&self.allow) && !is_in(&self.deny)
     }
 

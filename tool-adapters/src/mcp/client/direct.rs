@@ -224,8 +224,8 @@ impl DirectCalls {
             }
             Some(Way::Http(client, others)) => {
                 let session = client.session();
-                // Boxed, as it would be the largest part of the future of a call over lines, too.
                 let message = serde_json::to_vec(&message).map_err(|error| failed(error.into()))?;
+                // Boxed, as it would be the largest part of the future of a call over lines, too.
                 match Box::pin(client.post(&session, id, message.into())).await {
                     Ok(Posted::Text(text, _)) => return Ok(read(&text, Some(id))?),
                     Ok(Posted::Failed(error)) => return Err(ServiceError::McpError(error).into()),

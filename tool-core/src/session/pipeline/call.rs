@@ -265,8 +265,7 @@ impl CallCx<'_> {
         match rejection {
             Rejection::Context(error) => self.without_context(gate, error).await,
             Rejection::NotAdmitted => {
-                // The gate is asked last, so the arguments are known to be valid.
-                let deferred = Box::pin(execute::run_deferred(gate, self.request.arguments(), true));
+                let deferred = Box::pin(execute::run_deferred(gate, self.request.arguments()));
                 let mut response = self.catch_panics(deferred).await;
                 report_nulls(&mut response, self.tool, frame);
                 response
@@ -289,7 +288,7 @@ impl CallCx<'_> {
         let frame = self.answer().frame(&text, settings, true, Some(gate));
         let mut response = match guarded_tool::start(self.tool, Invocation(&frame)) {
             Ok(invocation) => execute::run_started(self, gate, invocation).await,
-            Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text, true).await,
+            Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text).await,
             Err(Rejection::Arguments(error)) => {
                 self.refuse(gate, &[Problem::refused(error.path(), error.message())]).await
             }

@@ -57,7 +57,7 @@ pub(crate) async fn run_started<'f>(
 }
 
 /// Starts a call that the gate stopped, without the gate.
-async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool, refund: &RefundGuard) -> ToolResponse {
+async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, refund: &RefundGuard) -> ToolResponse {
     let call = gate.call;
     if let Err(error) = gate.check_wanted() {
         return call.answer().fail(error);
@@ -68,9 +68,9 @@ async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool, r
     }
     gate.cancel_replaced();
     if call.definition().options.annotations.blocking {
-        return run_blocking(gate, text, validated, refund).await;
+        return run_blocking(gate, text, refund).await;
     }
-    let frame = call.answer().frame(text, call.settings(), validated, None);
+    let frame = call.answer().frame(text, call.settings(), true, None);
     match guarded_tool::start(call.tool, Invocation(&frame)) {
         Ok(invocation) => {
             refund.keep_charge();
@@ -166,7 +166,7 @@ impl Future for Deadline<'_> {
 
 /// Runs a tool that blocks its thread on a bounded pool, so that other calls continue. When such a call times out or is
 /// cancelled, its work continues and is counted as detached.
-async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, validated: bool, refund: &RefundGuard) -> ToolResponse {
+async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, refund: &RefundGuard) -> ToolResponse {
     let call = gate.call;
     let pools = [call.session.threads(), &call.session.runtime.threads];
     let permits = match acquire_thread(call, pools).await.and_then(|permits| gate.check_wanted().map(|()| permits)) {
@@ -192,7 +192,7 @@ async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, validated: bool, ref
             began,
             output_bytes: settings.output_bytes,
         };
-        let frame = answer.frame(&text, &settings, validated, None);
+        let frame = answer.frame(&text, &settings, true, None);
         match guarded_tool::start(&tool, Invocation(&frame)) {
             Ok(invocation) => answer.finish(handle.block_on(guarded_tool::drive(&tool, invocation))),
             Err(rejected) => answer.reject(rejected),
@@ -236,8 +236,8 @@ impl Drop for BlockingCaller<'_> {
     }
 }
 
-/// Continues a call whose arguments were decoded from `text`.
-pub(crate) async fn run_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool) -> ToolResponse {
+/// Continues a call whose arguments were decoded from `text`. The gate is asked last, so the arguments are known to be valid.
+pub(crate) async fn run_deferred(gate: &AdmissionGate<'_>, text: &str) -> ToolResponse {
     let call = gate.call;
     let refund = match admit(gate, text).await {
         Ok(Some(refund)) => refund,
@@ -252,7 +252,7 @@ pub(crate) async fn run_deferred(gate: &AdmissionGate<'_>, text: &str, validated
             return *response;
         }
     };
-    let response = around(gate, &hooked, validated, &refund).await;
+    let response = around(gate, &hooked, &refund).await;
     // Without a free thread, or if a hook answered in its place, the call has not run.
     refund.refund(call.meter.as_deref()).await;
     record_end(call, &response).await;
@@ -330,15 +330,9 @@ async fn before(call: &CallCx<'_>, hooked: &HookedCall<'_>) -> Result<(), ToolEr
 }
 
 /// Runs the hooks around a call, and inside them the tool.
-async fn around(
-    gate: &AdmissionGate<'_>,
-    hooked: &HookedCall<'_>,
-    validated: bool,
-    refund: &RefundGuard,
-) -> ToolResponse {
+async fn around(gate: &AdmissionGate<'_>, hooked: &HookedCall<'_>, refund: &RefundGuard) -> ToolResponse {
     let call = gate.call;
-    let tool =
-        || -> BoxFuture<'_, ToolResponse> { Box::pin(start_deferred(gate, hooked.arguments, validated, refund)) };
+    let tool = || -> BoxFuture<'_, ToolResponse> { Box::pin(start_deferred(gate, hooked.arguments, refund)) };
     let hooks = &call.session.runtime.hooks;
     if hooks.is_empty() {
         return tool().await;
