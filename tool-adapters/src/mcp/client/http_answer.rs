@@ -124,19 +124,18 @@ async fn body(response: Response<Body>, max: usize) -> HttpResult<Result<Bytes, 
     if let Some(length) = body.size_hint().exact().filter(|length| *length > max as u64) {
         return Ok(Err(length.to_string()));
     }
-    let mut read = Bytes::new();
+    let mut read = Vec::new();
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         let Ok(chunk) = frame.map_err(StreamableHttpError::Client)?.into_data() else { continue };
         if chunk.len() > max - read.len() {
             return Ok(Err(format!("more than {max}")));
         }
-        // Most bodies are one chunk.
-        read = if read.is_empty() { chunk } else { [read, chunk].concat().into() };
+        read.extend_from_slice(&chunk);
         if body.is_end_stream() {
             break;
         }
     }
-    Ok(Ok(read))
+    Ok(Ok(read.into()))
 }
 
 /// Returns the events of a stream. It fails at one that is over the maximum.
