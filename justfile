@@ -7,7 +7,7 @@ _default:
 ci:
     .ci/run
 
-# Checks format, lints and docs, and counts files, lines and banned phrases.
+# Checks format, lints and docs, and counts banned phrases.
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --all-features -- -D warnings
