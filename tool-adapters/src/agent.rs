@@ -83,7 +83,7 @@ use tool_core::session::{
     History, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply, Turn, TypedAnswer, TypedReply,
     TypedReplyError,
 };
-use tool_core::trace::{SpanHandle, SpanKind};
+use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};
 
 /// A conversation with a model. See the [module](self).
@@ -508,6 +508,10 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
             _ = self.count.wait_for(|count| *count != initial) => Err(ToolError::cancelled("the turn was interrupted")),
             step = self.model.step(request) => step,
         }
+    }
+
+    fn take_failed_usage(&mut self) -> TokenUsage {
+        self.model.take_failed_usage()
     }
 
     fn about(&self) -> ModelInfo {

@@ -1,8 +1,10 @@
 //! The readers of messages, the sink of their events, and the ids of calls.
 
-use crate::providers::event::{Event, ProtocolError, provider_error};
+use crate::providers::event::{Event, Finish, ProtocolError, malformed, provider_error};
 use crate::providers::framing::frame::MAX_EVENT_BYTES;
+use crate::providers::half_characters::{Halves, UnpairedHalf, join_whole};
 use crate::providers::lenient::ServiceTier;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
@@ -30,11 +32,48 @@ pub(crate) trait MessageReader: Send {
 pub(crate) struct EventSink<'a> {
     pub(crate) events: &'a mut Vec<Event>,
     pub(crate) ids: &'a mut CallIds,
+    pub(crate) halves: &'a mut Halves,
 }
 
 impl EventSink<'_> {
     pub(crate) fn push(&mut self, event: Event) {
         self.events.push(event);
+    }
+
+    /// Emits the end of the message.
+    pub(crate) fn end(&mut self, finish: Finish) {
+        if self.halves.is_open() {
+            self.unpaired();
+        }
+        self.events.push(Event::Finished(finish));
+    }
+
+    /// Reports half a character whose other half did not come.
+    fn unpaired(&mut self) {
+        self.error(malformed("a character is cut in two, and its other half did not come", ""));
+    }
+
+    /// Joins the halves of a whole text of the message, such as the arguments of a call.
+    pub(crate) fn join(&mut self, text: &mut String) {
+        if !self.halves.were_seen {
+            return;
+        }
+        match join_whole(text) {
+            Ok(whole) => *text = whole,
+            Err(UnpairedHalf) => self.unpaired(),
+        }
+    }
+
+    /// Joins the halves in an item of the message.
+    pub(crate) fn join_item(&mut self, item: &mut Value) {
+        if !self.halves.were_seen {
+            return;
+        }
+        let mut json = item.to_string();
+        self.join(&mut json);
+        if let Ok(whole) = serde_json::from_str(&json) {
+            *item = whole;
+        }
     }
 
     pub(crate) fn error(&mut self, error: ProtocolError) {
@@ -49,6 +88,10 @@ impl EventSink<'_> {
 
     /// Emits a piece of text, unless it is empty.
     pub(crate) fn text(&mut self, text: &str) {
+        if self.halves.were_seen {
+            let joined = self.halves.text.join(text).map(Cow::into_owned);
+            return self.emit_joined(joined, Event::Text);
+        }
         if !text.is_empty() {
             self.events.push(Event::Text(text.to_owned()));
         }
@@ -56,13 +99,37 @@ impl EventSink<'_> {
 
     /// Emits a piece of reasoning, unless it is empty.
     pub(crate) fn reasoning(&mut self, text: &str) {
+        if self.halves.were_seen {
+            let joined = self.halves.reasoning.join(text).map(Cow::into_owned);
+            return self.emit_joined(joined, Event::Reasoning);
+        }
         if !text.is_empty() {
             self.events.push(Event::Reasoning(text.to_owned()));
         }
     }
 
+    /// Emits a piece of a call's arguments.
+    pub(crate) fn arguments(&mut self, id: &str, piece: String) {
+        let to_event = |delta| Event::Arguments { id: id.to_owned(), delta };
+        if !self.halves.were_seen {
+            self.events.push(to_event(piece));
+            return;
+        }
+        let joined = self.halves.arguments.entry(id.to_owned()).or_default().join(&piece).map(Cow::into_owned);
+        self.emit_joined(joined, to_event);
+    }
+
+    fn emit_joined(&mut self, joined: Result<String, UnpairedHalf>, to_event: impl FnOnce(String) -> Event) {
+        match joined {
+            Ok(piece) if piece.is_empty() => {}
+            Ok(piece) => self.events.push(to_event(piece)),
+            Err(UnpairedHalf) => self.unpaired(),
+        }
+    }
+
     /// Returns our id for a call. Reports an id that came before.
-    pub(crate) fn assign(&mut self, call: WireCall) -> String {
+    pub(crate) fn assign(&mut self, mut call: WireCall) -> String {
+        self.join(&mut call.name);
         let (id, error) = self.ids.assign(call);
         self.events.extend(error.map(Event::Error));
         id
@@ -70,8 +137,23 @@ impl EventSink<'_> {
 
     /// Emits an item of the message.
     pub(crate) fn item(&mut self, text: &str) -> serde_json::Result<()> {
-        self.events.push(Event::Item(serde_json::from_str(text)?));
+        let mut item = serde_json::from_str(text)?;
+        if self.halves.were_seen {
+            self.join_text_of(&mut item);
+        }
+        self.events.push(Event::Item(item));
         Ok(())
+    }
+
+    /// Joins the text of an item with the end of the item before: some providers send each piece of text as an item.
+    fn join_text_of(&mut self, item: &mut Value) {
+        if let Some(Value::String(text)) = item.get_mut("text") {
+            match self.halves.items.join(text).map(Cow::into_owned) {
+                Ok(joined) => *text = joined,
+                Err(UnpairedHalf) => return self.unpaired(),
+            }
+        }
+        self.join_item(item);
     }
 
     /// Emits the error that an answer is or holds; returns false if it is none.

@@ -65,9 +65,15 @@ pub enum Event {
         /// The text.
         delta: String,
     },
-    /// A whole call, with the name and the arguments that the provider sent.
+    /// A whole call of an answer that is complete, with the name and the arguments that the provider sent.
     /// [`Declarations::restore`](crate::Declarations::restore) returns it in the tool's own form.
+    ///
+    /// The calls of an answer come right before its [`Finished`](Self::Finished), and only if nothing of the answer was
+    /// lost. Live protocols send each call as soon as it is whole.
     Call(ToolCall),
+    /// A call of an answer that was cut off at the limit of its length. It must not run, even if its arguments are whole:
+    /// answer it with an error that says so.
+    CutCall(ToolCall),
     /// The ids of calls that the provider has withdrawn.
     Cancelled(Vec<String>),
     /// An item of the message in the provider's own form: a tool that the provider ran itself, a signed thought, and the
@@ -87,11 +93,13 @@ pub enum Event {
         /// The MIME type, such as `audio/pcm;rate=24000`.
         mime_type: String,
     },
-    /// The end of the message.
+    /// The end of the message. It comes only for a message of which nothing was lost: without it, the events before are
+    /// not an answer.
     Finished(Finish),
-    /// An event that the protocol does not know, as it came.
+    /// An event that the protocol does not know and that has no part of the answer, as it came.
     Unknown(Value),
-    /// An error in the stream. Earlier events stay valid, and reading goes on.
+    /// An error in the stream. Reading goes on, so that you see what else the message has. If the error is a loss
+    /// ([`ProtocolError::is_loss`]), the message has no calls and no end.
     Error(ProtocolError),
 }
 
@@ -107,8 +115,92 @@ pub enum Finish {
     Length,
     /// The provider withheld the message or the rest of it.
     Filtered,
-    /// Another reason, in the provider's word.
+    /// The model refused to answer.
+    Refused,
+    /// The provider paused a long message. It goes on when it is sent back.
+    Paused,
+    /// Another reason, in the provider's word. It names no failure: those are errors.
     Other(String),
+}
+
+/// The words of which one is in most names of failures.
+const FAILURES: [&str; 27] = [
+    "error",
+    "fail",
+    "malformed",
+    "invalid",
+    "timeout",
+    "timed_out",
+    "time_limit",
+    "abort",
+    "cancel",
+    "interrupt",
+    "unexpected",
+    "too_many",
+    "missing",
+    "insufficient",
+    "overload",
+    "unavailable",
+    "exception",
+    "crash",
+    "disconnect",
+    "reject",
+    "denied",
+    "unspecified",
+    "exhausted",
+    "throttl",
+    "rate_limit",
+    "incomplete",
+    "in_progress",
+];
+
+/// The words of which one is in most names of filters.
+const FILTERS: [&str; 13] = [
+    "safety",
+    "filter",
+    "guardrail",
+    "moderation",
+    "toxic",
+    "prohibited",
+    "blocklist",
+    "blocked",
+    "recitation",
+    "spii",
+    "armor",
+    "policy",
+    "withheld",
+];
+
+/// The words of which one is in most names of limits.
+const LIMITS: [&str; 6] = ["length", "max_tokens", "max_output", "token_limit", "context_window", "max_new_tokens"];
+
+impl Finish {
+    /// Returns the reason for a word that the provider's documents do not list: servers that speak another's protocol have
+    /// words of their own.
+    pub(crate) fn of_unlisted(word: &str) -> Self {
+        let lower = word.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|part| lower.contains(part));
+
+        // A name like `MALFORMED_RESPONSE_FILTER` is a failure first.
+        if has(&FAILURES) {
+            Self::Other(word.to_owned())
+        } else if has(&FILTERS) {
+            Self::Filtered
+        } else if has(&LIMITS) {
+            Self::Length
+        } else if lower.contains("refus") {
+            Self::Refused
+        } else {
+            Self::Other(word.to_owned())
+        }
+    }
+
+    /// Returns the provider's word if it names a failure: the message is no answer then.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        let Self::Other(word) = self else { return None };
+        let lower = word.to_ascii_lowercase();
+        FAILURES.iter().any(|part| lower.contains(part)).then_some(word)
+    }
 }
 
 /// An error in a provider's stream.
@@ -154,6 +246,12 @@ pub enum ProtocolError {
         /// The provider's name for the call: an index, or the id of an item.
         key: String,
     },
+    /// A part of an answer came where it has no place, such as after the end of the answer.
+    #[error("{message}")]
+    OutOfPlace {
+        /// The error.
+        message: String,
+    },
     /// An event or a call exceeds the size that is kept.
     #[error("an event is larger than {most} bytes")]
     TooLarge {
@@ -168,6 +266,14 @@ pub enum ProtocolError {
         /// The provider's message.
         message: String,
     },
+}
+
+impl ProtocolError {
+    /// Returns true if a part of the message is lost, or can be: the message is then not an answer. The other errors are a
+    /// repeated id, and a call that was cut off by the limit of the message's length.
+    pub fn is_loss(&self) -> bool {
+        !matches!(self, Self::DuplicateId { .. } | Self::Truncated { call_id: Some(_) })
+    }
 }
 
 /// The error of a JSON parser. Two errors with the same text are equal.
@@ -196,7 +302,7 @@ pub(crate) fn malformed(message: impl Into<String>, text: &str) -> ProtocolError
     ProtocolError::Malformed { message: message.into(), text: text.chars().take(200).collect(), source: None }
 }
 
-/// Makes the error of a text that the reader of a provider could not parse.
+/// Makes the error of an event that the reader of a provider could not parse.
 pub(crate) fn unparsed(error: serde_json::Error, text: &str) -> ProtocolError {
     ProtocolError::Malformed {
         message: "expected JSON in the provider's form".to_owned(),

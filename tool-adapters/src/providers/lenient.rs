@@ -300,41 +300,9 @@ impl<'json, T: FromJson<'json>> FromJson<'json> for Option<T> {
     }
 }
 
-/// Returns the text of a valid JSON string. A surrogate without its other half becomes a replacement character.
+/// Returns the text of a valid JSON string. Halves of characters are marks by now.
 fn unescaped(string: &str) -> Cow<'_, str> {
-    let repaired = || serde_json::from_str::<String>(&surrogates_replaced(string)?).ok();
-    JsonReader::new(string).string().unwrap_or_else(|_| Cow::Owned(repaired().unwrap_or_default()))
-}
-
-fn utf16_unit(digits: &str) -> Option<u16> {
-    u16::from_str_radix(digits.get(..4)?, 16).ok()
-}
-
-/// Returns JSON in which each escaped surrogate without its other half is a replacement character; `None` if there is
-/// no such escape. Some servers cut a string between two UTF-16 units, which no JSON parser accepts.
-pub(crate) fn surrogates_replaced(json: &str) -> Option<String> {
-    let unit = |escape: &str| escape.strip_prefix("\\u").and_then(utf16_unit);
-    let mut repaired = String::new();
-    let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        repaired.push_str(before);
-        let read = match unit(escape) {
-            Some(0xD800..=0xDBFF) if matches!(escape.get(6..).and_then(unit), Some(0xDC00..=0xDFFF)) => 12,
-            Some(0xD800..=0xDFFF) => {
-                repaired.push_str("\\ufffd");
-                rest = escape.get(6..).unwrap_or_default();
-                continue;
-            }
-            // The backslash and the character after it.
-            _ => escape.char_indices().nth(2).map_or(escape.len(), |(at, _)| at),
-        };
-        let (same, after) = escape.split_at(read);
-        repaired.push_str(same);
-        rest = after;
-    }
-    repaired.push_str(rest);
-    (repaired != json).then_some(repaired)
+    JsonReader::new(string).string().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -348,28 +316,10 @@ mod tests {
             (r#"{\"a\":\"b\\\/\"}"#, "{\"a\":\"b\\/\"}"),
             (r"\b\f\n\r\t", "\u{8}\u{c}\n\r\t"),
             (r"\u00e4\u20AC\ud83d\ude00ä", "ä€😀ä"),
-            (r"\ud83d", "\u{FFFD}"),
-            (r"\ud83dx\ude00", "\u{FFFD}x\u{FFFD}"),
-            (r"\ud83d\ud83d\ude00", "\u{FFFD}😀"),
-            (r"\ud83d\u0041", "\u{FFFD}A"),
             ("plain ä", "plain ä"),
             ("", ""),
         ] {
             assert_eq!(unescaped(&format!("\"{json}\"")), expected, "{json}");
-        }
-    }
-
-    #[test]
-    fn replaces_single_surrogates_only() {
-        for (json, expected) in [
-            (r#""\ud83d""#, Some(r#""\ufffd""#)),
-            (r#""\uDE00\ud83d\u00e4""#, Some(r#""\ufffd\ufffd\u00e4""#)),
-            (r#""\ud83dä\"\ud83d\ude00""#, Some(r#""\ufffdä\"\ud83d\ude00""#)),
-            (r#""\ud83d\ude00 \\ud83d \n""#, None),
-            (r#""\"#, None),
-            (r#""\ud8"#, None),
-        ] {
-            assert_eq!(surrogates_replaced(json).as_deref(), expected, "{json}");
         }
     }
 

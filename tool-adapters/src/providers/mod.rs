@@ -9,6 +9,7 @@
 //! - [`manifest`]: the manifest with the declarations of each provider
 //! - [`provider_tools`]: tools that providers run themselves
 
+pub(crate) mod answer_gate;
 pub mod anthropic;
 pub(crate) mod bedrock;
 pub(crate) mod codec;
@@ -20,6 +21,7 @@ pub(crate) mod event;
 pub(crate) mod framing;
 pub mod gemini;
 pub(crate) mod gemini_live;
+pub(crate) mod half_characters;
 pub(crate) mod json_reader;
 pub(crate) mod lenient;
 pub mod lint;

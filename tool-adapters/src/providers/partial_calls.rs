@@ -211,9 +211,8 @@ impl<K: Display> PartialCall<K> {
         true
     }
 
-    fn emit_piece(&self, delta: String, sink: &mut EventSink<'_>) {
-        let id = self.id.clone().unwrap_or_default();
-        sink.push(Event::Arguments { id, delta });
+    fn emit_piece(&self, piece: String, sink: &mut EventSink<'_>) {
+        sink.arguments(self.id.as_deref().unwrap_or_default(), piece);
     }
 
     fn truncate(&mut self, sink: &mut EventSink<'_>) {
@@ -232,7 +231,9 @@ impl<K: Display> PartialCall<K> {
             return sink.error(ProtocolError::Orphan { key: self.key.to_string() });
         }
         let id = self.id.as_deref().unwrap_or_default();
-        sink.push(Event::Call(ToolCall::new(id, &*self.wire.name, std::mem::take(&mut self.arguments))));
+        let mut arguments = std::mem::take(&mut self.arguments);
+        sink.join(&mut arguments);
+        sink.push(Event::Call(ToolCall::new(id, &*self.wire.name, arguments)));
     }
 }
 
@@ -377,7 +378,7 @@ impl ContentBlock {
             return;
         }
         if let BlockKind::Call { id, .. } = &self.kind {
-            sink.push(Event::Arguments { id: id.clone(), delta: piece.into_owned() });
+            sink.arguments(id, piece.into_owned());
         }
     }
 
@@ -405,6 +406,8 @@ impl ContentBlock {
     }
 
     fn emit(mut self, sink: &mut EventSink<'_>) {
+        sink.join(&mut self.json);
+        sink.join_item(&mut self.item);
         if let Some(input) = self.input.and_then(|at| self.item.pointer_mut(at))
             && let Ok(object) = serde_json::from_str::<Map<_, _>>(&self.json)
         {

@@ -1,17 +1,19 @@
 //! The providers by their specs, and the protocol of a provider.
 
+use crate::providers::answer_gate::{AnswerGate, CallTiming};
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer};
 use crate::providers::event::{Event, ProtocolError, malformed, unparsed};
 use crate::providers::framing::frame::{Frame, is_too_large_to_parse};
 use crate::providers::framing::framer::{Framer, Framing};
-use crate::providers::lenient::surrogates_replaced;
+use crate::providers::half_characters::{Halves, mark_surrogates};
 use crate::providers::provider::Provider;
 use crate::providers::request::Request;
-use crate::providers::spec::ProviderSpec;
+use crate::providers::spec::{self, ProviderSpec};
 use crate::providers::{
     anthropic, bedrock, cohere, gemini, gemini_live, mcp, mistral, ollama, openai_chat, openai_realtime,
     openai_responses,
 };
+use serde::de::Error as _;
 use serde_json::Value;
 use tool_core::ToolResponse;
 use tool_core::call::ResultForm;
@@ -71,8 +73,8 @@ pub trait Protocol: Send {
     /// Reads one parsed event, or a parsed whole answer.
     fn push_event(&mut self, event: &Value) -> Vec<Event>;
 
-    /// Ends the message and returns the events of what was still open. A call whose arguments were cut off is returned
-    /// as it is, after the error that says so, so that it gets an answer.
+    /// Ends the message and returns the events of what was still open. If [`Event::Finished`] has not come by then, the
+    /// answer is incomplete: it has no calls, and an error says what was lost.
     fn finish(&mut self) -> Vec<Event>;
 
     /// Writes the messages that answer calls, in the provider's form, for the end of the conversation.
@@ -104,22 +106,37 @@ pub trait Protocol: Send {
 /// assert_eq!(call.map(|call| (call.id(), call.name())), Some(("toolu_1", "add")));
 /// ```
 pub fn protocol(provider: Provider) -> Box<dyn Protocol> {
-    Box::new(ProviderProtocol {
-        provider,
+    let timing = match provider.spec().endpoint {
+        spec::Endpoint::Http(_) => CallTiming::AtTheEnd,
+        spec::Endpoint::WebSocket(_) => CallTiming::Immediate,
+        spec::Endpoint::ToolServer => CallTiming::Single,
+    };
+    let message = OpenMessage {
         reader: (provider.spec().reader)(),
-        framer: Framer::default(),
         ids: CallIds::default(),
-        form: ResultForm::default(),
-    })
+        gate: AnswerGate::new(timing),
+        halves: Halves::default(),
+        frames: 0,
+    };
+    Box::new(ProviderProtocol { provider, framer: Framer::default(), message, form: ResultForm::default() })
 }
 
 /// The protocol of any provider: its spec reads and writes, the rest is the same for all.
 struct ProviderProtocol {
     provider: Provider,
-    reader: Box<dyn MessageReader>,
     framer: Framer,
-    ids: CallIds,
+    message: OpenMessage,
     form: ResultForm,
+}
+
+/// The message that is being read, and the ids of the conversation's calls.
+struct OpenMessage {
+    reader: Box<dyn MessageReader>,
+    ids: CallIds,
+    gate: AnswerGate,
+    halves: Halves,
+    /// The number of frames so far, which tells where an error is.
+    frames: usize,
 }
 
 impl Protocol for ProviderProtocol {
@@ -134,27 +151,30 @@ impl Protocol for ProviderProtocol {
     fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         // The usual number of events of one call with the beginning and the end of its message.
         let mut events = Vec::with_capacity(7);
-        let mut sink = EventSink { events: &mut events, ids: &mut self.ids };
-        self.framer.push(bytes, &mut |frame| read(&mut *self.reader, frame, &mut sink));
+        let Self { framer, message, .. } = self;
+        framer.push(bytes, &mut |frame| message.read(frame, &mut events));
         events
     }
 
     fn push_event(&mut self, event: &Value) -> Vec<Event> {
         let mut events = Vec::new();
-        let mut sink = EventSink { events: &mut events, ids: &mut self.ids };
-        if is_nested_too_deep(event) {
-            sink.error(malformed("an event nests deeper than 128", ""));
+        let frame = if is_nested_too_deep(event) {
+            Frame::Problem(malformed("an event nests deeper than 128", ""))
         } else {
-            read(&mut *self.reader, Frame::Event { name: "", text: &event.to_string() }, &mut sink);
-        }
+            let text = event.to_string();
+            self.message.read(Frame::Event { name: "", text: &text, has_halves: false }, &mut events);
+            return events;
+        };
+        self.message.read(frame, &mut events);
         events
     }
 
     fn finish(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
-        let mut sink = EventSink { events: &mut events, ids: &mut self.ids };
-        self.framer.finish(&mut |frame| read(&mut *self.reader, frame, &mut sink));
-        self.reader.finish(&mut sink);
+        let Self { framer, message, .. } = self;
+        framer.finish(&mut |frame| message.read(frame, &mut events));
+        message.finish(&mut events);
+
         // The framing and the reader both report a message that is cut off.
         let mut reported = false;
         let cut = |event: &Event| matches!(event, Event::Error(ProtocolError::Truncated { call_id: None }));
@@ -163,11 +183,12 @@ impl Protocol for ProviderProtocol {
     }
 
     fn encode(&self, responses: &[ToolResponse]) -> Value {
+        let ids = &self.message.ids;
         let answers = responses.iter().map(|response| {
-            let call = self.ids.get(response.meta().call_id().unwrap_or_default());
+            let call = ids.get(response.meta().call_id().unwrap_or_default());
             ToolAnswer { response, call, result: response.for_model(self.form) }
         });
-        (self.provider.spec().encode)(&answers.collect::<Vec<_>>(), &self.ids)
+        (self.provider.spec().encode)(&answers.collect::<Vec<_>>(), ids)
     }
 
     fn result_form(&mut self, form: ResultForm) {
@@ -183,37 +204,96 @@ impl Protocol for ProviderProtocol {
     }
 }
 
-/// Passes a frame to the reader; returns false for an attempt that is not JSON.
-fn read(reader: &mut dyn MessageReader, frame: Frame<'_>, sink: &mut EventSink<'_>) -> bool {
-    let (name, text, is_attempt) = match frame {
-        Frame::Event { name, text } => (name, text, false),
-        Frame::Attempt(text) => ("", text, true),
-        Frame::Done => {
-            reader.read_done(sink);
-            return true;
+impl OpenMessage {
+    /// Reads a frame; returns false for an attempt that is not JSON.
+    fn read(&mut self, frame: Frame<'_>, events: &mut Vec<Event>) -> bool {
+        let from = events.len();
+        let was_read = self.read_frame(frame, events);
+        if was_read {
+            self.frames += 1;
+            self.gate.check(events, from);
         }
-        Frame::Problem(error) => {
-            sink.error(error);
-            return true;
+        was_read
+    }
+
+    /// Ends the message.
+    fn finish(&mut self, events: &mut Vec<Event>) {
+        let from = events.len();
+        let mut sink = EventSink { events, ids: &mut self.ids, halves: &mut self.halves };
+        self.reader.finish(&mut sink);
+        self.gate.check(events, from);
+
+        self.gate.finish();
+        self.halves = Halves::default();
+        self.frames = 0;
+    }
+
+    fn read_frame(&mut self, frame: Frame<'_>, events: &mut Vec<Event>) -> bool {
+        match frame {
+            Frame::Event { name, text, has_halves } => {
+                self.halves.were_seen |= has_halves;
+                self.read_event(name, text, events);
+                true
+            }
+            Frame::Attempt(text) => self.read_attempt(text, events),
+            Frame::Done => {
+                let mut sink = EventSink { events, ids: &mut self.ids, halves: &mut self.halves };
+                self.reader.read_done(&mut sink);
+                true
+            }
+            Frame::Problem(error) => {
+                events.push(Event::Error(self.placed(error)));
+                true
+            }
         }
-    };
-    if is_too_large_to_parse(text) {
-        if !is_attempt {
-            sink.error(malformed("an event has too many values to be kept", text));
+    }
+
+    fn read_event(&mut self, name: &str, text: &str, events: &mut Vec<Event>) {
+        if is_too_large_to_parse(text) {
+            let error = self.placed(malformed("expected fewer values in an event", text));
+            events.push(Event::Error(error));
+            return;
         }
-        return !is_attempt;
+        if let Err(error) = self.read_text(name, text, events) {
+            let error = self.placed(unparsed(error, text));
+            events.push(Event::Error(error));
+        }
     }
-    let before = sink.events.len();
-    let Err(error) = reader.read(name, text, sink) else { return true };
-    if is_attempt && sink.events.len() == before {
-        return false;
+
+    /// Reads a text that is a whole answer if it can be parsed.
+    fn read_attempt(&mut self, text: &str, events: &mut Vec<Event>) -> bool {
+        if is_too_large_to_parse(text) {
+            return false;
+        }
+        let before = events.len();
+        match self.read_text("", text, events) {
+            Ok(()) => true,
+            Err(_) if events.len() == before => false,
+            Err(error) => {
+                let error = self.placed(unparsed(error, text));
+                events.push(Event::Error(error));
+                true
+            }
+        }
     }
-    sink.error(unparsed(error, text));
-    // Some servers cut a string in the middle of a character. The rest of the event is read without it.
-    if let Some(Err(error)) = surrogates_replaced(text).map(|text| reader.read(name, &text, sink)) {
-        sink.error(unparsed(error, text));
+
+    fn read_text(&mut self, name: &str, text: &str, events: &mut Vec<Event>) -> serde_json::Result<()> {
+        let marked = mark_surrogates(text).map_err(|_| serde_json::Error::custom("a character is cut in two"))?;
+        self.halves.were_seen |= marked.is_some();
+        let mut sink = EventSink { events, ids: &mut self.ids, halves: &mut self.halves };
+        self.reader.read(name, marked.as_deref().unwrap_or(text), &mut sink)
     }
-    true
+
+    /// Adds the place in the stream to an error about a part that cannot be read.
+    fn placed(&self, error: ProtocolError) -> ProtocolError {
+        match error {
+            ProtocolError::Malformed { message, text, source } => {
+                let message = format!("event {} of the answer: {message}", self.frames + 1);
+                ProtocolError::Malformed { message, text, source }
+            }
+            error => error,
+        }
+    }
 }
 
 impl Provider {

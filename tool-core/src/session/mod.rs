@@ -48,7 +48,9 @@ pub use crate::session::metrics::{
     ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics, SpeechEvent,
     SpeechMetrics, TokenMetrics, ToolMetrics,
 };
-pub use crate::session::model::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ToolChoice};
+pub use crate::session::model::{
+    History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
+};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::{SEARCH_TOOL, ToolSearch};

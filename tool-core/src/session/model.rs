@@ -165,6 +165,35 @@ pub struct ModelRequest<'a> {
     pub tool_choice: ToolChoice,
 }
 
+/// How a reply ended.
+///
+/// A step of a model has one too: it is the end of the reply if no other step follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReplyFinish {
+    /// The model has said all that it wanted to say.
+    #[default]
+    Complete,
+    /// The answer was cut off at the limit of its length, or at the end of the model's context.
+    Length,
+    /// The provider withheld the answer, or the rest of it.
+    Withheld,
+    /// The model refused to answer. The text, if there is one, is the refusal.
+    Refused,
+    /// The reply had as many steps of calls as it may have
+    /// ([`Policy::max_tool_steps`](crate::Policy::max_tool_steps)). The text is what the model said then.
+    StepLimit,
+    /// A budget or a cap of the session was used up: the model answered without the calls that it wanted to make.
+    Budget,
+    /// The provider paused a long answer more often than the loop continues it.
+    Paused,
+    /// The turn was interrupted, or the session ended, before the model had answered.
+    Interrupted,
+    /// The model could not be asked, or its answer could not be used. The reply's error says why.
+    Failed,
+}
+
 /// A model's answer: text, calls, or both.
 ///
 /// ```
@@ -195,6 +224,10 @@ pub struct ModelStep {
     pub service_tier: Option<String>,
     /// The provider's id of the response.
     pub response_id: Option<String>,
+    /// How the answer ended. The calls of an answer that is not complete do not run: each gets a result that says so.
+    pub finish: ReplyFinish,
+    /// The limit of output tokens of the request, if it had one. The model reads it when a call was cut off.
+    pub max_tokens: Option<u32>,
 }
 
 /// The identity of a model, for spans and price tables.
@@ -252,6 +285,13 @@ pub trait Model: Send {
     ///
     /// An error ends the reply. The future may be dropped at any point, when the turn is interrupted.
     fn step(&mut self, request: ModelRequest<'_>) -> impl Future<Output = Result<ModelStep, ToolError>> + Send;
+
+    /// Returns the tokens of answers that were paid for and could not be used, since the last call of this method: those of
+    /// attempts that were repeated, and of a step that failed. They count in [`Reply::usage`](super::Reply::usage). Defaults to
+    /// none.
+    fn take_failed_usage(&mut self) -> TokenUsage {
+        TokenUsage::default()
+    }
 
     /// Returns the identity of the model. Defaults to a model named `model` without a provider.
     fn about(&self) -> ModelInfo {

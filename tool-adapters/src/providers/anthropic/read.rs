@@ -1,7 +1,7 @@
 //! The reader of messages and their stream events, and the members that it reads.
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::event::{Finish, ProtocolError};
 use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
 use crate::providers::lenient::{
     LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
@@ -69,7 +69,7 @@ impl MessageReader for AnthropicReader {
                 sink.error(ProtocolError::Truncated { call_id: None });
             }
             if let Some(finish) = self.finish.take() {
-                sink.push(Event::Finished(finish));
+                sink.end(finish);
             }
         }
         *self = Self::default();
@@ -203,7 +203,7 @@ impl AnthropicReader {
             None | Some(Finish::Stop) if self.blocks.has_calls() => Finish::ToolCalls,
             finish => finish.unwrap_or(Finish::Stop),
         };
-        sink.push(Event::Finished(finish));
+        sink.end(finish);
         *self = Self::default();
     }
 
@@ -265,8 +265,9 @@ fn finish_of(reason: &str) -> Option<Finish> {
         "end_turn" | "stop_sequence" => Finish::Stop,
         "tool_use" => Finish::ToolCalls,
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
-        "refusal" => Finish::Filtered,
-        other => Finish::Other(other.to_owned()),
+        "refusal" => Finish::Refused,
+        "pause_turn" => Finish::Paused,
+        other => Finish::of_unlisted(other),
     })
 }
 

@@ -3,7 +3,7 @@
 
 use crate::providers::anthropic::read::MessageUsage;
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::event::{Finish, ProtocolError};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientText, RawJson, ServiceTier, parse_object};
 use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
@@ -143,10 +143,10 @@ impl ConverseReader {
             let message = "the model's answer could not be used".to_owned();
             sink.error(ProtocolError::Provider { code: Some(reason.to_owned()), message });
         }
-        sink.push(Event::Finished(match finish_of(reason) {
+        sink.end(match finish_of(reason) {
             Finish::Stop if self.blocks.has_calls() => Finish::ToolCalls,
             finish => finish,
-        }));
+        });
         *self = Self::default();
         true
     }
@@ -242,7 +242,7 @@ fn finish_of(reason: &str) -> Finish {
         "tool_use" => Finish::ToolCalls,
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
         "guardrail_intervened" | "content_filtered" => Finish::Filtered,
-        other => Finish::Other(other.to_owned()),
+        other => Finish::of_unlisted(other),
     }
 }
 

@@ -160,7 +160,7 @@ impl CohereReader {
             "TOOL_CALL" => Finish::ToolCalls,
             "MAX_TOKENS" => Finish::Length,
             "ERROR_TOXIC" => Finish::Filtered,
-            other => Finish::Other(other.to_owned()),
+            other => Finish::of_unlisted(other),
         };
         match finish {
             Finish::Stop | Finish::ToolCalls => self.calls.complete_all(sink),
@@ -172,7 +172,7 @@ impl CohereReader {
         if let Some(usage) = usage {
             sink.push(Event::Usage(usage.usage()));
         }
-        sink.push(Event::Finished(finish));
+        sink.end(finish);
         *self = Self::default();
     }
 }

@@ -1,6 +1,7 @@
 //! The frames of a message, and what the decoders of all framings share.
 
 use crate::providers::event::{ProtocolError, malformed};
+use crate::providers::half_characters::mark_bytes;
 use memchr::memchr2;
 use std::borrow::Cow;
 
@@ -54,6 +55,8 @@ pub(crate) enum Frame<'a> {
         /// The name of a server-sent event; empty without one.
         name: &'a str,
         text: &'a str,
+        /// True if bytes that are not UTF-8 became marks of half characters.
+        has_halves: bool,
     },
     /// A text that is one JSON value if it can be parsed. The sink returns false if it cannot: the decoder then looks for
     /// the end of the value, as if the frame had not been there.
@@ -66,15 +69,16 @@ pub(crate) enum Frame<'a> {
 /// Takes frames. The result counts for [`Frame::Attempt`] only.
 pub(crate) type FrameSink<'a> = &'a mut dyn FnMut(Frame<'_>) -> bool;
 
-/// Emits an event. Bytes that are not UTF-8 are replaced, so that the rest of the event is not lost.
+/// Emits an event. A server may have cut a character in two, so bytes that are not UTF-8 become marks of halves.
 pub(crate) fn emit_event(name: &str, bytes: &[u8], sink: FrameSink<'_>) {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        sink(Frame::Event { name, text });
+        sink(Frame::Event { name, text, has_halves: false });
         return;
     }
-    let text = String::from_utf8_lossy(bytes);
-    sink(Frame::Problem(malformed("bytes that are not UTF-8 were replaced", &text)));
-    sink(Frame::Event { name, text: &text });
+    match mark_bytes(bytes) {
+        Some(text) => sink(Frame::Event { name, text: &text, has_halves: true }),
+        None => sink(Frame::Problem(malformed("expected UTF-8", &String::from_utf8_lossy(bytes)))),
+    };
 }
 
 /// Joins what a decoder has kept and the bytes that follow; without a copy if it has kept nothing.

@@ -3,6 +3,7 @@
 //! [`framer`] passes the bytes of a message to the decoder of its framing: [`sse`] for server-sent events, [`json`] for
 //! JSON values one after another, [`event_stream`] for AWS's binary frames.
 
+pub(crate) mod event_stream;
 pub(crate) mod frame;
 pub(crate) mod framer;
 pub(crate) mod json;

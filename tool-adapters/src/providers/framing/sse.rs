@@ -193,8 +193,8 @@ impl PendingEvent {
 
     /// Returns true if the data is whole although no blank line has ended the event.
     fn is_complete(&self) -> bool {
-        let text = String::from_utf8_lossy(&self.data);
-        self.lines > 0 && (text.trim() == "[DONE]" || serde_json::from_str::<IgnoredAny>(&text).is_ok())
+        let is_whole = |value: &[u8]| value == DONE || serde_json::from_slice::<IgnoredAny>(value).is_ok();
+        self.lines > 0 && values(self.data.trim_ascii()).all(is_whole)
     }
 
     /// Emits the event.
@@ -222,14 +222,22 @@ fn emit_data(name: &str, data: &[u8], sink: FrameSink<'_>) {
 
 /// Emits data of several lines. It is one JSON text, or one a line from servers that leave out the blank lines.
 fn emit_lines(name: &str, data: &[u8], sink: FrameSink<'_>) {
+    values(data).for_each(|value| emit_data(name, value, sink));
+}
+
+/// Returns the JSON texts in the data of an event.
+fn values(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = data;
-    while !rest.is_empty() {
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
         let end = match JsonScanner::default().scan(rest) {
             Scan::End(end) if rest != DONE => end,
             _ => rest.len(),
         };
         let (value, after) = rest.split_at(end);
-        emit_data(name, value, sink);
         rest = after.trim_ascii();
-    }
+        Some(value)
+    })
 }

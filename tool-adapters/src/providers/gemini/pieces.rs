@@ -188,6 +188,8 @@ impl OpenCall {
         };
         let arguments = if arguments.is_null() { json!({}) } else { arguments };
         let mut text = arguments.to_string();
+        sink.join(&mut text);
+        let arguments = serde_json::from_str(&text).unwrap_or(arguments);
         if is_broken {
             // Without its last brace it is not JSON.
             text.pop();

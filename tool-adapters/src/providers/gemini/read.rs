@@ -45,8 +45,8 @@ impl MessageReader for GeminiReader {
         self.pieces.truncate(sink);
         let Self { begun, has_calls, failed, finish, .. } = std::mem::take(self);
         match finish {
-            Some(Finish::Stop) if has_calls => sink.push(Event::Finished(Finish::ToolCalls)),
-            Some(finish) => sink.push(Event::Finished(finish)),
+            Some(Finish::Stop) if has_calls => sink.end(Finish::ToolCalls),
+            Some(finish) => sink.end(finish),
             None if begun && !failed => sink.error(ProtocolError::Truncated { call_id: None }),
             None => {}
         }
@@ -134,7 +134,7 @@ fn finish_of(reason: &str) -> Finish {
         | "IMAGE_RECITATION"
         | "MODEL_ARMOR"
         | "ESCALATION" => Finish::Filtered,
-        other => Finish::Other(other.to_owned()),
+        other => Finish::of_unlisted(other),
     }
 }
 

@@ -105,10 +105,10 @@ impl LiveReader {
         if content.turn_complete.is_true() {
             self.pieces.truncate(sink);
             (known, self.begun) = (true, false);
-            sink.push(Event::Finished(match content.turn_complete_reason.as_str() {
+            sink.end(match content.turn_complete_reason.as_str() {
                 "" | "TURN_COMPLETE_REASON_UNSPECIFIED" => Finish::Stop,
-                reason => Finish::Other(reason.to_owned()),
-            }));
+                reason => Finish::of_unlisted(reason),
+            });
         }
         Ok(known && content.input_transcription.0.is_none())
     }

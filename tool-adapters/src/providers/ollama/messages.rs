@@ -82,12 +82,12 @@ impl OllamaReader {
     fn end(&mut self, line: &Line<'_>, sink: &mut EventSink<'_>) {
         let (input, output) = (line.prompt_eval_count.0, line.eval_count.0);
         sink.push(Event::Usage(TokenUsage { input, output, ..TokenUsage::default() }));
-        sink.push(Event::Finished(match line.done_reason.as_str() {
+        sink.end(match line.done_reason.as_str() {
             "stop" | "" if self.count > 0 => Finish::ToolCalls,
             "stop" | "" => Finish::Stop,
             "length" => Finish::Length,
-            other => Finish::Other(other.to_owned()),
-        }));
+            other => Finish::of_unlisted(other),
+        });
         *self = Self::default();
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::struct_field_names)] // The names are the providers'.
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall, short_id};
-use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::event::{Finish, ProtocolError};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{
     LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, parse_object,
@@ -128,10 +128,10 @@ impl ChatReader {
         self.calls.complete_all(sink);
         let finish = match self.finish.take() {
             None | Some(Finish::Stop) if !self.calls.is_empty() => Finish::ToolCalls,
-            None | Some(Finish::Stop) if self.refused => Finish::Filtered,
+            None | Some(Finish::Stop) if self.refused => Finish::Refused,
             finish => finish.unwrap_or(Finish::Stop),
         };
-        sink.push(Event::Finished(finish));
+        sink.end(finish);
         *self = Self::default();
     }
 
@@ -322,7 +322,7 @@ fn finish_of(reason: &str) -> Finish {
         "tool_calls" | "function_call" => Finish::ToolCalls,
         "length" | "model_length" => Finish::Length,
         "content_filter" => Finish::Filtered,
-        other => Finish::Other(other.to_owned()),
+        other => Finish::of_unlisted(other),
     }
 }
 

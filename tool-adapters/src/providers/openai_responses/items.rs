@@ -2,7 +2,7 @@
 #![allow(clippy::struct_field_names)] // The names are the provider's.
 
 use crate::providers::codec::{EventSink, WireCall};
-use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::event::{Finish, ProtocolError};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{
     LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
@@ -120,19 +120,19 @@ impl OutputItems {
             sink.error(ProtocolError::Provider { code, message: error.message.as_str().to_owned() });
         }
         let reason = details.map_or("", |details| details.reason.as_str());
-        sink.push(Event::Finished(self.finish(status, reason)));
+        sink.end(self.finish(status, reason));
     }
 
     /// Returns the reason for which a response ended.
     fn finish(&self, status: &str, reason: &str) -> Finish {
         match (status, reason) {
             ("completed", _) if !self.calls.is_empty() => Finish::ToolCalls,
-            ("completed", _) if self.refused => Finish::Filtered,
+            ("completed", _) if self.refused => Finish::Refused,
             ("completed", _) => Finish::Stop,
             ("incomplete", "max_output_tokens") => Finish::Length,
             ("incomplete", "content_filter") => Finish::Filtered,
-            ("incomplete", reason) if !reason.is_empty() => Finish::Other(reason.to_owned()),
-            (status, _) => Finish::Other(status.to_owned()),
+            ("incomplete", reason) if !reason.is_empty() => Finish::of_unlisted(reason),
+            (status, _) => Finish::of_unlisted(status),
         }
     }
 }

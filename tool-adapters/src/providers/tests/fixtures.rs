@@ -100,6 +100,7 @@ pub(crate) fn brief(events: &[Event]) -> String {
             Event::CallStarted { id, name } => (format!("started {id}"), name.clone()),
             Event::Arguments { id, delta } => (format!("arguments {id}"), delta.clone()),
             Event::Call(call) => (format!("call {} {}", call.id(), call.name()), call.arguments().to_owned()),
+            Event::CutCall(call) => (format!("cut call {} {}", call.id(), call.name()), call.arguments().to_owned()),
             Event::Cancelled(ids) => ("cancelled".to_owned(), ids.join(" ")),
             Event::Item(item) => (String::from("item"), sorted(item).to_string()),
             Event::Usage(usage) => ("usage".to_owned(), usage_text(*usage)),

@@ -16,8 +16,9 @@ fn frames<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
             return false;
         }
         frames.push(match frame {
-            Frame::Event { name: "", text } | Frame::Attempt(text) => text.to_owned(),
-            Frame::Event { name, text } => format!("{name}: {text}"),
+            Frame::Event { text, has_halves: true, .. } => format!("halves {text}"),
+            Frame::Event { name: "", text, .. } | Frame::Attempt(text) => text.to_owned(),
+            Frame::Event { name, text, .. } => format!("{name}: {text}"),
             Frame::Done => "DONE".to_owned(),
             Frame::Problem(ProtocolError::Malformed { text, .. }) => format!("malformed {text}"),
             Frame::Problem(ProtocolError::Truncated { .. }) => "truncated".to_owned(),

@@ -114,6 +114,7 @@ pub(crate) fn summary(events: &[Event]) -> String {
             Event::Reasoning(text) => ("reasoning", text.clone()),
             Event::CallStarted { .. } | Event::Arguments { .. } => continue,
             Event::Call(call) => ("call", format!("{} {} {}", call.id(), call.name(), call.arguments())),
+            Event::CutCall(call) => ("cut call", format!("{} {} {}", call.id(), call.name(), call.arguments())),
             Event::Cancelled(ids) => ("cancelled", ids.join(" ")),
             Event::Item(item) => ("item", item.to_string()),
             Event::Usage(usage) => ("usage", usage_text(*usage)),

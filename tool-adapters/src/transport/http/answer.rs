@@ -5,8 +5,7 @@ use crate::transport::api_key::{ApiKey, log_excerpt, redact_event};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::HashSet;
-use tool_core::session::{ModelInfo, ModelStep, RawTurn};
+use tool_core::session::{ModelInfo, ModelStep, RawTurn, ReplyFinish};
 use tool_core::tool::ProviderId;
 use tool_core::trace::{ModelUsage, TokenUsage};
 use tool_core::{ToolCall, ToolError, trace};
@@ -20,6 +19,8 @@ pub(crate) struct AnswerCollector<'a> {
     /// The name of the requested model.
     pub(crate) model: &'a str,
     pub(crate) declarations: &'a Declarations,
+    /// The limit of output tokens of the request.
+    pub(crate) max_tokens: Option<u32>,
     pub(crate) key: Option<&'a ApiKey>,
     pub(crate) listener: Option<&'a mut EventListener>,
     pub(crate) usage: UsageReporter,
@@ -31,11 +32,10 @@ pub(crate) struct AnswerCollector<'a> {
 pub(crate) struct Answer {
     text: String,
     calls: Vec<ToolCall>,
-    truncated_calls: HashSet<String>,
     items: Vec<Value>,
     finish: Option<Finish>,
-    /// The first error, or the provider's own.
-    error: Option<ProtocolError>,
+    /// The first loss, or the provider's own error.
+    loss: Option<ProtocolError>,
     /// True if the listener has seen a part of the answer.
     was_shown: bool,
 }
@@ -58,7 +58,7 @@ impl AnswerCollector<'_> {
         }
         match event {
             Event::Text(text) => self.answer.text.push_str(&text),
-            Event::Call(call) => self.answer.calls.push(call),
+            Event::Call(call) | Event::CutCall(call) => self.answer.calls.push(call),
             Event::Item(item) => self.answer.items.push(item),
             Event::Response { id, model } => self.usage.set_response(id, model),
             Event::ServiceTier(tier) => self.usage.service_tier = Some(tier),
@@ -73,6 +73,7 @@ impl AnswerCollector<'_> {
     fn restore_names(&self, event: Event) -> Event {
         match event {
             Event::Call(call) => Event::Call(self.declarations.restore(call)),
+            Event::CutCall(call) => Event::CutCall(self.declarations.restore(call)),
             Event::CallStarted { id, name } => {
                 let name = self.declarations.tool_name(&name).map_or(name, str::to_owned);
                 Event::CallStarted { id, name }
@@ -84,56 +85,49 @@ impl AnswerCollector<'_> {
     fn collect_error(&mut self, error: ProtocolError) {
         let message = log_excerpt(&error.to_string(), self.key);
         tracing::warn!(provider = %self.provider, error = %message, "failed to read a part of a model's answer");
-        if let ProtocolError::Truncated { call_id: Some(id) } = &error {
-            self.answer.truncated_calls.insert(id.clone());
-        }
         // The provider's error is the cause of the errors that follow from it.
-        if self.answer.error.is_none() || matches!(error, ProtocolError::Provider { .. }) {
-            self.answer.error = Some(error);
+        let is_cause = self.answer.loss.is_none() || matches!(error, ProtocolError::Provider { .. });
+        if error.is_loss() && is_cause {
+            self.answer.loss = Some(error);
         }
     }
 
     /// Returns the step. `failure` is the reason if the answer ended early.
     ///
-    /// If an answer broke off, its complete calls are the step, and incomplete ones are left out. An answer without
-    /// complete calls is a failure, which is not retried if the listener has seen a part of the answer.
-    pub(crate) fn into_step(mut self, failure: Option<RequestFailure>) -> Result<ModelStep, RequestFailure> {
-        let is_complete = self.answer.finish.is_some();
-        if !is_complete {
-            let before = self.answer.calls.len();
-            self.answer.calls.retain(|call| !self.answer.truncated_calls.contains(call.id()));
-            if self.answer.calls.len() < before {
-                // The raw turn contains the call that is left out.
-                self.answer.items.clear();
-            }
-        }
-        let has_provider_error = matches!(self.answer.error, Some(ProtocolError::Provider { .. }));
-        match (self.answer.calls.is_empty(), is_complete && !has_provider_error) {
-            (true, false) => Err(self.incomplete(failure)),
-            (true, true) if self.answer.text.is_empty() && self.answer.items.is_empty() => self.empty(),
-            (_, true) => Ok(self.step()),
-            (false, false) => {
-                let calls = self.answer.calls.len();
-                tracing::warn!(provider = %self.provider, calls, "an answer broke off; its complete calls run");
-                Ok(self.step())
-            }
-        }
+    /// Of an answer that did not end, or of which something was lost, nothing counts. It is not retried if the listener has
+    /// seen a part of it.
+    pub(crate) fn into_step(self, failure: Option<RequestFailure>) -> Result<ModelStep, RequestFailure> {
+        let Some(finish) = self.answer.finish.as_ref().filter(|_| self.answer.loss.is_none()) else {
+            return Err(self.incomplete(failure));
+        };
+        let finish = reply_finish(finish);
+        Ok(self.step(finish))
     }
 
     fn incomplete(self, failure: Option<RequestFailure>) -> RequestFailure {
-        let answer = &self.answer;
-        let has_no_output = answer.text.is_empty() && answer.calls.is_empty() && answer.items.is_empty();
-        let mut failure = match (&answer.error, failure) {
+        let mut failure = match (&self.answer.loss, failure) {
             (Some(error @ ProtocolError::Provider { .. }), _) => RequestFailure::from_stream(error, self.key),
             (_, Some(failure)) => failure,
-            (Some(error @ ProtocolError::Malformed { .. }), None) if has_no_output => self.unexpected_answer(error),
+            (Some(error @ ProtocolError::Malformed { text, .. }), None) if self.is_foreign(text) => {
+                self.unexpected_answer(error)
+            }
             (Some(error), None) => RequestFailure::from_stream(error, self.key),
             (None, None) => RequestFailure::transient("the provider's answer ended early"),
         };
         if self.answer.was_shown {
             failure.retry = RetryAdvice::Never;
         }
+        failure.usage = self.usage.usage;
         failure
+    }
+
+    /// Returns true if nothing has come that this provider sends: the text that could not be read is no JSON either, such as
+    /// a page of another server.
+    fn is_foreign(&self, text: &str) -> bool {
+        let answer = &self.answer;
+        let has_output = !answer.text.is_empty() || !answer.calls.is_empty() || !answer.items.is_empty();
+        let is_json = text.trim_start().starts_with(['{', '[']);
+        !(has_output || self.usage.has_response() || is_json)
     }
 
     /// Returns the failure for an answer of another server or protocol.
@@ -145,38 +139,30 @@ impl AnswerCollector<'_> {
         )))
     }
 
-    /// Returns the result of a complete answer without content.
-    fn empty(self) -> Result<ModelStep, RequestFailure> {
-        let message = match (&self.answer.finish, &self.answer.error) {
-            (Some(Finish::Length), _) => "the answer reached the token limit before it had content; raise `max_tokens`",
-            (Some(Finish::Filtered), _) => "the provider filtered the answer",
-            (_, Some(error)) => return Err(self.unexpected_answer(error)),
-            _ => return Ok(self.step()),
-        };
-        Err(RequestFailure::permanent(ToolError::permanent(message)))
-    }
-
-    fn step(self) -> ModelStep {
-        let truncated = self.answer.truncated_calls;
-        let is_truncated = |call: &ToolCall| truncated.contains(call.id());
-        let calls = self.answer.calls.into_iter().map(|call| {
-            if is_truncated(&call) && call.arguments().trim().is_empty() {
-                // Without arguments the call would run as if it took none. `{` makes its response report invalid JSON.
-                ToolCall::new(call.id(), call.name(), "{")
-            } else {
-                call
-            }
-        });
+    fn step(self, finish: ReplyFinish) -> ModelStep {
         let provider = ProviderId::from_static(self.provider.spec().turn_id);
         ModelStep {
             text: Some(self.answer.text).filter(|text| !text.is_empty()),
-            calls: calls.collect(),
+            calls: self.answer.calls,
             native: (!self.answer.items.is_empty()).then(|| RawTurn { provider, items: self.answer.items }),
             usage: self.usage.usage,
             model: self.usage.model.clone().filter(|model| model != self.model),
             service_tier: self.usage.service_tier.clone(),
             response_id: self.usage.response_id.clone(),
+            finish,
+            max_tokens: self.max_tokens,
         }
+    }
+}
+
+/// Returns the end of a reply whose last answer ended for this reason.
+fn reply_finish(finish: &Finish) -> ReplyFinish {
+    match finish {
+        Finish::Stop | Finish::ToolCalls | Finish::Other(_) => ReplyFinish::Complete,
+        Finish::Length => ReplyFinish::Length,
+        Finish::Filtered => ReplyFinish::Withheld,
+        Finish::Refused => ReplyFinish::Refused,
+        Finish::Paused => ReplyFinish::Paused,
     }
 }
 
@@ -194,6 +180,11 @@ pub(crate) struct UsageReporter {
 impl UsageReporter {
     pub(crate) fn new(info: Option<ModelInfo>) -> Self {
         Self { info, model: None, service_tier: None, response_id: None, usage: TokenUsage::default() }
+    }
+
+    /// Returns true if the provider has named the response or its usage.
+    fn has_response(&self) -> bool {
+        self.response_id.is_some() || self.model.is_some() || !self.usage.is_empty()
     }
 
     fn set_response(&mut self, id: Option<String>, model: Option<String>) {

@@ -9,11 +9,14 @@ use serde_json::Value;
 use std::error::Error;
 use std::time::{Duration, SystemTime};
 use tool_core::ToolError;
+use tool_core::trace::TokenUsage;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RequestFailure {
     pub(crate) error: ToolError,
     pub(crate) retry: RetryAdvice,
+    /// The tokens of the answer that failed.
+    pub(crate) usage: TokenUsage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,13 +29,45 @@ pub(crate) enum RetryAdvice {
     After(Duration),
 }
 
+/// Parts of the codes of failures that another attempt can mend: those of a busy server, and those of an answer that went
+/// wrong, as the model answers anew each time.
+const TRANSIENT: &[&str] = &[
+    "overload",
+    "server",
+    "internal",
+    "api_error",
+    "unavailable",
+    "timeout",
+    "timed_out",
+    "deadline",
+    "50",
+    "529",
+    "malformed",
+    "unexpected_tool_call",
+    "too_many_tool_calls",
+    "model_error",
+    "modelstreamerror",
+    "network",
+    "connection",
+    "abort",
+    "cancel",
+    "interrupt",
+    "insufficient_system_resource",
+    "failed",
+    "incomplete",
+];
+
 impl RequestFailure {
     pub(crate) fn permanent(error: ToolError) -> Self {
-        Self { error, retry: RetryAdvice::Never }
+        Self::new(error, RetryAdvice::Never)
     }
 
     pub(crate) fn transient(message: impl Into<String>) -> Self {
-        Self { error: ToolError::transient(message.into()), retry: RetryAdvice::Backoff }
+        Self::new(ToolError::transient(message.into()), RetryAdvice::Backoff)
+    }
+
+    fn new(error: ToolError, retry: RetryAdvice) -> Self {
+        Self { error, retry, usage: TokenUsage::default() }
     }
 
     /// Converts an error of sending the request or of receiving the answer.
@@ -67,7 +102,7 @@ impl RequestFailure {
             _ if retry == RetryAdvice::Never => ToolError::permanent(message),
             _ => ToolError::transient(message),
         };
-        Self { error: error.retryable(retry != RetryAdvice::Never), retry }
+        Self::new(error.retryable(retry != RetryAdvice::Never), retry)
     }
 
     /// Converts an error within a stream.
@@ -77,21 +112,11 @@ impl RequestFailure {
         let code = code.as_deref().unwrap_or_default().to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
         if has(&["rate_limit", "resource_exhausted", "throttl", "429"]) {
-            Self { error: ToolError::rate_limit(message), retry: RetryAdvice::Backoff }
-        } else if has(&[
-            "overload",
-            "server",
-            "internal",
-            "api_error",
-            "unavailable",
-            "timeout",
-            "deadline",
-            "50",
-            "529",
-        ]) {
-            Self::transient(message)
+            Self::new(ToolError::rate_limit(message), RetryAdvice::Backoff)
         } else if has(&["auth", "permission", "api_key"]) {
             Self::permanent(ToolError::auth(message))
+        } else if has(TRANSIENT) || matches!(code.as_str(), "error" | "other") {
+            Self::transient(message)
         } else {
             Self::permanent(ToolError::permanent(message))
         }
@@ -205,7 +230,7 @@ mod tests {
     fn converts_an_error_in_a_stream_by_its_code() {
         let stream_failure = |code: &str| {
             let error = ProtocolError::Provider { code: Some(code.to_owned()), message: "m".into() };
-            let RequestFailure { error, retry } = RequestFailure::from_stream(&error, None);
+            let RequestFailure { error, retry, .. } = RequestFailure::from_stream(&error, None);
             (error.kind(), retry)
         };
         assert_eq!(stream_failure("overloaded_error"), (ErrorKind::Transient, RetryAdvice::Backoff));

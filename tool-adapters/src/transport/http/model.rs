@@ -12,6 +12,7 @@ use reqwest::{Client, Method};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep, timeout_at};
 use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep};
+use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolError, time};
 
 /// A model of a provider, over HTTP. See the [module](super).
@@ -53,6 +54,8 @@ pub struct HttpTransport {
     protocol: Option<Box<dyn Protocol>>,
     /// The declarations of the last request.
     declared: Option<CachedDeclarations>,
+    /// The tokens of answers that failed, until the loop asks for them.
+    failed_usage: TokenUsage,
     listener: Option<EventListener>,
 }
 
@@ -132,6 +135,7 @@ impl ProviderModel<HttpTransport> {
                 provider: self.provider,
                 model: &self.model,
                 declarations,
+                max_tokens: self.transport.max_tokens,
                 key: Some(&endpoint.hidden),
                 listener: self.transport.listener.as_mut(),
                 usage: UsageReporter::new(info),
@@ -147,6 +151,7 @@ impl ProviderModel<HttpTransport> {
                 Err(failure) => failure,
             };
             span.fail_with(&failure.error);
+            self.transport.failed_usage += failure.usage;
             let is_refused = failure.error.kind() == ErrorKind::Auth;
             if is_refused && self.access.forget_key(endpoint.key.as_ref()) && !is_renewed {
                 is_renewed = true;
@@ -199,6 +204,10 @@ impl Model for HttpModel {
             extra: &self.extra,
         });
         self.send(&body.to_string(), &declarations, stream).await
+    }
+
+    fn take_failed_usage(&mut self) -> TokenUsage {
+        std::mem::take(&mut self.transport.failed_usage)
     }
 
     fn about(&self) -> ModelInfo {
