@@ -76,7 +76,13 @@ impl Session {
     pub fn refuse_step(&self, call: &ToolCall) -> ToolResponse {
         let steps = self.max_tool_steps();
         let message = format!("the {steps} steps of calls of this reply are used up; answer without calling a tool");
-        ToolResponse::refused(call, ToolError::new(ErrorKind::BudgetExceeded, message, false), CallInstant::now())
+        self.refuse(call, ToolError::new(ErrorKind::BudgetExceeded, message, false))
+    }
+
+    /// Answers a call with an error instead of making it. For loops that know of a call that it must not run, such as one that
+    /// arrived in part.
+    pub fn refuse(&self, call: &ToolCall, error: ToolError) -> ToolResponse {
+        ToolResponse::refused(call, error, CallInstant::now())
     }
 
     /// Makes the calls of one step concurrently, and returns one response for each id, in the order of the calls.

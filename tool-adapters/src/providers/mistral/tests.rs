@@ -18,9 +18,10 @@ fn a_stream_with_thoughts_and_calls_is_read() {
         response: Some("1") Some("m")
         reasoning: Hmm
         text: Well
+        usage: 8 4 0 3 0
+        item: {"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"Hmm"}]},{"type":"text","text":"Well"},{"type":"reference","reference_ids":[1]}],"tool_calls":[{"id":"D681PevKs","type":"function","function":{"name":"add","arguments":""}},{"id":"","type":"function","function":{"name":"add","arguments":""}}]}
         call: D681PevKs add {"a": 1}
         call: call_0 add {"b":1e400,"a":2}
-        usage: 8 4 0 3 0
         finished: ToolCalls"#]]
     .assert_eq(&read(Mistral, &stream));
 }

@@ -1,6 +1,7 @@
 //! OpenAI's Responses.
 
 pub(crate) mod items;
+pub(crate) mod output;
 pub(crate) mod read;
 pub mod tools;
 pub(crate) mod write;

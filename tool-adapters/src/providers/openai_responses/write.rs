@@ -66,7 +66,7 @@ fn echo(native: &RawTurn, calls: &[ToolCall], request: &Request<'_>) -> Option<E
     for item in &mut items {
         let text = |member: &str| item.get(member).and_then(Value::as_str).unwrap_or_default();
         let has_output = item.get("output").is_some_and(|output| !output.is_null());
-        let Some(kind) = call_kind(text("type"), text("name"), has_output) else { continue };
+        let Some(kind) = call_kind(text("type")).filter(|_| !has_output) else { continue };
         let member = if kind == CUSTOM_CALL { "input" } else { "arguments" };
         item[member] = left.next()?.arguments().into();
         ids.push((item.get("call_id")?.as_str()?.to_owned(), kind));
