@@ -1,96 +1,11 @@
-//! The reader of answers and chunks, and the results and requests.
+//! The results and requests.
 
-use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall};
-use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::json_reader::json_objects;
-use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, parse_object};
-use crate::providers::openai_chat::messages::CallEntry;
-use crate::providers::partial_calls::PartialCalls;
+use crate::providers::codec::{CallIds, ToolAnswer};
 use crate::providers::request::{Request, RequestBody, chat_messages, object_arguments, text_of, tools};
 use serde_json::{Value, json};
 use tool_core::call::ModelResult;
 use tool_core::session::ToolChoice;
-use tool_core::trace::TokenUsage;
 use tool_core::{Content, ToolCall};
-
-/// Reads Ollama's chat.
-#[derive(Debug, Default)]
-pub(crate) struct OllamaReader {
-    calls: PartialCalls<usize>,
-    /// The number of calls in the message.
-    count: usize,
-    origin: ResponseOrigin,
-    begun: bool,
-}
-
-json_objects! {
-    struct Line<'a> {
-        model: LenientText<'a>,
-        message: LenientObject<LineMessage<'a>>,
-        done: LenientText<'a>,
-        done_reason: LenientText<'a>,
-        prompt_eval_count: LenientCount,
-        eval_count: LenientCount,
-    }
-
-    struct LineMessage<'a> {
-        content: LenientText<'a>,
-        thinking: LenientText<'a>,
-        tool_calls: LenientObjects<CallEntry<'a>>,
-    }
-}
-
-impl MessageReader for OllamaReader {
-    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some(line) = parse_object::<Line<'_>>(text)?.filter(|line| line.message.is_some() || line.done.is_true())
-        else {
-            return sink.error_or_unknown(text);
-        };
-        self.begun = true;
-        self.origin.emit("", line.model.as_str(), sink);
-        if let Some(message) = &*line.message {
-            sink.reasoning(message.thinking.as_str());
-            sink.text(message.content.as_str());
-            for entry in message.tool_calls.iter() {
-                self.read_call(entry, sink);
-            }
-        }
-        if line.done.is_true() {
-            self.end(&line, sink);
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, sink: &mut EventSink<'_>) {
-        if std::mem::take(self).begun {
-            sink.error(ProtocolError::Truncated { call_id: None });
-        }
-    }
-}
-
-impl OllamaReader {
-    fn read_call(&mut self, entry: &CallEntry<'_>, sink: &mut EventSink<'_>) {
-        let Some(function) = &*entry.function else { return };
-        let key = self.count;
-        self.count += 1;
-        let (id, name) = (entry.id.as_str().to_owned(), function.name.as_str().to_owned());
-        self.calls.begin(key, WireCall { id, name, kind: "" });
-        self.calls.append(&key, function.arguments.text(), sink);
-        self.calls.complete(&key, sink);
-    }
-
-    fn end(&mut self, line: &Line<'_>, sink: &mut EventSink<'_>) {
-        let (input, output) = (line.prompt_eval_count.0, line.eval_count.0);
-        sink.push(Event::Usage(TokenUsage { input, output, ..TokenUsage::default() }));
-        sink.end(match line.done_reason.as_str() {
-            "stop" | "" if self.count > 0 => Finish::ToolCalls,
-            "stop" | "" => Finish::Stop,
-            "length" => Finish::Length,
-            other => Finish::of_unlisted(other),
-        });
-        *self = Self::default();
-    }
-}
 
 /// Writes one message for each result.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
