@@ -4,10 +4,11 @@ use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, ProtocolError, out_of_place};
 use crate::providers::partial_calls::is_object;
 use crate::providers::same_json::canonical_json;
+use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use tool_core::ToolCall;
 
 /// The places of signatures in the items of thoughts.
@@ -227,7 +228,7 @@ impl ContentBlock {
 
     /// Sets the input in the item. Returns a number that is the same for blocks with the same contents.
     fn seal(&mut self) -> u64 {
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = FixedState::default().build_hasher();
         match self.input {
             None => self.item.hash(&mut hasher),
             Some(InputPlace::Object(at)) => {

@@ -87,7 +87,7 @@ pub(crate) fn refuse_damaged_name(name: &str, known: &[&[&str]]) -> Result<()> {
     }
 }
 
-fn differs_in_one_byte(one: &[u8], other: &[u8]) -> bool {
+pub(crate) fn differs_in_one_byte(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).filter(|(one, other)| one != other).count() == 1
 }
 

@@ -1,8 +1,18 @@
 //! Anthropic's Messages.
 //!
 //! Every content block is an item: thoughts with their signatures, and tools that the provider ran itself
-//! (`server_tool_use`, `mcp_tool_use` and their results), which are not calls to answer. A turn that the provider paused
-//! ends with `Finish::Other("pause_turn")`. It goes on when it is sent back.
+//! (`server_tool_use`, `mcp_tool_use` and every other `*_tool_use` but `tool_use`, and their results), which are not calls to
+//! answer. A turn that the provider paused ends with `Finish::Paused`. It goes on when it is sent back.
+//!
+//! - Skipped are pings, events of unknown types without a `delta` or a `content_block`, pieces of unknown kinds for blocks
+//!   that are no calls, and the end of a block before the message. Blocks of unknown types are items.
+//! - All else is a part of the answer: an event that is no object, a member of another form, a piece without its text, its
+//!   index or its open block, and a block whose index skips another is an error.
+//! - The beginning of the message may be missing or late, as no part of the answer is in it, and so may its end be after the
+//!   `stop_reason`: some hosts leave `message_stop` out, and all blocks have come by then. A block may lack its end if it
+//!   shows that it is whole: a text, a call whose input is one object, or a thought with its signature.
+//! - What comes again counts once: an event, a whole block, the message after its stream, and content with which the message
+//!   begins. It has to say the same.
 
 pub(crate) mod read;
 pub mod tools;

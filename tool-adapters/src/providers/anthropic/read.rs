@@ -276,7 +276,8 @@ impl AnthropicReader {
         if wire.others.is_found() {
             return Err(malformed("a member of a content block is misspelled", block.raw));
         }
-        let (id, name) = (wire.id.as_str().to_owned(), wire.name.as_str().to_owned());
+        let id = wire.id.as_str().to_owned();
+        let name = wire.name.as_str().to_owned();
         let identity = BlockIdentity {
             kind: kind.to_owned(),
             id: id.clone(),
@@ -507,7 +508,7 @@ fn finish_of(reason: &str) -> Option<Finish> {
 }
 
 essential_names! {
-    BlockNames = ["text", "input"];
+    BlockNames = ["text"];
 }
 
 json_objects! {

@@ -2,7 +2,15 @@
 //! such as `{"contentBlockDelta": {..}}`.
 //!
 //! Every content block is an item, thoughts with their signatures among them. A tool that the provider ran itself
-//! (`server_tool_use`) is not a call to answer.
+//! (`server_tool_use`, or any other type) is not a call to answer.
+//!
+//! - Skipped are events of unknown kinds without a piece of a block, and pieces of unknown kinds for blocks that are no calls.
+//!   Blocks of unknown kinds are items.
+//! - All else is a part of the answer: an event that is no object, a member of another form, a piece without its index or its
+//!   open block, and a block whose index skips another is an error, and so is an event whose name ends with `Exception`.
+//! - `messageStart` and `metadata` have no part of the answer, and may be missing. A block may lack its end if it shows that
+//!   it is whole, as those of Messages.
+//! - What comes again counts once. It has to say the same.
 
 pub(crate) mod read;
 pub(crate) mod write;

@@ -521,8 +521,8 @@ impl<T> WithRaw<'_, LenientObject<T>> {
 }
 
 essential_names! {
-    CallNames = ["input", "type"];
-    BlockNames = ["text", "toolUse", "reasoningContent"];
+    CallNames = ["type"];
+    BlockNames = ["text"];
 }
 
 json_objects! {

@@ -6,7 +6,7 @@ use crate::providers::event::{Event, Finish, ProtocolError, malformed, out_of_pl
 use crate::providers::json_reader::{OtherMembers, json_objects};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson, WithRaw, parse_object};
 use crate::providers::message_members::MessageMembers;
-use crate::providers::misspelled::{Misspelled, essential_names, is_misspelled};
+use crate::providers::misspelled::{Misspelled, essential_names};
 use crate::providers::partial_calls::is_object;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -41,13 +41,8 @@ enum Progress {
     Ended,
 }
 
-/// The members of a message without which it says something else.
-const MESSAGE_NAMES: [&str; 3] = ["content", "tool_plan", "tool_calls"];
-
 essential_names! {
-    CallNames = ["function"];
-    FunctionNames = ["arguments"];
-    PieceNames = ["text", "thinking"];
+    PieceNames = ["text"];
 }
 
 json_objects! {
@@ -77,14 +72,12 @@ json_objects! {
 
     struct CalledEntry<'a> {
         id: LenientText<'a>,
-        function: WithRaw<'a, LenientObject<CalledFunction<'a>>>,
-        ..others: Misspelled<CallNames>,
+        function: LenientObject<CalledFunction<'a>>,
     }
 
     struct CalledFunction<'a> {
         name: LenientText<'a>,
         arguments: RawJson<'a>,
-        ..others: Misspelled<FunctionNames>,
     }
 
     /// A part of the content, or a piece of one.
@@ -233,7 +226,6 @@ impl CohereReader {
         text: &str,
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
-        message.check(text)?;
         if !matches!(message.tool_plan.raw, "" | "null") {
             self.read_plan(message, text, sink)?;
         }
@@ -386,15 +378,14 @@ impl CohereReader {
         text: &str,
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
-        let wire = entry.object::<CalledEntry<'_>>().filter(|entry| !entry.others.is_found());
-        let Some((wire, mut item)) = wire.zip(entry.parse::<Value>()) else {
+        let Some((wire, mut item)) = entry.object::<CalledEntry<'_>>().zip(entry.parse::<Value>()) else {
             return Err(malformed("expected an object as a call", text));
         };
-        let function = wire.function.value.as_ref().filter(|function| !function.others.is_found());
-        let Some(function) = function.filter(|function| function.name.0.is_some()) else {
+        let Some(function) = wire.function.as_ref().filter(|function| function.name.0.is_some()) else {
             return Err(malformed("expected the `function` of a call with its `name`", text));
         };
-        let (id, name) = (wire.id.as_str().to_owned(), function.name.as_str().to_owned());
+        let id = wire.id.as_str().to_owned();
+        let name = function.name.as_str().to_owned();
         let identity = BlockIdentity { kind: "function".to_owned(), id: id.clone(), name: name.clone() };
         let beginning = self.calls.begin(index, &identity)?;
         match beginning {
@@ -433,7 +424,7 @@ impl CohereReader {
         self.go_on()?;
         let index = event.block_index(text)?;
         let entry = only_entry(message.tool_calls).object::<CalledEntry<'_>>();
-        let function = entry.as_ref().and_then(|entry| entry.function.value.as_ref());
+        let function = entry.as_ref().and_then(|entry| entry.function.as_ref());
         let Some(piece) = function.and_then(|function| function.arguments.string()) else {
             return Err(malformed("expected a text as a piece of the `arguments` of a call", text));
         };
@@ -540,15 +531,6 @@ impl CohereEvent<'_> {
     /// Returns the index of the part or the call that the event is about.
     fn block_index(&self, text: &str) -> Result<usize, ProtocolError> {
         self.index.as_str().parse().map_err(|_| malformed("expected the `index` of a part of the message", text))
-    }
-}
-
-impl CohereMessage<'_> {
-    fn check(&self, text: &str) -> Result<(), ProtocolError> {
-        if self.others.0.iter().any(|member| is_misspelled(&member.name, &MESSAGE_NAMES)) {
-            return Err(malformed("a member of a message is misspelled", text));
-        }
-        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Cohere: plans, calls, citations.
 
+#![allow(clippy::needless_pass_by_value)] // fixtures are passed by value
+
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::provider::Provider::Cohere;
 use crate::providers::tests::faults::{Fault, FaultKind, check_faults};

@@ -37,7 +37,7 @@ pub(crate) struct Content<'a> {
 }
 
 essential_names! {
-    pub(crate) PartNames = ["text", "thought", "functionCall", "function_call"];
+    pub(crate) PartNames = ["text"];
 }
 
 json_objects! {
@@ -203,7 +203,8 @@ impl PartReader {
             }
             return Ok(());
         }
-        let (id, name) = (call.id.as_str(), call.name.as_str());
+        let id = call.id.as_str();
+        let name = call.name.as_str();
         if name.is_empty() {
             return Err(ProtocolError::Orphan { key: "functionCall".to_owned() });
         }

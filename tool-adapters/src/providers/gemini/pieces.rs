@@ -48,8 +48,7 @@ pub(crate) struct WholeCall {
 }
 
 essential_names! {
-    pub(crate) CallNames = ["args", "partialArgs", "partial_args", "willContinue", "will_continue"];
-    pub(crate) ArgumentNames = ["stringValue", "string_value", "willContinue", "will_continue"];
+    pub(crate) CallNames = ["args"];
 }
 
 json_objects! {
@@ -71,7 +70,6 @@ json_objects! {
         bool_value: RawJson<'a> = "boolValue" | "bool_value",
         null_value: WithRaw<'a, RawJson<'a>> = "nullValue" | "null_value",
         will_continue: LenientText<'a> = "willContinue" | "will_continue",
-        ..others: Misspelled<ArgumentNames>,
     }
 }
 
@@ -133,7 +131,7 @@ impl FunctionCall<'_> {
         if self.partial_args.value.has_others() {
             return Err(malformed("expected objects as the `partialArgs` of a call", raw));
         }
-        if self.others.is_found() || self.partial_args.value.iter().any(|argument| argument.others.is_found()) {
+        if self.others.is_found() {
             return Err(malformed("a member of a call is misspelled", raw));
         }
         Ok(())
@@ -155,7 +153,8 @@ impl OpenCall {
 
     /// Returns true for a piece of this call. One with a name and without arguments begins another, unless it has this id.
     fn continues_with(&self, piece: &FunctionCall<'_>) -> bool {
-        let (id, name) = (piece.id.as_str(), piece.name.as_str());
+        let id = piece.id.as_str();
+        let name = piece.name.as_str();
         let has_same_name = name.is_empty() || self.wire.name == name;
         if !id.is_empty() {
             return has_same_name && self.wire.id == id;

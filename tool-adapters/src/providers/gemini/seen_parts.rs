@@ -3,7 +3,8 @@
 use crate::providers::gemini::parts::WirePart;
 use crate::providers::gemini::pieces::FunctionCall;
 use crate::providers::lenient::RawObject;
-use crate::providers::same_json::canonical_json;
+use crate::providers::same_json::is_same_json;
+use std::collections::HashMap;
 
 /// The parts of a message so far.
 ///
@@ -14,12 +15,14 @@ use crate::providers::same_json::canonical_json;
 #[derive(Debug, Default)]
 pub(crate) struct SeenParts {
     parts: Vec<SeenPart>,
-    /// The parts of the last chunk, if it has a call.
-    last_chunk: Vec<SeenPart>,
+    /// The numbers of the calls with an id among the parts, by their ids.
+    by_id: HashMap<String, Vec<usize>>,
+    /// The JSON of the parts of the last chunk, if it has a call.
+    last_chunk: Vec<String>,
     has_calls: bool,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum SeenPart {
     /// Pieces of text that follow each other.
     Text {
@@ -31,7 +34,7 @@ enum SeenPart {
     Other(String),
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct SeenCall {
     id: String,
     name: String,
@@ -62,19 +65,27 @@ impl SeenParts {
 
     /// Adds a call; returns false if the message has it already.
     pub(crate) fn add_call(&mut self, id: &str, name: &str, arguments: &str, signature: &str) -> bool {
-        let call = SeenCall::new(id, name, arguments, signature);
-        let is_same =
-            |part: &SeenPart| matches!(part, SeenPart::Call(seen) if !id.is_empty() && seen.has_same_id(&call));
-        if self.parts.iter().any(is_same) {
-            return false;
+        if !id.is_empty() {
+            let numbers = self.by_id.entry(id.to_owned()).or_default();
+            let mut seen = numbers.iter().filter_map(|number| self.parts.get(*number));
+            if seen.any(|part| matches!(part, SeenPart::Call(seen) if seen.says(name, arguments))) {
+                return false;
+            }
+            numbers.push(self.parts.len());
         }
+        let call = SeenCall {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: arguments.to_owned(),
+            signature: signature.to_owned(),
+        };
         self.has_calls = true;
         self.parts.push(SeenPart::Call(call));
         true
     }
 
     pub(crate) fn add_other(&mut self, json: &str) {
-        self.parts.push(SeenPart::Other(canonical_json(json).into_owned()));
+        self.parts.push(SeenPart::Other(json.to_owned()));
     }
 
     /// Returns what is new in a chunk.
@@ -84,25 +95,14 @@ impl SeenParts {
             self.last_chunk.clear();
             return NewParts::default();
         }
-        let mut described = Self::default();
-        chunk.iter().for_each(|part| described.add(part));
-        let is_repeated = described.parts == self.last_chunk;
-        self.last_chunk = described.parts;
+        let is_repeated = self.last_chunk.len() == chunk.len()
+            && self.last_chunk.iter().zip(chunk).all(|(last, part)| last == part.raw);
         if is_repeated {
             return NewParts { from: chunk.len(), text_from: 0 };
         }
+        self.last_chunk = chunk.iter().map(|part| part.raw.to_owned()).collect();
         let rest = if self.has_calls { self.rest_of(chunk) } else { None };
         rest.unwrap_or_default()
-    }
-
-    /// Adds a part of any kind.
-    fn add(&mut self, part: &RawObject<'_, WirePart<'_>>) {
-        let Some(wire) = &part.object else { return self.add_other(part.raw) };
-        match (wire.piece(), &*wire.function_call.value) {
-            (Some(piece), _) => self.add_text(wire.thought.is_true(), piece),
-            (None, Some(call)) => self.parts.push(SeenPart::Call(SeenCall::of(call, wire.signature()))),
-            (None, None) => self.add_other(part.raw),
-        }
     }
 
     /// Returns the rest of a chunk that begins with all parts of the message; `None` for another chunk.
@@ -132,8 +132,8 @@ impl SeenParts {
                 return is_last.then_some(NewParts { from: at, text_from: rest.len() });
             }
             let is_same = match (expected, &*wire.function_call.value) {
-                (SeenPart::Call(seen), Some(call)) => seen.may_be(&SeenCall::of(call, wire.signature())),
-                (SeenPart::Other(json), None) => *json == canonical_json(part.raw),
+                (SeenPart::Call(seen), Some(call)) => seen.may_be(call, wire.signature()),
+                (SeenPart::Other(json), None) => is_same_json(json, part.raw),
                 _ => false,
             };
             if !is_same {
@@ -146,28 +146,15 @@ impl SeenParts {
 }
 
 impl SeenCall {
-    fn new(id: &str, name: &str, arguments: &str, signature: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            name: name.to_owned(),
-            arguments: canonical_json(arguments).into_owned(),
-            signature: signature.to_owned(),
-        }
-    }
-
-    fn of(call: &FunctionCall<'_>, signature: &str) -> Self {
-        Self::new(call.id.as_str(), call.name.as_str(), &call.args.text(), signature)
-    }
-
-    fn has_same_id(&self, other: &Self) -> bool {
-        self.id == other.id && self.name == other.name && self.arguments == other.arguments
+    fn says(&self, name: &str, arguments: &str) -> bool {
+        self.name == name && is_same_json(&self.arguments, arguments)
     }
 
     /// Returns true for a call with the same signature, name and arguments, and no other id.
-    fn may_be(&self, other: &Self) -> bool {
-        let has_other_id = !self.id.is_empty() && !other.id.is_empty() && self.id != other.id;
-        let is_same = self.name == other.name && self.arguments == other.arguments;
-        is_same && !has_other_id && self.signature == other.signature
+    fn may_be(&self, call: &FunctionCall<'_>, signature: &str) -> bool {
+        let id = call.id.as_str();
+        let has_other_id = !self.id.is_empty() && !id.is_empty() && self.id != id;
+        !has_other_id && self.signature == signature && self.says(call.name.as_str(), &call.args.text())
     }
 }
 

@@ -9,6 +9,8 @@
 //!   user. The server accepts them for functions that are declared `NON_BLOCKING`; of other functions it accepts the first
 //!   answer only.
 //! - Calls that the server has withdrawn are not answered.
+//! - A call that comes again in its turn is not run again. After a message that cannot be read, the calls of the turn are
+//!   `Event::CutCall`.
 
 pub(crate) mod messages;
 

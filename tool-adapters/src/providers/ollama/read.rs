@@ -7,7 +7,7 @@ use crate::providers::lenient::{
     LenientCount, LenientObject, LenientText, RawJson, RawObject, RawObjects, WithRaw, parse_object,
 };
 use crate::providers::message_members::MessageMembers;
-use crate::providers::misspelled::{Misspelled, essential_names, is_misspelled};
+use crate::providers::misspelled::{Misspelled, essential_names};
 use crate::providers::ollama::seen_calls::{SeenCall, SeenCalls};
 use serde_json::{Map, Value, json};
 use tool_core::ToolCall;
@@ -30,13 +30,8 @@ pub(crate) struct OllamaReader {
 }
 
 essential_names! {
-    LineNames = ["message", "done", "done_reason"];
-    FunctionNames = ["arguments"];
-    EntryNames = ["function"];
+    LineNames = ["done"];
 }
-
-/// The members of a message without which it says something else.
-const MESSAGE_NAMES: [&str; 3] = ["content", "thinking", "tool_calls"];
 
 json_objects! {
     struct Line<'a> {
@@ -63,7 +58,6 @@ json_objects! {
     struct CallEntry<'a> {
         id: LenientText<'a>,
         function: LenientObject<CalledFunction<'a>>,
-        ..others: Misspelled<EntryNames>,
     }
 
     struct CalledFunction<'a> {
@@ -72,7 +66,6 @@ json_objects! {
         arguments: RawJson<'a>,
         /// The number of the call. Some models have 0 for all.
         index: LenientText<'a>,
-        ..others: Misspelled<FunctionNames>,
     }
 }
 
@@ -146,15 +139,13 @@ impl OllamaReader {
         if !is_text(message.content.raw) || !is_text(message.thinking.raw) {
             return Err(malformed("expected texts as the `content` and the `thinking` of a message", text));
         }
-        if message.others.0.iter().any(|member| is_misspelled(&member.name, &MESSAGE_NAMES)) {
-            return Err(malformed("a member of a message is misspelled", text));
-        }
         if let Some(role) = &message.role.0
             && self.members.is_empty()
         {
             self.members.add_text("role", role);
         }
-        let (content, thinking) = (message.content.value.as_str(), message.thinking.value.as_str());
+        let content = message.content.value.as_str();
+        let thinking = message.thinking.value.as_str();
         self.members.add_text("content", content);
         sink.reasoning(thinking);
         if !thinking.is_empty() {
@@ -184,9 +175,8 @@ impl OllamaReader {
     ) -> Result<(), ProtocolError> {
         let mut calls = Vec::new();
         for entry in entries {
-            let function = entry.object.as_ref().filter(|entry| !entry.others.is_found());
-            let function = function.and_then(|entry| entry.function.as_ref().zip(Some(&entry.id)));
-            let Some((function, id)) = function.filter(|(function, _)| !function.others.is_found()) else {
+            let wire = entry.object.as_ref();
+            let Some((id, function)) = wire.and_then(|wire| Some((&wire.id, wire.function.as_ref()?))) else {
                 return Err(malformed("expected calls of functions", text));
             };
             if function.name.as_str().is_empty() {
@@ -213,7 +203,8 @@ impl OllamaReader {
     }
 
     fn end(&mut self, line: &Line<'_>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
-        let (input, output) = (line.prompt_eval_count.0, line.eval_count.0);
+        let input = line.prompt_eval_count.0;
+        let output = line.eval_count.0;
         sink.push(Event::Usage(TokenUsage { input, output, ..TokenUsage::default() }));
         let has_calls = !self.calls.is_empty();
         self.emit_item(sink);

@@ -1,6 +1,7 @@
 //! The calls of a message so far, by which calls that come again are known.
 
 use crate::providers::same_json::canonical_json;
+use std::collections::HashSet;
 
 /// The calls of a message so far.
 ///
@@ -11,12 +12,14 @@ use crate::providers::same_json::canonical_json;
 #[derive(Debug, Default)]
 pub(crate) struct SeenCalls {
     calls: Vec<SeenCall>,
+    /// Those that have an id.
+    known: HashSet<SeenCall>,
     /// The calls of the last line.
     last_line: Vec<SeenCall>,
 }
 
 /// A call that has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SeenCall {
     id: String,
     /// The call's number in the message.
@@ -39,8 +42,8 @@ impl SeenCalls {
         self.last_line.clone_from(&line);
         let mut new = Vec::new();
         for (at, call) in line.into_iter().enumerate().skip(from) {
-            let is_known = !call.id.is_empty() && self.calls.contains(&call);
-            if !is_known {
+            let is_new = call.id.is_empty() || self.known.insert(call.clone());
+            if is_new {
                 new.push(at);
                 self.calls.push(call);
             }
@@ -95,7 +98,9 @@ mod tests {
     // M3
     #[test]
     fn a_line_that_repeats_calls_has_no_new_ones() {
-        let (one, two, three) = (call("", "", 1), call("", "", 2), call("", "", 3));
+        let one = call("", "", 1);
+        let two = call("", "", 2);
+        let three = call("", "", 3);
         for (lines, expected) in [
             (vec![vec![one.clone()], vec![one.clone()]], vec![1, 0]),
             (vec![vec![one.clone()], vec![two.clone()], vec![two.clone()]], vec![1, 1, 0]),
@@ -111,7 +116,8 @@ mod tests {
     // M3
     #[test]
     fn two_calls_stay_two() {
-        let (one, two) = (call("", "", 1), call("", "", 2));
+        let one = call("", "", 1);
+        let two = call("", "", 2);
         for (lines, expected) in [
             (vec![vec![one.clone(), one.clone()]], vec![2]),
             (vec![vec![one.clone()], vec![two], vec![one]], vec![1, 1, 1]),

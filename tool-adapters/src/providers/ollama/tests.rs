@@ -1,5 +1,7 @@
 //! Ollama: objects as arguments, no ids, results by name.
 
+#![allow(clippy::needless_pass_by_value)] // fixtures are passed by value
+
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::provider::Provider::Ollama;
 use crate::providers::tests::faults::{Fault, FaultKind, check_faults};
@@ -7,6 +9,7 @@ use crate::providers::tests::fixtures::{calls, cut_calls, errors, items, lines};
 use crate::providers::tests::streams::{asked, encoded, events, history, nothing, read};
 use expect_test::expect;
 use serde_json::{Value, json};
+use std::slice::from_ref;
 use tool_core::session::ToolChoice;
 
 #[test]
@@ -149,14 +152,15 @@ fn a_line_after_the_end_is_an_error() {
 // M3
 #[test]
 fn lines_that_come_again_change_nothing() {
-    let (one, two) = (call_of("", 1), call_of("", 2));
+    let one = call_of("", 1);
+    let two = call_of("", 2);
     for (stream, expected) in [
-        (vec![called(&[one.clone()]), called(&[one.clone()]), end("stop")], 1),
-        (vec![called(&[one.clone()]), called(&[one.clone(), two.clone()]), end("stop")], 2),
+        (vec![called(from_ref(&one)), called(from_ref(&one)), end("stop")], 1),
+        (vec![called(from_ref(&one)), called(&[one.clone(), two.clone()]), end("stop")], 2),
         (vec![called(&[call_of("a", 1)]), said("So."), called(&[call_of("a", 1)]), end("stop")], 1),
         (vec![called(&[one.clone(), one.clone()]), end("stop")], 2),
         (vec![called(&[call_of("a", 1)]), called(&[call_of("b", 1)]), end("stop"), end("stop")], 2),
-        (vec![called(&[one.clone()]), called(&[two]), called(&[one]), end("stop")], 3),
+        (vec![called(from_ref(&one)), called(from_ref(&two)), called(from_ref(&one)), end("stop")], 3),
     ] {
         let told = told(&stream);
         assert_eq!((calls(&told).len(), errors(&told)), (expected, vec![]), "{stream:?}");

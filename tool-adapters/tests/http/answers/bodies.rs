@@ -155,7 +155,7 @@ pub(super) fn calls(provider: Provider, ids: &[&str]) -> Body {
             Body::stream(provider, events)
         }
         Provider::Ollama => {
-            let call = |_: &&str| json!({"function": {"name": "delete_path", "arguments": {"path": PATH}}});
+            let call = |id: &&str| json!({"id": id, "function": {"name": "delete_path", "arguments": {"path": PATH}}});
             let mut events = vec![ollama("Let me see.")];
             for id in ids {
                 events.push(json!({"model": "m", "message": {"role": "assistant", "content": "", "tool_calls": [call(id)]}, "done": false}));

@@ -11,6 +11,7 @@ use crate::providers::tests::fixtures::{brief, calls, cut_calls, errors, items, 
 use crate::providers::tests::streams::{self, events};
 use expect_test::expect;
 use serde_json::{Value, json};
+use tool_core::ToolCall;
 use tool_core::trace::TokenUsage;
 
 #[test]
@@ -105,7 +106,7 @@ fn a_call_that_grew_too_long_is_cut_off() {
     let blocks = [start(0, tool_use("toolu_1")), input(0, r#"{"place": "le"#), start(1, tool_use("toolu_2"))];
     let events = read(Anthropic, &message(&blocks, "max_tokens"));
     let cut_calls = cut_calls(&events);
-    let arguments = cut_calls.iter().map(|call| call.arguments()).collect::<Vec<_>>();
+    let arguments = cut_calls.iter().map(ToolCall::arguments).collect::<Vec<_>>();
     assert_eq!((calls(&events), arguments), (vec![], vec![r#"{"place": "le"#, ""]));
     let cut = |id: &str| ProtocolError::Truncated { call_id: Some(id.into()) };
     assert_eq!(errors(&events), [cut("toolu_1"), cut("toolu_2")]);

@@ -541,7 +541,7 @@ fn a_piece_without_a_place_is_an_error_and_nothing_runs() {
         vec![text("$.place"), json!({"functionCall": {"args": {"place": "y"}}})],
     ] {
         let other = json!({"functionCall": call("b", &json!({}))});
-        let parts = [&[begin.clone()], &pieces[..], &[json!({"functionCall": {}}), other]].concat();
+        let parts = [std::slice::from_ref(&begin), &pieces[..], &[json!({"functionCall": {}}), other]].concat();
         let told = read(Gemini, &sse(&[chunk(&json!(parts), "STOP")]));
         assert!(errors(&told)[0].is_loss() && calls(&told).is_empty(), "{pieces:?}: {told:?}");
     }
