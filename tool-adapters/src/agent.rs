@@ -80,8 +80,8 @@ use tokio::sync::watch;
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
-    History, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply, Turn, TypedAnswer, TypedReply,
-    TypedReplyError,
+    History, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply, ReplyFinish, Turn, TypedAnswer,
+    TypedReply, TypedReplyError,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};
@@ -431,9 +431,7 @@ fn reply_of<T>(replied: &mut Result<TypedReply<T>, TypedReplyError>) -> &mut Rep
 
 /// Returns the reply in a session that has ended.
 fn ended() -> Reply {
-    let mut reply = Reply::default();
-    reply.error = Some(ToolError::session_inactive("the session has ended; open another one"));
-    reply
+    Reply::failed(ToolError::session_inactive("the session has ended; open another one"))
 }
 
 /// Puts the message that a tool has set for the turn before the text of its reply.
@@ -490,6 +488,7 @@ impl<M> InterruptibleModel<'_, M> {
     fn note_interruption(&self, reply: &mut Reply) {
         if *self.count.borrow() != self.initial {
             reply.interrupted = true;
+            reply.finish = ReplyFinish::Interrupted;
             reply.error.take_if(|error| error.kind() == ErrorKind::Cancelled);
         }
     }

@@ -3,7 +3,7 @@
 use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::{Reply, ReplyOpening, refused_step, reply};
+use crate::session::agent_loop::{Reply, ReplyOpening, refused_step, refused_unread, reply};
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::caps::Spending;
 use crate::session::inner::{Approval, SessionInner};
@@ -74,6 +74,12 @@ impl Session {
     /// [`max_tool_steps`](Self::max_tool_steps). For loops over models that cannot be asked for an answer without calls.
     pub fn refuse_step(&self, call: &ToolCall) -> ToolResponse {
         refused_step(self.max_tool_steps(), call)
+    }
+
+    /// Answers a call `VALIDATION` instead of making it, because a part of the message that it came in was lost. For loops over
+    /// models that wait for the result of each call.
+    pub fn refuse_cut(&self, call: &ToolCall) -> ToolResponse {
+        refused_unread(call, "The call was not made: a part of the message that it came in was lost. Call it again.")
     }
 
     /// Makes the calls of one step concurrently, and returns one response for each id, in the order of the calls.

@@ -5,6 +5,7 @@ use crate::transport::api_key::{ApiKey, log_excerpt, redact_event};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
 use tool_core::session::{ModelInfo, ModelStep, RawTurn, ReplyFinish};
 use tool_core::tool::ProviderId;
 use tool_core::trace::{ModelUsage, TokenUsage};
@@ -117,7 +118,6 @@ impl AnswerCollector<'_> {
         if self.answer.was_shown {
             failure.retry = RetryAdvice::Never;
         }
-        failure.usage = self.usage.usage;
         failure
     }
 
@@ -139,7 +139,8 @@ impl AnswerCollector<'_> {
         )))
     }
 
-    fn step(self, finish: ReplyFinish) -> ModelStep {
+    fn step(mut self, finish: ReplyFinish) -> ModelStep {
+        self.usage.failed = None;
         let provider = ProviderId::from_static(self.provider.spec().turn_id);
         ModelStep {
             text: Some(self.answer.text).filter(|text| !text.is_empty()),
@@ -166,9 +167,14 @@ fn reply_finish(finish: &Finish) -> ReplyFinish {
     }
 }
 
+/// The tokens of answers that were paid for and gave no step, until the loop asks for them.
+pub(crate) type FailedUsage = Arc<Mutex<TokenUsage>>;
+
 /// The usage of an answer. Dropping it reports the usage to the current span as observed, however the answer ends, as the
 /// provider bills the tokens of a broken answer too.
 pub(crate) struct UsageReporter {
+    /// Takes the usage of an answer that gives no step. `None` once it has given one.
+    failed: Option<FailedUsage>,
     /// The requested model and its biller. `None` for a request without a span, whose usage is not reported.
     info: Option<ModelInfo>,
     model: Option<String>,
@@ -178,8 +184,9 @@ pub(crate) struct UsageReporter {
 }
 
 impl UsageReporter {
-    pub(crate) fn new(info: Option<ModelInfo>) -> Self {
-        Self { info, model: None, service_tier: None, response_id: None, usage: TokenUsage::default() }
+    pub(crate) fn new(info: Option<ModelInfo>, failed: FailedUsage) -> Self {
+        let failed = Some(failed);
+        Self { failed, info, model: None, service_tier: None, response_id: None, usage: TokenUsage::default() }
     }
 
     /// Returns true if the provider has named the response or its usage.
@@ -195,6 +202,9 @@ impl UsageReporter {
 
 impl Drop for UsageReporter {
     fn drop(&mut self) {
+        if let Some(failed) = &self.failed {
+            *failed.lock().unwrap_or_else(PoisonError::into_inner) += self.usage;
+        }
         let Some(info) = self.info.take().filter(|_| !self.usage.is_empty()) else { return };
         let mut used = ModelUsage::new(self.model.take().map_or(info.model, Cow::Owned), self.usage);
         (used.provider, used.response_id) = (info.provider, self.response_id.take());

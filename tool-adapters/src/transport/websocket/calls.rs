@@ -108,11 +108,16 @@ impl LiveCalls {
         self.track(call, wire_id, conversation, None, None);
     }
 
-    /// Answers a call that is not run, as its reply has had all its steps.
-    pub(crate) fn refuse(&mut self, call: ToolCall, wire_id: String, conversation: u64, sent_in: u64) -> ToolResponse {
-        let response = self.session.refuse_step(&call);
-        self.track(call, wire_id, conversation, Some(response.clone()), Some(sent_in));
-        response
+    /// Records the response to a call that is not run.
+    pub(crate) fn refuse(
+        &mut self,
+        call: ToolCall,
+        wire_id: String,
+        conversation: u64,
+        sent_in: u64,
+        response: ToolResponse,
+    ) {
+        self.track(call, wire_id, conversation, Some(response), Some(sent_in));
     }
 
     fn track(

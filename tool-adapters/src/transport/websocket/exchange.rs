@@ -27,8 +27,11 @@ impl LiveTask {
     pub(crate) fn handle_event(&mut self, event: Event, connection: &mut Connection) {
         let event = match event {
             // The arguments of a truncated call may be incomplete.
-            Event::Call(call) if self.state.truncated_call.as_deref() == Some(call.id()) => return,
+            Event::Call(call) | Event::CutCall(call) if self.state.truncated_call.as_deref() == Some(call.id()) => {
+                return;
+            }
             Event::Call(call) => return self.take_call(self.tools.declarations.restore(call), connection),
+            Event::CutCall(call) => return self.take_cut_call(self.tools.declarations.restore(call), connection),
             event => redact_event(event, Some(&connection.hidden)),
         };
         self.spans.record(&event);
@@ -143,10 +146,25 @@ impl LiveTask {
             return self.calls.start(call, wire_id, conversation, &self.spans.agent);
         }
         // The model was asked not to call. Where it cannot be asked, it reads the reason and answers.
-        let response = self.calls.refuse(call.clone(), wire_id, conversation, response);
-        self.send_response(&response, false, connection);
-        self.transcript.answer(call, &response);
-        self.events.push(LiveEvent::Answered(response));
+        let refusal = self.calls.session.refuse_step(&call);
+        self.calls.refuse(call.clone(), wire_id, conversation, response, refusal.clone());
+        self.send_response(&refusal, false, connection);
+        self.transcript.answer(call, &refusal);
+        self.events.push(LiveEvent::Answered(refusal));
+    }
+
+    /// Answers a call of a message of which a part was lost, as the model waits for its result. It does not run.
+    fn take_cut_call(&mut self, call: ToolCall, connection: &mut Connection) {
+        let event = Event::CutCall(call.clone());
+        self.spans.record(&event);
+        self.deliver(event);
+        self.state.steps.has_call = true;
+        let refusal = self.calls.session.refuse_cut(&call);
+        let wire_id = call.id().to_owned();
+        self.calls.refuse(call.clone(), wire_id, self.state.conversation, self.state.responses, refusal.clone());
+        self.send_response(&refusal, true, connection);
+        self.transcript.answer(call, &refusal);
+        self.events.push(LiveEvent::Answered(refusal));
     }
 
     /// Delivers the outcome of work. Returns true if the session has ended.

@@ -1,0 +1,1 @@
+//! Typed answers over each protocol.
