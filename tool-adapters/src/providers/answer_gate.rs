@@ -11,6 +11,8 @@ use tool_core::ToolCall;
 pub(crate) struct AnswerGate {
     timing: CallTiming,
     waiting: Vec<ToolCall>,
+    /// The ids of calls whose arguments are cut off.
+    cut: Vec<String>,
     has_lost: bool,
     has_finished: bool,
 }
@@ -50,8 +52,7 @@ impl AnswerGate {
 
     fn concerns(&self, event: &Event) -> bool {
         match event {
-            Event::Call(_) | Event::Finished(_) => true,
-            Event::Error(error) => error.is_loss(),
+            Event::Call(_) | Event::Finished(_) | Event::Error(_) => true,
             event => self.has_finished && is_part_of_answer(event),
         }
     }
@@ -63,10 +64,12 @@ impl AnswerGate {
         }
         match event {
             Event::Call(call) if self.timing == CallTiming::AtTheEnd => self.waiting.push(call),
-            // The model waits for a result, so the call is answered.
-            Event::Call(call) if self.has_lost => events.push(Event::CutCall(call)),
+            Event::Call(call) if self.has_lost || self.is_cut(&call) => events.push(Event::CutCall(call)),
             Event::Error(error) => {
                 self.has_lost |= self.loses(&error);
+                if let ProtocolError::Truncated { call_id: Some(id) } = &error {
+                    self.cut.push(id.clone());
+                }
                 events.push(Event::Error(error));
             }
             Event::Finished(finish) => self.end(finish, events),
@@ -79,6 +82,10 @@ impl AnswerGate {
     fn loses(&self, error: &ProtocolError) -> bool {
         let is_provider = matches!(error, ProtocolError::Provider { .. });
         error.is_loss() && !(is_provider && self.timing == CallTiming::Immediate)
+    }
+
+    fn is_cut(&self, call: &ToolCall) -> bool {
+        self.cut.iter().any(|id| id == call.id())
     }
 
     fn lose_after_end(&mut self, events: &mut Vec<Event>) {
@@ -111,6 +118,12 @@ impl AnswerGate {
         }
         match finish {
             Finish::Stop | Finish::ToolCalls | Finish::Paused | Finish::Other(_) => {
+                // The answer says that it is complete, and one of its calls is not.
+                if calls.iter().any(|call| self.is_cut(call)) {
+                    self.has_lost = true;
+                    events.push(Event::Error(ProtocolError::Truncated { call_id: None }));
+                    return;
+                }
                 events.extend(calls.into_iter().map(Event::Call));
             }
             Finish::Length => events.extend(calls.into_iter().map(Event::CutCall)),
@@ -184,7 +197,7 @@ mod tests {
         events
     }
 
-    // P1
+    // M1
     #[test]
     fn calls_wait_for_the_end_of_the_answer() {
         let text = Event::Text("Let me see.".into());
@@ -193,7 +206,7 @@ mod tests {
         assert_eq!(pass(CallTiming::AtTheEnd, [call("1"), text.clone(), end.clone()]), [text, call("1"), end]);
     }
 
-    // P1
+    // M1
     #[test]
     fn a_loss_anywhere_leaves_no_call_and_no_end() {
         let end = || Event::Finished(Finish::ToolCalls);
@@ -202,7 +215,7 @@ mod tests {
         }
     }
 
-    // P1
+    // M1
     #[test]
     fn a_part_after_the_end_is_a_loss() {
         for late in [Event::Text("more".into()), call("2")] {
@@ -214,14 +227,14 @@ mod tests {
         assert_eq!(events, [Event::Finished(Finish::Stop), usage], "the usage may come late");
     }
 
-    // P1
+    // M1
     #[test]
     fn an_end_with_calls_needs_a_call() {
         let events = pass(CallTiming::AtTheEnd, [Event::Finished(Finish::ToolCalls)]);
         assert!(matches!(&events[..], [Event::Error(ProtocolError::OutOfPlace { .. })]), "{events:?}");
     }
 
-    // P1
+    // M1
     #[test]
     fn calls_of_an_answer_that_was_cut_off_do_not_run() {
         let cut = Event::CutCall(tool_call("1"));
@@ -233,7 +246,7 @@ mod tests {
         }
     }
 
-    // P1
+    // M1
     #[test]
     fn an_end_that_names_a_failure_is_an_error() {
         for word in
@@ -266,6 +279,16 @@ mod tests {
         ] {
             assert_eq!(Finish::of_unlisted(word), finish, "{word}");
         }
+    }
+
+    // M1
+    #[test]
+    fn a_call_that_was_cut_off_is_no_part_of_a_complete_answer() {
+        let cut = Event::Error(ProtocolError::Truncated { call_id: Some("1".into()) });
+        let events = pass(CallTiming::AtTheEnd, [cut.clone(), call("1"), Event::Finished(Finish::ToolCalls)]);
+        assert_eq!(events, [cut.clone(), Event::Error(ProtocolError::Truncated { call_id: None })]);
+        let events = pass(CallTiming::Immediate, [cut.clone(), call("1"), call("2")]);
+        assert_eq!(events, [cut, Event::CutCall(tool_call("1")), call("2")]);
     }
 
     #[test]

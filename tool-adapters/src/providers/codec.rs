@@ -145,6 +145,12 @@ impl EventSink<'_> {
         Ok(())
     }
 
+    /// Emits an item of the message that was put together of pieces.
+    pub(crate) fn push_item(&mut self, mut item: Value) {
+        self.join_item(&mut item);
+        self.events.push(Event::Item(item));
+    }
+
     /// Joins the text of an item with the end of the item before: some providers send each piece of text as an item.
     fn join_text_of(&mut self, item: &mut Value) {
         if let Some(Value::String(text)) = item.get_mut("text") {
@@ -305,6 +311,13 @@ impl CallIds {
             if !self.calls.contains_key(&other) {
                 return other;
             }
+        }
+    }
+
+    /// Changes the id that the provider gave a call.
+    pub(crate) fn set_wire_id(&mut self, id: &str, wire_id: &str) {
+        if let Some(call) = self.calls.get_mut(id) {
+            wire_id.clone_into(&mut call.id);
         }
     }
 

@@ -248,14 +248,14 @@ mod tests {
         if joiner.has_half() { Err(UnpairedHalf) } else { Ok(text) }
     }
 
-    // P2
+    // M2
     #[test]
     fn joins_a_pair_that_was_cut() {
         assert_eq!(joined(&[r#""a \ud83d""#, r#""\ude00 b""#]).as_deref(), Ok("a 😀 b"));
         assert_eq!(joined(&[r#""\ud83d""#, r#""""#, r#""\ude00\ud83d""#, r#""\uDE00""#]).as_deref(), Ok("😀😀"));
     }
 
-    // P2
+    // M2
     #[test]
     fn refuses_a_half_without_its_other_half() {
         for pieces in [
@@ -285,7 +285,7 @@ mod tests {
     }
 
     proptest! {
-        // P2
+        // M2
         #[test]
         fn joins_a_text_wherever_its_bytes_are_cut(text in "\\PC{0,12}", cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4)) {
             prop_assume!(!has_mark(&text));
@@ -302,7 +302,7 @@ mod tests {
             prop_assert_eq!(whole, text);
         }
 
-        // P2
+        // M2
         #[test]
         fn joins_a_text_wherever_its_units_are_cut(text in "\\PC{0,12}", at in any::<prop::sample::Index>()) {
             prop_assume!(!has_mark(&text));

@@ -23,15 +23,17 @@ pub(crate) trait JsonObject<'json>: Default {
 }
 
 /// Defines structs that are read from JSON objects. A member has the name of its field, or one of the names after `=`.
-/// Other members are passed over. A repeated one is an error.
+/// Other members are passed over, or kept in the [`OtherMembers`] after `..`. A repeated member is an error.
 macro_rules! json_objects {
     ($($(#[$meta:meta])* $vis:vis struct $name:ident $(<$life:lifetime>)? {
         $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $type:ty $(= $($wire:literal)|+)?,)*
+        $(..$rest_vis:vis $rest:ident: $rest_type:ty,)?
     })*) => {$(
         $(#[$meta])*
         #[derive(Debug, Default)]
         $vis struct $name $(<$life>)? {
             $($(#[$field_meta])* $field_vis $field: $type,)*
+            $($rest_vis $rest: $rest_type,)?
         }
 
         impl<$($life,)? 'json $(: $life)?> $crate::providers::json_reader::JsonObject<'json> for $name $(<$life>)? {
@@ -50,6 +52,8 @@ macro_rules! json_objects {
                         let bit = bit << 1;
                     )*
                     let _ = bit;
+                    $(return self.$rest.read(name, json);)?
+                    #[allow(unreachable_code, reason = "some structs keep the other members")]
                     json.skip()
                 })
             }
@@ -60,6 +64,28 @@ macro_rules! json_objects {
 }
 
 pub(crate) use json_objects;
+
+/// The members of an object that its struct does not name, with their JSON. Those that are null are left out.
+#[derive(Debug, Default)]
+pub(crate) struct OtherMembers<'a>(pub(crate) Vec<OtherMember<'a>>);
+
+/// A member of an object that its struct does not name.
+#[derive(Debug)]
+pub(crate) struct OtherMember<'a> {
+    pub(crate) name: String,
+    pub(crate) json: &'a str,
+}
+
+impl<'a> OtherMembers<'a> {
+    /// Reads the value of a member.
+    pub(crate) fn read<'json: 'a>(&mut self, name: &str, json: &mut JsonReader<'json>) -> Result<()> {
+        let value = json.raw()?;
+        if value != "null" {
+            self.0.push(OtherMember { name: name.to_owned(), json: value });
+        }
+        Ok(())
+    }
+}
 
 /// Notes a member of an object; returns the error of a repeated one.
 pub(crate) fn note_member(seen: &mut u32, bit: u32, name: &str) -> Result<()> {

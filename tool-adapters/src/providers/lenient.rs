@@ -28,6 +28,8 @@ pub(crate) struct LenientObjects<T> {
     /// Most arrays have one object.
     first: Option<T>,
     rest: Vec<T>,
+    /// True for a value that is neither an array nor an object, or an array with other values.
+    has_others: bool,
 }
 
 /// The JSON of any value but null.
@@ -258,9 +260,10 @@ impl<'json, T: JsonObject<'json>> FromJson<'json> for LenientObject<T> {
 impl<'json, T: JsonObject<'json>> FromJson<'json> for LenientObjects<T> {
     fn read_json(&mut self, json: &mut JsonReader<'json>) -> Result<()> {
         match json.peek() {
-            b'[' => json.array(|json| if json.peek() == b'{' { self.read_one(json) } else { json.skip() }),
+            b'[' => json.array(|json| if json.peek() == b'{' { self.read_one(json) } else { self.skip_other(json) }),
             b'{' => self.read_one(json),
-            _ => json.skip(),
+            b'n' => json.skip(),
+            _ => self.skip_other(json),
         }
     }
 }
@@ -275,6 +278,16 @@ impl<T> LenientObjects<T> {
         }
         self.rest.push(T::default());
         self.rest.last_mut().map_or(Ok(()), |object| object.read_members(json))
+    }
+
+    fn skip_other(&mut self, json: &mut JsonReader<'_>) -> Result<()> {
+        self.has_others = true;
+        json.skip()
+    }
+
+    /// Returns true if the value was not null, an object, or an array of objects.
+    pub(crate) fn has_others(&self) -> bool {
+        self.has_others
     }
 
     pub(crate) fn is_empty(&self) -> bool {

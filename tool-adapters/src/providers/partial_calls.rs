@@ -35,7 +35,7 @@ pub(crate) struct PartialCall<K> {
     key: K,
     /// The provider's id and the name. Each is empty until it arrives.
     pub(crate) wire: WireCall,
-    /// The arguments so far. Empty again once the call is emitted.
+    /// The arguments so far.
     pub(crate) arguments: String,
     /// True once the call is emitted: later pieces are passed over.
     pub(crate) emitted: bool,
@@ -106,15 +106,24 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
         }
     }
 
-    /// Sets the whole arguments, which replace the pieces where they differ.
+    /// Sets the whole arguments, which replace the pieces where they differ. Pieces that are whole stay if these are not.
     pub(crate) fn set(&mut self, key: &K, arguments: &str, sink: &mut EventSink<'_>) {
         let differs = |call: &&mut PartialCall<K>| !call.emitted && call.arguments != arguments;
         let Some(call) = self.latest_mut(key).filter(differs).filter(|_| !arguments.is_empty()) else { return };
         if let Some(rest) = arguments.strip_prefix(&*call.arguments) {
             call.append(Cow::Borrowed(rest), sink);
-        } else {
+        } else if is_object(arguments) || !is_object(&call.arguments) {
             arguments.clone_into(&mut call.arguments);
             call.scan = ObjectScan::default();
+        }
+    }
+
+    /// Sets the id that the provider gives the call at last, under which it is answered.
+    pub(crate) fn set_wire_id(&mut self, key: &K, wire_id: &str, sink: &mut EventSink<'_>) {
+        let Some(call) = self.latest_mut(key).filter(|call| call.wire.id != wire_id) else { return };
+        wire_id.clone_into(&mut call.wire.id);
+        if let Some(id) = &call.id {
+            sink.ids.set_wire_id(id, wire_id);
         }
     }
 
@@ -231,7 +240,7 @@ impl<K: Display> PartialCall<K> {
             return sink.error(ProtocolError::Orphan { key: self.key.to_string() });
         }
         let id = self.id.as_deref().unwrap_or_default();
-        let mut arguments = std::mem::take(&mut self.arguments);
+        let mut arguments = self.arguments.clone();
         sink.join(&mut arguments);
         sink.push(Event::Call(ToolCall::new(id, &*self.wire.name, arguments)));
     }

@@ -211,6 +211,7 @@ impl OpenMessage {
         let was_read = self.read_frame(frame, events);
         if was_read {
             self.frames += 1;
+            place_errors(events.get_mut(from..).unwrap_or_default(), self.frames);
             self.gate.check(events, from);
         }
         was_read
@@ -242,7 +243,7 @@ impl OpenMessage {
                 true
             }
             Frame::Problem(error) => {
-                events.push(Event::Error(self.placed(error)));
+                events.push(Event::Error(error));
                 true
             }
         }
@@ -250,13 +251,11 @@ impl OpenMessage {
 
     fn read_event(&mut self, name: &str, text: &str, events: &mut Vec<Event>) {
         if is_too_large_to_parse(text) {
-            let error = self.placed(malformed("expected fewer values in an event", text));
-            events.push(Event::Error(error));
+            events.push(Event::Error(malformed("expected fewer values in an event", text)));
             return;
         }
         if let Err(error) = self.read_text(name, text, events) {
-            let error = self.placed(unparsed(error, text));
-            events.push(Event::Error(error));
+            events.push(Event::Error(unparsed(error, text)));
         }
     }
 
@@ -270,8 +269,7 @@ impl OpenMessage {
             Ok(()) => true,
             Err(_) if events.len() == before => false,
             Err(error) => {
-                let error = self.placed(unparsed(error, text));
-                events.push(Event::Error(error));
+                events.push(Event::Error(unparsed(error, text)));
                 true
             }
         }
@@ -283,15 +281,13 @@ impl OpenMessage {
         let mut sink = EventSink { events, ids: &mut self.ids, halves: &mut self.halves };
         self.reader.read(name, marked.as_deref().unwrap_or(text), &mut sink)
     }
+}
 
-    /// Adds the place in the stream to an error about a part that cannot be read.
-    fn placed(&self, error: ProtocolError) -> ProtocolError {
-        match error {
-            ProtocolError::Malformed { message, text, source } => {
-                let message = format!("event {} of the answer: {message}", self.frames + 1);
-                ProtocolError::Malformed { message, text, source }
-            }
-            error => error,
+/// Adds the place in the stream to errors about a part that cannot be read.
+fn place_errors(events: &mut [Event], number: usize) {
+    for event in events {
+        if let Event::Error(ProtocolError::Malformed { message, .. }) = event {
+            *message = format!("event {number} of the answer: {message}");
         }
     }
 }

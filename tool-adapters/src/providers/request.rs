@@ -1,8 +1,10 @@
 //! Requests to a model, and the parts of their bodies and of results that several providers share.
 
 use crate::providers::declarations::Declarations;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use tool_core::call::ModelResult;
 use tool_core::session::{Message, RawTurn, ToolChoice};
@@ -149,8 +151,22 @@ pub(crate) fn chat_messages(
 /// Writes a call of the history in the form of Chat Completions.
 pub(crate) fn function_call(id: &str, call: &ToolCall, request: &Request<'_>) -> Value {
     let name = request.declarations.written_name(call.name());
-    json!({"id": id, "type": "function", "function": {"name": name, "arguments": call.arguments()}})
+    let arguments = argument_text(call.arguments());
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
+
+/// Returns arguments as the text of an object. Servers with templates for their models refuse a history with other arguments.
+pub(crate) fn argument_text(arguments: &str) -> Cow<'_, str> {
+    let is_object =
+        arguments.trim_ascii_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(arguments).is_ok();
+    if is_object {
+        return Cow::Borrowed(arguments);
+    }
+    Cow::Owned(Value::Object(object_arguments(arguments, INVALID_ARGUMENTS)).to_string())
+}
+
+/// The member that holds arguments which are not a JSON object.
+pub(crate) const INVALID_ARGUMENTS: &str = "INVALID_JSON";
 
 /// Returns arguments as an object. Other arguments become a member of one, under the name `invalid`, so that the model
 /// finds the text that its error is about.

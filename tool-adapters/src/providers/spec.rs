@@ -45,6 +45,8 @@ pub(crate) struct ProviderSpec {
     pub(crate) property_names: Option<PropertyNames>,
     /// The strict tools; `None` if the provider has none.
     pub(crate) strict: Option<StrictRules>,
+    /// True if the provider refuses every later request with a turn that it refused to answer.
+    pub(crate) repeats_refusals: bool,
     /// The form for structured output; `None` if the provider has none.
     pub(crate) answer_form: Option<AnswerForm>,
     pub(crate) tool_list: ToolListForm,

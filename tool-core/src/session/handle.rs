@@ -3,7 +3,7 @@
 use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::{Reply, ReplyOpening, refused_step, refused_unread, reply};
+use crate::session::agent_loop::{Reply, ReplyOpening, refused_step, reply};
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::caps::Spending;
 use crate::session::inner::{Approval, SessionInner};
@@ -15,6 +15,7 @@ use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Tu
 use crate::session::store::{StoreError, TurnReport};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 use crate::session::updates::CallUpdate;
+use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
 use futures_util::future::join_all;
 use schemars::JsonSchema;
@@ -76,10 +77,10 @@ impl Session {
         refused_step(self.max_tool_steps(), call)
     }
 
-    /// Answers a call `VALIDATION` instead of making it, because a part of the message that it came in was lost. For loops over
-    /// models that wait for the result of each call.
-    pub fn refuse_cut(&self, call: &ToolCall) -> ToolResponse {
-        refused_unread(call, "The call was not made: a part of the message that it came in was lost. Call it again.")
+    /// Answers a call with an error instead of making it. For loops that know of a call that it must not run, such as one that
+    /// arrived in part.
+    pub fn refuse(&self, call: &ToolCall, error: ToolError) -> ToolResponse {
+        ToolResponse::refused(call, error, CallInstant::now())
     }
 
     /// Makes the calls of one step concurrently, and returns one response for each id, in the order of the calls.

@@ -53,6 +53,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SchemaForm::Whole,
     property_names: Some(PropertyNames::ANTHROPIC),
     strict: Some(STRICT),
+    repeats_refusals: true,
     answer_form: Some(AnswerForm {
         write: |answer| json!({"output_config": {"format": {"type": "json_schema", "schema": answer.schema}}}),
         needs_strict: true,

@@ -53,6 +53,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     property_names: Some(PropertyNames::ANTHROPIC),
     // Bedrock passes the schema to the same compiler of grammars.
     strict: Some(anthropic::STRICT),
+    repeats_refusals: false,
     answer_form: Some(AnswerForm { write: write_answer, needs_strict: true, support: structured_output }),
     tool_list: ToolListForm::Flat,
     max_tools: None,

@@ -54,6 +54,10 @@ impl TurnForm for ConverseTurns {
         let is_blank = item["text"].as_str().is_some_and(|text| text.trim().is_empty());
         (!is_blank).then(|| item.clone())
     }
+
+    fn is_thought(item: &Value) -> bool {
+        item.get("reasoningContent").is_some()
+    }
 }
 
 /// Writes an object as JSON, other data as its text.

@@ -47,6 +47,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         form: &StrictForm { formats: &["date-time", "time", "date", "uuid"], ..anthropic::STRICT_FORM },
         budget: StrictBudget::AllOrNone { max_fields: 200 },
     }),
+    repeats_refusals: false,
     answer_form: Some(AnswerForm {
         write: |answer| json!({"response_format": {"type": "json_object", "json_schema": answer.schema}}),
         needs_strict: false,

@@ -44,6 +44,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SCHEMA_RULES,
     property_names: None,
     strict: None,
+    repeats_refusals: false,
     answer_form: Some(AnswerForm {
         write: |answer| write_answer("responseSchema", answer.schema),
         needs_strict: false,

@@ -46,6 +46,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     property_names: None,
     // Functions have a `strict`, but the accepted schemas are not documented.
     strict: None,
+    repeats_refusals: false,
     answer_form: Some(AnswerForm { support: |_, _| StructuredOutput::WithoutCalls, ..openai_chat::ANSWER_FORM }),
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),

@@ -18,9 +18,10 @@ fn a_stream_with_thoughts_and_calls_is_read() {
         response: Some("1") Some("m")
         reasoning: Hmm
         text: Well
+        usage: 8 4 0 3 0
+        item: {"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"Hmm"}]},{"type":"text","text":"Well"},{"type":"reference","reference_ids":[1]}],"tool_calls":[{"id":"D681PevKs","type":"function","function":{"name":"add","arguments":""}},{"id":"","type":"function","function":{"name":"add","arguments":""}}]}
         call: D681PevKs add {"a": 1}
         call: call_0 add {"b":1e400,"a":2}
-        usage: 8 4 0 3 0
         finished: ToolCalls"#]]
     .assert_eq(&read(Mistral, &stream));
 }
@@ -80,7 +81,7 @@ fn a_request_says_what_was_said() {
         messages: [
           {"role":"system","content":"Be brief."},
           {"role":"user","content":"What is 1 + 2?"},
-          {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"sPnjkEYJU","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}},{"id":"fCEhI38wK","type":"function","function":{"name":"add","arguments":"oops"}}]},
+          {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"sPnjkEYJU","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}},{"id":"fCEhI38wK","type":"function","function":{"name":"add","arguments":"{\"INVALID_JSON\":\"oops\"}"}}]},
           {"role":"tool","tool_call_id":"sPnjkEYJU","name":"add","content":"{\"sum\":3}"},
           {"role":"tool","tool_call_id":"fCEhI38wK","name":"add","content":"the slot is taken"},
           {"role":"assistant","content":"","tool_calls":[{"id":"abcDEF123","type":"function","function":{"name":"add","arguments":"{}"}}]},

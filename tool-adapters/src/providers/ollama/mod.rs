@@ -42,6 +42,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SchemaForm::Subset(&SUBSET),
     property_names: None,
     strict: None,
+    repeats_refusals: false,
     answer_form: Some(AnswerForm {
         write: |answer| json!({"format": answer.schema}),
         needs_strict: false,

@@ -1,37 +1,38 @@
-//! The reader of answers and chunks with the members that it reads, and the results and requests.
+//! The reader of answers and chunks, and the members that it reads.
 #![allow(clippy::struct_field_names)] // The names are the providers'.
 
-use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall, short_id};
-use crate::providers::event::{Finish, ProtocolError};
-use crate::providers::json_reader::json_objects;
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::event::{Finish, ProtocolError, malformed};
+use crate::providers::json_reader::{OtherMembers, json_objects};
 use crate::providers::lenient::{
     LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, parse_object,
 };
+use crate::providers::message_members::MessageMembers;
+use crate::providers::openai_chat::calls::{CallPiece, ChatCalls};
 use crate::providers::openai_responses::items::{OutputPart, TokenDetails};
-use crate::providers::partial_calls::{PartialCall, PartialCalls, is_object};
 use crate::providers::repeats::LastEvent;
-use crate::providers::request::{self, Request, RequestBody, chat_messages, function_call};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
-use tool_core::ToolCall;
-use tool_core::call::ModelResult;
 use tool_core::trace::TokenUsage;
 
 /// Reads Chat Completions.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about the message")]
 pub(crate) struct ChatReader {
-    calls: PartialCalls<u64>,
-    /// The key of the last entry's call.
-    last: u64,
+    calls: ChatCalls,
+    content: StreamedContent,
+    /// The members of the message that are neither its text nor its calls.
+    members: MessageMembers,
     origin: ResponseOrigin,
     begun: bool,
-    /// True once a delta has brought a part of the message: a whole message beside or after it says the same.
-    streamed: bool,
+    /// True once a delta has brought a call: a whole message beside or after it has the same one.
+    streamed_call: bool,
     /// True once a delta has begun a call in the form before `tool_calls`.
     legacy_call: bool,
     refused: bool,
     finish: Option<Finish>,
+    /// True if a part came after a reason for the end. Another reason has to follow.
+    is_open_again: bool,
     last_event: Option<LastEvent<PieceKind>>,
 }
 
@@ -39,17 +40,23 @@ pub(crate) struct ChatReader {
 #[derive(Clone, Copy, Debug)]
 enum PieceKind {
     Content,
-    /// Arguments of the call with this index.
-    Arguments(Option<u64>),
+    /// Arguments of the call of the last piece.
+    Arguments,
 }
 
-/// The call of an entry.
-struct CallPiece<'a> {
-    id: &'a str,
-    name: &'a str,
-    arguments: Cow<'a, str>,
-    kind: &'static str,
+/// The content of the message so far.
+#[derive(Debug, Default)]
+struct StreamedContent {
+    /// The number of bytes of text.
+    text: usize,
+    /// True once a delta has brought reasoning.
+    has_reasoning: bool,
+    /// The parts, once one came that is not text.
+    parts: MessageMembers,
 }
+
+/// The member of [`StreamedContent::parts`].
+const PARTS: &str = "content";
 
 impl MessageReader for ChatReader {
     fn read(&mut self, name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
@@ -57,42 +64,21 @@ impl MessageReader for ChatReader {
             return Ok(());
         }
         self.last_event = None;
-        let Some(answer) = &parse_object::<ChatAnswer<'_>>(text)? else { return sink.unknown(text) };
-        let ChatAnswer { id, model, choices, usage, error, x_groq, .. } = answer;
-        let usage = usage.as_ref().or(x_groq.as_ref().and_then(|groq| groq.usage.as_ref()));
-        let is_empty = choices.is_none() && usage.is_none();
-        let has_error = name == "error" || !error.text().is_empty() || is_empty;
-        if !(has_error && sink.provider_error(text)) && is_empty {
-            return sink.unknown(text);
-        }
-        let usage_alone = choices.is_none() && usage.is_some();
-        let choices = || choices.iter().flat_map(LenientObjects::iter);
-        // Further choices are alternatives to the first.
-        let first = || choices().filter(|choice| choice.index.0 == 0);
-        if choices().count() > first().count() {
-            sink.unknown(text)?;
-        }
-        // The usage may come by itself after the end of the message.
-        if self.begun || usage_alone || first().next().is_some() {
-            self.origin.emit(id.as_str(), model.as_str(), sink);
-        }
-        let mut is_whole = false;
-        for choice in first() {
-            is_whole |= self.read_choice(choice, sink);
-        }
-        if let Some(usage) = usage {
-            sink.usage(usage.usage(), &answer.service_tier);
-        }
-        if is_whole {
-            self.end(sink);
+        let Some(answer) = &parse_object::<ChatAnswer<'_>>(text)? else {
+            sink.error(malformed("expected an object", text));
+            return Ok(());
+        };
+        if !self.read_answer(name, answer, text, sink)? {
+            return Ok(());
         }
         let obfuscation = answer.obfuscation.0.unwrap_or_default();
-        self.last_event = answer.piece().and_then(|(piece, kind)| LastEvent::new(text, [piece, obfuscation], kind));
+        let piece = answer.piece();
+        self.last_event = piece.and_then(|piece| LastEvent::new(text, [piece.json, obfuscation], piece.kind));
         Ok(())
     }
 
     fn read_done(&mut self, sink: &mut EventSink<'_>) {
-        if self.begun {
+        if self.begun && !self.is_open_again {
             self.end(sink);
         }
     }
@@ -115,189 +101,327 @@ impl ChatReader {
             return false;
         };
         match *kind {
-            PieceKind::Content => sink.text(&piece),
-            PieceKind::Arguments(index) => {
-                let piece = CallPiece { id: "", name: "", arguments: piece, kind: "" };
-                self.read_piece(index.unwrap_or(self.last), piece, sink);
-            }
+            PieceKind::Content => self.add_text(&piece, sink),
+            PieceKind::Arguments => self.calls.append_to_last(Cow::Borrowed(&piece), sink),
+        }
+        if !piece.is_empty() {
+            self.reopen();
         }
         true
     }
 
+    /// Reads a chunk or a whole answer; returns false for an event that is neither.
+    fn read_answer(
+        &mut self,
+        name: &str,
+        answer: &ChatAnswer<'_>,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<bool> {
+        let groq = answer.x_groq.as_ref().and_then(|groq| groq.usage.as_ref());
+        let usage = answer.usage.as_ref().or(groq);
+        let is_empty = answer.choices.is_none() && usage.is_none();
+        let has_error = name == "error" || !answer.error.text().is_empty() || is_empty;
+        let is_error = has_error && sink.provider_error(text);
+        if is_empty && !is_error {
+            if answer.object.as_str().starts_with("chat.completion") {
+                sink.error(malformed("expected `choices`", text));
+                return Ok(false);
+            }
+            return sink.unknown(text).map(|()| false);
+        }
+
+        let no_choices = LenientObjects::default();
+        let choices = answer.choices.as_ref().unwrap_or(&no_choices);
+        if choices.has_others() {
+            sink.error(malformed("expected objects in `choices`", text));
+        }
+        // Further choices are alternatives to the first.
+        let is_first = |choice: &&Choice<'_>| choice.index.0 == 0;
+        if !choices.iter().all(|choice| is_first(&choice)) {
+            sink.unknown(text)?;
+        }
+        let has_first = choices.iter().any(|choice| is_first(&choice));
+        // The usage may come by itself after the end of the message.
+        let usage_alone = answer.choices.is_none() && usage.is_some();
+        if self.begun || usage_alone || has_first {
+            self.origin.emit(answer.id.as_str(), answer.model.as_str(), sink);
+        }
+        let mut is_whole = false;
+        for choice in choices.iter().filter(is_first) {
+            is_whole |= self.read_choice(choice, text, sink);
+        }
+        if let Some(usage) = usage {
+            sink.usage(usage.usage(), &answer.service_tier);
+        }
+        if is_whole {
+            self.end(sink);
+        }
+        Ok(true)
+    }
+
+    /// Reads a choice; returns true for a whole message.
+    fn read_choice(&mut self, choice: &Choice<'_>, text: &str, sink: &mut EventSink<'_>) -> bool {
+        self.begun = true;
+        let reason = choice.finish_reason.as_str();
+        let has_message = choice.delta.is_some() || choice.message.is_some();
+        if !has_message && choice.others.0.iter().any(|other| looks_like_message(other.json)) {
+            sink.error(malformed("expected `delta` or `message`", text));
+        }
+        if let Some(delta) = &*choice.delta {
+            self.read_delta(delta, text, sink);
+        }
+        // Some servers send the message so far, or the whole message, beside each delta.
+        let is_chunk = choice.delta.is_some() && reason.is_empty();
+        let message = choice.message.as_ref().filter(|_| !is_chunk);
+        if let Some(message) = message {
+            self.read_message(message, text, sink);
+        }
+        if !reason.is_empty() {
+            self.finish = Some(finish_of(reason));
+            self.is_open_again = false;
+        }
+        message.is_some()
+    }
+
+    fn read_delta(&mut self, delta: &ChatMessage<'_>, text: &str, sink: &mut EventSink<'_>) {
+        let had_text = self.content.text;
+        self.read_content(delta, text, sink);
+        let mut is_new = self.content.text > had_text;
+        if delta.tool_calls.has_others() {
+            sink.error(malformed("expected objects in `tool_calls`", text));
+        }
+        for entry in delta.tool_calls.iter() {
+            // An entry of another kind is a call that the server runs.
+            let Some(piece) = CallPiece::of_entry(entry) else { continue };
+            self.streamed_call = true;
+            is_new |= self.calls.read_piece(piece, sink);
+            self.calls.keep_members(entry);
+        }
+        if let Some(function) = delta.legacy_call() {
+            is_new |= self.read_legacy_piece(function, sink);
+        }
+        if is_new {
+            self.reopen();
+        }
+    }
+
+    /// Takes in that a part has come: a reason for the end before it was not that of the whole message.
+    fn reopen(&mut self) {
+        if self.finish.take().is_some() {
+            self.is_open_again = true;
+        }
+    }
+
+    /// Reads a piece of a call in the form before `tool_calls`. Some servers send an empty one with every chunk.
+    fn read_legacy_piece(&mut self, function: &CalledFunction<'_>, sink: &mut EventSink<'_>) -> bool {
+        self.legacy_call |= !function.name.as_str().is_empty();
+        if !self.legacy_call {
+            return false;
+        }
+        self.streamed_call = true;
+        self.calls.read_piece(CallPiece::of_legacy_call(function), sink)
+    }
+
+    /// Reads a whole message. What deltas have brought of it is the same.
+    fn read_message(&mut self, message: &ChatMessage<'_>, text: &str, sink: &mut EventSink<'_>) {
+        if self.content.text == 0 && !self.content.has_reasoning {
+            self.read_content(message, text, sink);
+        } else if message.text_length() > self.content.text {
+            sink.error(malformed("the whole message has more text than its pieces", text));
+        }
+        if message.tool_calls.has_others() {
+            sink.error(malformed("expected objects in `tool_calls`", text));
+        }
+        let entries = message.tool_calls.iter().collect::<Vec<_>>();
+        let legacy = message.legacy_call().filter(|function| !function.name.as_str().is_empty());
+        let pieces = entries.iter().filter_map(|entry| CallPiece::of_entry(entry));
+        let mut pieces = pieces.chain(legacy.map(CallPiece::of_legacy_call)).collect::<Vec<_>>();
+        if self.streamed_call {
+            match self.calls.new_of_message(pieces) {
+                Ok(new) => pieces = new,
+                Err(difference) => return sink.error(malformed(difference, text)),
+            }
+        }
+        for piece in pieces {
+            let id = piece.id.to_owned();
+            self.calls.read_whole(piece, sink);
+            if let Some(entry) = entries.iter().find(|entry| entry.id.as_str() == id) {
+                self.calls.keep_members(entry);
+            }
+        }
+    }
+
+    /// Reads everything of a message but its calls.
+    fn read_content(&mut self, message: &ChatMessage<'_>, text: &str, sink: &mut EventSink<'_>) {
+        let reasonings = [("reasoning_content", &message.reasoning_content), ("reasoning", &message.reasoning)];
+        let mut shown = false;
+        for (name, reasoning) in reasonings {
+            let piece = reasoning.as_str();
+            if piece.is_empty() {
+                continue;
+            }
+            self.content.has_reasoning = true;
+            self.members.add_text(name, piece);
+            // Some hosts send the same reasoning under both names.
+            if !std::mem::replace(&mut shown, true) {
+                sink.reasoning(piece);
+            }
+        }
+        self.add_content(message.content, text, sink);
+        self.add_text(message.refusal.as_str(), sink);
+        self.refused |= !message.refusal.as_str().is_empty();
+        if let Some(audio) = &*message.audio {
+            self.add_text(audio.transcript.as_str(), sink);
+        }
+        for other in &message.others.0 {
+            self.members.add(&other.name, serde_json::from_str(other.json).unwrap_or_default());
+        }
+    }
+
+    fn add_text(&mut self, piece: &str, sink: &mut EventSink<'_>) {
+        self.content.text += piece.len();
+        sink.text(piece);
+    }
+
+    /// Adds a text, or parts of text and reasoning.
+    fn add_content(&mut self, content: RawJson<'_>, text: &str, sink: &mut EventSink<'_>) {
+        let Some(json) = content.0 else { return };
+        if let Some(piece) = content.string() {
+            if !self.content.parts.is_empty() && !piece.is_empty() {
+                self.content.parts.add_item(PARTS, text_part(&piece));
+            }
+            return self.add_text(&piece, sink);
+        }
+        let parts = match serde_json::from_str::<Value>(json) {
+            Ok(Value::Array(parts)) => parts,
+            Ok(part @ Value::Object(_)) => vec![part],
+            _ => return sink.error(malformed("expected a text or parts as `content`", text)),
+        };
+        for part in parts {
+            self.add_part(part, text, sink);
+        }
+    }
+
+    fn add_part(&mut self, part: Value, text: &str, sink: &mut EventSink<'_>) {
+        let part = if let Value::String(piece) = part { text_part(&piece) } else { part };
+        if !part.is_object() {
+            return sink.error(malformed("expected objects as parts of `content`", text));
+        }
+        for piece in texts_of(part.get("text")) {
+            self.add_text(piece, sink);
+        }
+        for piece in texts_of(part.get("thinking")) {
+            self.content.has_reasoning = true;
+            sink.reasoning(piece);
+        }
+        self.content.parts.add_item(PARTS, part);
+    }
+
     fn end(&mut self, sink: &mut EventSink<'_>) {
-        self.calls.complete_all(sink);
         let finish = match self.finish.take() {
             None | Some(Finish::Stop) if !self.calls.is_empty() => Finish::ToolCalls,
             None | Some(Finish::Stop) if self.refused => Finish::Refused,
             finish => finish.unwrap_or(Finish::Stop),
         };
+        let item = self.item();
+        // A message that is too long or withheld may have ended in the middle of a call.
+        match finish {
+            Finish::Length | Finish::Filtered | Finish::Refused => self.calls.truncate_all(sink),
+            _ => self.calls.complete_all(sink),
+        }
+        if let Some(item) = item {
+            sink.push_item(item);
+        }
         sink.end(finish);
         *self = Self::default();
     }
 
-    /// Reads a choice; returns true for a whole message.
-    fn read_choice(&mut self, choice: &Choice<'_>, sink: &mut EventSink<'_>) -> bool {
-        self.begun = true;
-        if let Some(delta) = &*choice.delta {
-            self.streamed |= delta.has_content();
-            self.read_text(delta, sink);
-            for entry in delta.tool_calls.iter() {
-                let key = entry.index.map_or(self.last, |index| index.0);
-                self.read_piece(key, entry.piece(), sink);
-            }
-            if let Some(function) = delta.legacy_call() {
-                self.read_legacy_piece(function, sink);
-            }
+    /// Returns the message as the host sent it; `None` if it has no more than text and calls.
+    fn item(&mut self) -> Option<Value> {
+        let parts = std::mem::take(&mut self.content.parts).into_map();
+        let has_parts = has_more_than_text(&parts);
+        if self.members.is_empty() && !has_parts && !self.calls.has_members() {
+            return None;
         }
-        // Some servers send the message so far, or the whole message, beside each delta.
-        let is_chunk = choice.delta.is_some() && choice.finish_reason.as_str().is_empty();
-        let message = choice.message.as_ref().filter(|_| !self.streamed && !is_chunk);
-        if let Some(message) = message {
-            self.read_text(message, sink);
-            for entry in message.tool_calls.iter() {
-                self.read_whole(entry.piece(), sink);
-            }
-            if let Some(function) = message.legacy_call().filter(|function| !function.name.as_str().is_empty()) {
-                self.read_whole(CallPiece::new(&LenientText::default(), function, ""), sink);
-            }
+        let mut item = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);
+        item.extend(std::mem::take(&mut self.members).into_map());
+        if has_parts {
+            item.extend(parts);
         }
-        if let Some(reason) = choice.finish_reason.0.as_deref().filter(|reason| !reason.is_empty()) {
-            let finish = finish_of(reason);
-            // A message that is too long or withheld may have ended in the middle of a call.
-            match finish {
-                Finish::Stop | Finish::ToolCalls => self.calls.complete_all(sink),
-                _ => self.calls.truncate_all(sink),
-            }
-            self.finish = Some(finish);
+        if !self.calls.is_empty() {
+            item.insert("tool_calls".to_owned(), self.calls.items().into());
         }
-        message.is_some()
-    }
-
-    /// Reads a piece of a call in the form before `tool_calls`. Some servers send an empty one with every chunk.
-    fn read_legacy_piece(&mut self, function: &CalledFunction<'_>, sink: &mut EventSink<'_>) {
-        self.legacy_call |= !function.name.as_str().is_empty();
-        if self.legacy_call {
-            self.read_piece(0, CallPiece::new(&LenientText::default(), function, ""), sink);
-        }
-    }
-
-    fn read_text(&mut self, message: &ChatMessage<'_>, sink: &mut EventSink<'_>) {
-        let reasoning = Some(message.reasoning_content.as_str()).filter(|text| !text.is_empty());
-        sink.reasoning(reasoning.unwrap_or(message.reasoning.as_str()));
-        read_content(message.content, sink);
-        sink.text(message.refusal.as_str());
-        self.refused |= !message.refusal.as_str().is_empty();
-        if let Some(audio) = &*message.audio {
-            sink.text(audio.transcript.as_str());
-        }
-    }
-
-    /// Reads a call of a whole answer.
-    fn read_whole(&mut self, piece: CallPiece<'_>, sink: &mut EventSink<'_>) {
-        let key = self.last;
-        self.last += 1;
-        self.calls.begin(key, piece.wire());
-        self.calls.append(&key, piece.arguments, sink);
-    }
-
-    /// Reads a call of a chunk, or a piece of one.
-    fn read_piece(&mut self, key: u64, piece: CallPiece<'_>, sink: &mut EventSink<'_>) {
-        self.last = key;
-        let after_whole = piece.may_begin_object() && self.calls.has_whole_object(&key);
-        match self.calls.latest(&key) {
-            None => self.calls.begin(key, piece.wire()),
-            Some(call) if piece.repeats(call) => return,
-            Some(call) if piece.begins_after(call, after_whole) => self.calls.begin(key, piece.wire()),
-            Some(_) => self.calls.identify(&key, piece.id, piece.name),
-        }
-        self.calls.append(&key, piece.arguments, sink);
+        Some(Value::Object(item))
     }
 }
 
+/// Returns true for the value of an unknown member that has the members of a message.
+fn looks_like_message(json: &str) -> bool {
+    ["\"content\"", "\"tool_calls\"", "\"role\""].iter().any(|name| json.contains(name))
+}
+
+fn text_part(text: &str) -> Value {
+    Value::Object(Map::from_iter([("type".to_owned(), "text".into()), ("text".to_owned(), text.into())]))
+}
+
+/// Returns the texts of a member: itself, or those of its parts.
+fn texts_of(member: Option<&Value>) -> Vec<&str> {
+    match member {
+        Some(Value::String(text)) => vec![text],
+        Some(Value::Array(parts)) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns true for parts that a text cannot express.
+fn has_more_than_text(parts: &Map<String, Value>) -> bool {
+    let parts = parts.get(PARTS).and_then(Value::as_array);
+    parts.into_iter().flatten().any(|part| part.get("type") != Some(&Value::from("text")))
+}
+
+/// The only piece of a chunk.
+struct OnlyPiece<'a> {
+    json: &'a str,
+    kind: PieceKind,
+}
+
 impl<'a> ChatAnswer<'a> {
-    /// Returns the JSON of the piece of a chunk that has nothing else.
-    fn piece(&self) -> Option<(&'a str, PieceKind)> {
+    /// Returns the piece of a chunk that has nothing else.
+    fn piece(&self) -> Option<OnlyPiece<'a>> {
         let choice = self.choices.as_ref()?.only().filter(|choice| choice.index.0 == 0 && choice.message.is_none())?;
         let delta = choice.delta.as_ref()?;
         let texts = [&choice.finish_reason, &delta.refusal, &delta.reasoning_content, &delta.reasoning];
-        let has_more =
-            self.usage.is_some() || self.x_groq.is_some() || delta.function_call.is_some() || delta.audio.is_some();
-        if has_more || self.error.0.is_some() || texts.iter().any(|text| !text.as_str().is_empty()) {
+        let has_usage = self.usage.is_some() || self.x_groq.is_some();
+        let has_parts = delta.function_call.is_some() || delta.audio.is_some() || !delta.others.0.is_empty();
+        let has_text = texts.iter().any(|text| !text.as_str().is_empty());
+        if has_usage || has_parts || has_text || self.error.0.is_some() {
             return None;
         }
         if delta.tool_calls.is_empty() {
-            return delta.content.0.map(|content| (content, PieceKind::Content));
+            let json = delta.content.0.filter(|content| content.starts_with('"'))?;
+            return Some(OnlyPiece { json, kind: PieceKind::Content });
         }
         let entry = delta.tool_calls.only().filter(|entry| delta.content.0.is_none() && entry.custom.is_none())?;
-        let function = entry.function.as_ref().filter(|_| entry.id.as_str().is_empty())?;
-        let arguments = function.arguments.0.filter(|_| function.name.as_str().is_empty())?;
-        Some((arguments, PieceKind::Arguments(entry.index.map(|index| index.0))))
+        let function = entry.function.as_ref().filter(|_| entry.id.as_str().is_empty() && entry.others.0.is_empty())?;
+        let is_piece = function.name.as_str().is_empty() && function.others.0.is_empty();
+        let json = function.arguments.0.filter(|_| is_piece)?;
+        Some(OnlyPiece { json, kind: PieceKind::Arguments })
     }
 }
 
 impl ChatMessage<'_> {
-    /// Returns true if the message has more than a role.
-    fn has_content(&self) -> bool {
-        let texts = [&self.refusal, &self.reasoning_content, &self.reasoning];
-        let has_text = !self.content.text().is_empty() || texts.iter().any(|text| !text.as_str().is_empty());
-        let has_call =
-            !self.tool_calls.is_empty() || self.legacy_call().is_some_and(|call| !call.name.as_str().is_empty());
-        has_text || has_call || self.audio.is_some()
+    /// Returns the number of bytes of the text.
+    fn text_length(&self) -> usize {
+        let text = self.content.string().map_or(0, |text| text.len());
+        let audio = self.audio.as_ref().map_or(0, |audio| audio.transcript.as_str().len());
+        text + self.refusal.as_str().len() + audio
     }
 
     /// Returns the call in the form before `tool_calls`, unless there are such.
     fn legacy_call(&self) -> Option<&CalledFunction<'_>> {
         self.function_call.as_ref().filter(|_| self.tool_calls.is_empty())
     }
-}
-
-impl<'a> CallEntry<'a> {
-    fn piece(&'a self) -> CallPiece<'a> {
-        match (&*self.function, &*self.custom) {
-            (None, Some(custom)) => CallPiece::new(&self.id, custom, "custom"),
-            (Some(function), _) => CallPiece::new(&self.id, function, ""),
-            (None, None) => CallPiece { id: given_id(&self.id), name: "", arguments: Cow::Borrowed(""), kind: "" },
-        }
-    }
-}
-
-impl<'a> CallPiece<'a> {
-    fn new(id: &'a LenientText<'_>, function: &'a CalledFunction<'_>, kind: &'static str) -> Self {
-        let arguments = if kind.is_empty() { function.arguments } else { function.input };
-        Self { id: given_id(id), name: function.name.as_str(), arguments: arguments.text(), kind }
-    }
-
-    fn wire(&self) -> WireCall {
-        WireCall { id: self.id.to_owned(), name: self.name.to_owned(), kind: self.kind }
-    }
-
-    /// Returns true for a piece that the call has: an event that came twice, or late.
-    fn repeats(&self, call: &PartialCall<u64>) -> bool {
-        let same = !self.id.is_empty() && self.id == call.wire.id;
-        if call.emitted {
-            return same || self.name.is_empty();
-        }
-        same && self.name == call.wire.name && is_object(&self.arguments) && self.arguments == call.arguments
-    }
-
-    /// Returns true for a piece that begins another call with the same index: some servers give all calls the index 0.
-    /// A new id begins a call, and so does anything after a whole object. A piece without a name does not, as other
-    /// servers make up an id for each piece, and neither does a piece that gives a call its name.
-    fn begins_after(&self, call: &PartialCall<u64>, after_whole: bool) -> bool {
-        let is_nameless = self.name.is_empty() || call.wire.name.is_empty() && !call.emitted;
-        let has_other_id = !self.id.is_empty() && !call.wire.id.is_empty() && self.id != call.wire.id;
-        let has_other_name = self.name != call.wire.name && !call.arguments.is_empty();
-        !is_nameless && (call.emitted || has_other_id || has_other_name || after_whole)
-    }
-
-    fn may_begin_object(&self) -> bool {
-        !self.name.is_empty() && self.arguments.trim_ascii_start().starts_with('{')
-    }
-}
-
-/// Returns the id, if there is one: Mistral sends the text `null` for none.
-fn given_id<'a>(id: &'a LenientText<'_>) -> &'a str {
-    Some(id.as_str()).filter(|id| *id != "null").unwrap_or_default()
 }
 
 /// Reads a text, or parts of text and reasoning.
@@ -337,6 +461,7 @@ json_objects! {
         x_groq: LenientObject<GroqMembers>,
         service_tier: ServiceTier,
         pub(crate) error: RawJson<'a>,
+        object: LenientText<'a>,
         /// Noise against guesses by size.
         obfuscation: RawJson<'a>,
     }
@@ -352,6 +477,7 @@ json_objects! {
         /// The message of a whole answer.
         pub(crate) message: LenientObject<ChatMessage<'a>>,
         pub(crate) finish_reason: LenientText<'a>,
+        ..others: OtherMembers<'a>,
     }
 
     pub(crate) struct ChatMessage<'a> {
@@ -366,6 +492,8 @@ json_objects! {
         pub(crate) tool_calls: LenientObjects<CallEntry<'a>>,
         /// The only call, in the form before `tool_calls`.
         pub(crate) function_call: LenientObject<CalledFunction<'a>>,
+        role: RawJson<'a>,
+        ..others: OtherMembers<'a>,
     }
 
     /// A part of the content.
@@ -379,9 +507,11 @@ json_objects! {
     pub(crate) struct CallEntry<'a> {
         pub(crate) index: Option<LenientCount>,
         pub(crate) id: LenientText<'a>,
+        pub(crate) kind: LenientText<'a> = "type",
         pub(crate) function: LenientObject<CalledFunction<'a>>,
         /// The call of a custom tool, whose input is free text.
         pub(crate) custom: LenientObject<CalledFunction<'a>>,
+        ..pub(crate) others: OtherMembers<'a>,
     }
 
     pub(crate) struct CalledFunction<'a> {
@@ -390,6 +520,7 @@ json_objects! {
         pub(crate) arguments: RawJson<'a>,
         /// The input of a custom tool.
         pub(crate) input: RawJson<'a>,
+        ..pub(crate) others: OtherMembers<'a>,
     }
 
     /// The tokens used, by the names of many servers.
@@ -444,45 +575,4 @@ impl ChatUsage {
         let is_apart = self.total_tokens.0 >= self.prompt_tokens.0.saturating_add(with_reasoning);
         if is_apart { with_reasoning } else { completion }
     }
-}
-
-/// Writes one message for each result.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    answers.iter().map(|answer| result_message(&answer.wire_id(short_id), &answer.result)).collect()
-}
-
-/// Writes the body of a request.
-pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = chat_messages(
-        request,
-        |text, calls, _| assistant_message(text, calls, request),
-        |id, _, result| result_message(&short_id(id), result),
-    );
-    // Without the option a stream does not report its usage.
-    let stream_options = request.stream.then(|| json!({"include_usage": true}));
-    RequestBody::new(request)
-        .with("model", request.model)
-        .with("messages", messages)
-        .with_tools("none", "required")
-        .with_some("stream", request.stream.then_some(true))
-        .with_some("stream_options", stream_options)
-        .with_some("max_completion_tokens", request.max_tokens)
-        .finish()
-}
-
-fn assistant_message(text: Option<&str>, calls: &[ToolCall], request: &Request<'_>) -> Option<Value> {
-    if calls.is_empty() {
-        return text.map(|text| json!({"role": "assistant", "content": text}));
-    }
-    let calls = calls.iter().map(|call| function_call(&short_id(call.id()), call, request));
-    Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
-}
-
-/// Writes a result as text or text parts. There is no mark for an error: its message says so.
-fn result_message(id: &str, result: &ModelResult) -> Value {
-    let content = match result.content() {
-        Some(_) => request::texts(result).into_iter().map(|text| json!({"type": "text", "text": text})).collect(),
-        None => Value::from(&*result.text),
-    };
-    json!({"role": "tool", "tool_call_id": id, "content": content})
 }

@@ -1,7 +1,9 @@
 //! OpenAI's Chat Completions, which many other servers offer too.
 
+pub(crate) mod calls;
 pub(crate) mod messages;
 pub(crate) mod strict;
+pub(crate) mod write;
 
 #[cfg(test)]
 mod tests;
@@ -31,13 +33,14 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     urls: Some(ModelUrls { domain: None, model: model_of_url }),
     reader: || Box::<ChatReader>::default(),
-    encode: messages::encode,
-    request: messages::request,
+    encode: write::encode,
+    request: write::request,
     declaration: |tool| tool.nested_function(tool.strict_flag()),
     names: NameRule::OPENAI,
     schema: SchemaForm::Whole,
     property_names: None,
     strict: Some(STRICT),
+    repeats_refusals: false,
     answer_form: Some(ANSWER_FORM),
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),

@@ -1,12 +1,10 @@
 //! The reader of server events, and the messages of the client.
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer};
-use crate::providers::event::{Event, ProtocolError};
+use crate::providers::event::{Event, ProtocolError, malformed};
 use crate::providers::lenient::{RawObject, parse_object};
-use crate::providers::openai_responses::items::{
-    ItemKey, OutputItem, OutputItems, PieceKind, ResponseEvent, ResponseObject,
-};
-use crate::providers::partial_calls::is_object;
+use crate::providers::openai_responses::items::{OutputItem, ResponseEvent, ResponseObject};
+use crate::providers::openai_responses::output::{Appearance, ItemNumber, OutputItems, PieceKind};
 use crate::providers::request::{self, Request, RequestBody};
 use crate::providers::spec::{HeardText, LiveMessage, LiveMessages};
 use serde_json::{Value, json};
@@ -33,7 +31,10 @@ pub(crate) struct RealtimeReader {
 
 impl MessageReader for RealtimeReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some(mut event) = parse_object::<ResponseEvent<'_>>(text)? else { return sink.unknown(text) };
+        let Some(mut event) = parse_object::<ResponseEvent<'_>>(text)? else {
+            sink.error(malformed("expected an object", text));
+            return Ok(());
+        };
         let response = event.response.0.take();
         let kind = event.kind.as_str();
         if kind == "response.done" && self.repeats_end(response.as_ref()) {
@@ -46,17 +47,17 @@ impl MessageReader for RealtimeReader {
         match kind {
             "response.output_item.added" => {
                 if let Some(item) = &event.item.object {
-                    self.items.begin(&ItemKey::of_id(&item.id, &item.call_id), item);
+                    self.items.begin(item, None);
                 }
             }
-            "response.output_item.done" => return self.complete_item(&event.item, sink),
+            "response.output_item.done" => return self.complete_item(&event.item, Appearance::Done, sink),
             // The older names have no `output_`.
             "response.output_text.delta"
             | "response.text.delta"
             | "response.output_audio_transcript.delta"
             | "response.audio_transcript.delta" => {
-                let key = ItemKey::of_id(&event.item_id, &event.call_id);
-                self.items.append(&key, PieceKind::Text, event.delta.value.0.unwrap_or_default(), sink);
+                let item = self.items.of_piece(event.item_id.as_str(), None);
+                self.items.append(item, PieceKind::Text, event.delta.value.0.unwrap_or_default(), sink);
             }
             "response.output_audio.delta" | "response.audio.delta" => {
                 let data = event.delta.as_str().to_owned();
@@ -64,12 +65,14 @@ impl MessageReader for RealtimeReader {
                 sink.push(Event::Audio { data, mime_type });
             }
             "response.function_call_arguments.delta" => {
-                let key = self.identify_call(&event);
-                self.items.calls.append(&key, event.delta.value.0.unwrap_or_default(), sink);
+                let item = self.identify_call(&event);
+                self.items.append(item, PieceKind::Arguments, event.delta.value.0.unwrap_or_default(), sink);
             }
             "response.function_call_arguments.done" => {
-                let key = self.identify_call(&event);
-                self.set_arguments(&key, &event.arguments.text(), sink);
+                // An object is whole, and its call is emitted; anything else may have been interrupted.
+                let item = self.identify_call(&event);
+                self.items.set_arguments(item, &event.arguments.text(), sink);
+                self.items.complete_whole_call(item, sink);
             }
             "response.done" => return self.end(&response.unwrap_or_default(), sink),
             "input_audio_buffer.speech_started" => sink.push(Event::Interrupted),
@@ -83,7 +86,7 @@ impl MessageReader for RealtimeReader {
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {
         if std::mem::take(&mut self.begun) {
-            self.items.calls.truncate_all(sink);
+            self.items.truncate(sink);
             sink.error(ProtocolError::Truncated { call_id: None });
         }
         self.items = OutputItems::default();
@@ -99,29 +102,22 @@ impl RealtimeReader {
     }
 
     /// Begins the call of an event if its item was lost: the pieces have the call's id, and the last one its name too.
-    fn identify_call(&mut self, event: &ResponseEvent<'_>) -> ItemKey {
-        let key = ItemKey::of_id(&event.item_id, &event.call_id);
+    fn identify_call(&mut self, event: &ResponseEvent<'_>) -> ItemNumber {
+        let item = self.items.of_piece(event.item_or_call_id(), None);
         if !event.call_id.as_str().is_empty() {
-            self.items.begin_call(&key, event.call_id.as_str(), event.name.as_str(), "");
+            self.items.identify(item, event.call_id.as_str(), event.name.as_str());
         }
-        key
-    }
-
-    /// Sets the arguments. An object is whole, and its call is emitted; anything else may have been interrupted.
-    fn set_arguments(&mut self, key: &ItemKey, arguments: &str, sink: &mut EventSink<'_>) {
-        self.items.calls.set(key, arguments, sink);
-        if is_object(arguments) && self.items.calls.latest(key).is_some_and(|call| !call.wire.name.is_empty()) {
-            self.items.calls.complete(key, sink);
-        }
+        item
     }
 
     fn complete_item(
         &mut self,
         output: &RawObject<'_, OutputItem<'_>>,
+        appearance: Appearance,
         sink: &mut EventSink<'_>,
     ) -> serde_json::Result<()> {
         let Some(item) = &output.object else { return Ok(()) };
-        let is_new = self.items.complete(&ItemKey::of_id(&item.id, &item.call_id), item, sink);
+        let is_new = self.items.complete(item, None, appearance, sink);
         // Texts and calls are events already. The session keeps them itself.
         let is_own = !matches!(item.kind.as_str(), "message" | "function_call");
         if is_new && is_own { sink.item(output.raw) } else { Ok(()) }
@@ -129,7 +125,7 @@ impl RealtimeReader {
 
     fn end(&mut self, response: &ResponseObject<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         for output in response.output.0.iter().flatten() {
-            self.complete_item(output, sink)?;
+            self.complete_item(output, Appearance::Listed, sink)?;
         }
         self.items.end(response, response.status.as_str(), sink);
         self.items = OutputItems::default();

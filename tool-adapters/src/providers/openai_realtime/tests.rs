@@ -86,7 +86,7 @@ fn a_response_that_was_interrupted_cuts_its_call_off() {
     let over = r#"{"type":"response.done","response":{"status":"cancelled","status_details":{"type":"cancelled","reason":"turn_detected"},"output":[{"id":"item_1","type":"function_call","status":"incomplete","name":"add","call_id":"call_a","arguments":"{\"a\":"}]}}"#;
     expect![[r#"
         error: the stream ended in the middle of the call `call_a`
-        call: call_a add {"a":
+        cut call: call_a add {"a":
         finished: Other("cancelled")"#]]
     .assert_eq(&read(OpenAiRealtime, &[ADDED, FIRST, over].join("\n")));
 }

@@ -1,133 +1,98 @@
-//! The members of a response and its stream events, and its output items in their order.
+//! The members of a response, of its stream events and of its output items.
 #![allow(clippy::struct_field_names)] // The names are the provider's.
 
-use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Finish, ProtocolError};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{
-    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
+    LenientCount, LenientObject, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
 };
-use crate::providers::partial_calls::PartialCalls;
+use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::fmt;
 use tool_core::trace::TokenUsage;
 
 /// The kind of a call whose input is free text.
 pub(crate) const CUSTOM_CALL: &str = "custom_tool_call";
 
-/// The items of a message, as far as they have arrived.
-#[derive(Debug, Default)]
-pub(crate) struct OutputItems {
-    pub(crate) calls: PartialCalls<ItemKey>,
-    /// The items of which a piece of text or reasoning has arrived.
-    streamed: HashSet<ItemKey>,
-    complete: HashSet<ItemKey>,
-    pub(crate) refused: bool,
+impl ResponseEvent<'_> {
+    /// Returns the place of the event's item in the output.
+    pub(crate) fn place(&self) -> Option<u64> {
+        self.output_index.map(|index| index.0)
+    }
+
+    /// Returns the id of the event's item, or of its call.
+    pub(crate) fn item_or_call_id(&self) -> &str {
+        let id = self.item_id.as_str();
+        if id.is_empty() { self.call_id.as_str() } else { id }
+    }
+
+    /// Returns true for an event that has a part of an item.
+    pub(crate) fn has_part(&self) -> bool {
+        let has_piece = self.delta.value.0.is_some() || self.arguments.0.is_some() || self.input.0.is_some();
+        has_piece || self.item.object.is_some()
+    }
 }
 
-/// The kind of a piece of an item.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PieceKind {
-    Text,
-    Reasoning,
-    Arguments,
+impl OutputItem<'_> {
+    /// Returns the kind of a call; `None` for another item.
+    pub(crate) fn call_kind(&self) -> Option<&'static str> {
+        call_kind(self.kind.as_str())
+    }
+
+    /// Returns the arguments of a call.
+    pub(crate) fn call_arguments(&self) -> Cow<'_, str> {
+        let arguments = if self.kind.as_str() == CUSTOM_CALL { self.input } else { self.arguments };
+        arguments.text()
+    }
+
+    /// Returns true for a call that the server has run. `custom_tools` are the tools of free text that the request has
+    /// declared, if the response says so.
+    pub(crate) fn was_run_by_server(&self, custom_tools: Option<&[String]>) -> bool {
+        // The calls of xAI's own tools.
+        let is_of_server = self.output.0.is_some() || self.call_id.as_str().starts_with("xs_");
+        let is_custom = self.kind.as_str() == CUSTOM_CALL;
+        let is_undeclared = || custom_tools.is_some_and(|names| !names.iter().any(|name| name == self.name.as_str()));
+        is_of_server || is_custom && is_undeclared()
+    }
+
+    /// Returns the text of a message.
+    pub(crate) fn text(&self) -> String {
+        let parts = self.content.objects::<OutputPart<'_>>();
+        let text = |part: &OutputPart<'_>| {
+            [&part.text, &part.refusal, &part.transcript].map(|text| text.as_str().to_owned()).concat()
+        };
+        parts.iter().map(text).collect()
+    }
+
+    pub(crate) fn has_refusal(&self) -> bool {
+        self.content.objects::<OutputPart<'_>>().iter().any(|part| !part.refusal.as_str().is_empty())
+    }
+
+    /// Returns the reasoning, as far as the model shows it.
+    pub(crate) fn reasoning(&self) -> String {
+        let summary = self.summary.objects::<OutputPart<'_>>();
+        let content = self.content.objects::<OutputPart<'_>>();
+        summary.iter().chain(content.iter()).map(|part| part.text.as_str().to_owned()).collect()
+    }
 }
 
-impl OutputItems {
-    /// Begins an item.
-    pub(crate) fn begin(&mut self, key: &ItemKey, item: &OutputItem<'_>) {
-        if let Some(kind) = item.call_kind() {
-            self.begin_call(key, item.call_id.as_str(), item.name.as_str(), kind);
+impl ResponseObject<'_> {
+    /// Returns the names of the tools of free text that the request has declared; `None` if the response does not list the
+    /// request's tools.
+    pub(crate) fn custom_tools(&self) -> Option<Vec<String>> {
+        let tools = self.tools.0.filter(|tools| tools.starts_with('[') && *tools != "[]")?;
+        if !tools.contains("\"custom\"") {
+            return Some(Vec::new());
         }
-    }
-
-    /// Begins a call, unless it has begun.
-    pub(crate) fn begin_call(&mut self, key: &ItemKey, id: &str, name: &str, kind: &'static str) {
-        match self.calls.latest(key) {
-            None => self.calls.begin(key.clone(), WireCall { id: id.to_owned(), name: name.to_owned(), kind }),
-            Some(call) if call.wire.name == name => self.calls.identify(key, id, ""),
-            Some(_) => self.calls.identify(key, id, name),
-        }
-    }
-
-    /// Returns true if a call with another id has this key.
-    pub(crate) fn is_taken(&self, key: &ItemKey, item: &OutputItem<'_>) -> bool {
-        let id = item.call_id.as_str();
-        let differs = |known: &str| !known.is_empty() && !id.is_empty() && known != id;
-        item.call_kind().is_some() && self.calls.latest(key).is_some_and(|call| differs(&call.wire.id))
-    }
-
-    pub(crate) fn is_complete(&self, key: &ItemKey) -> bool {
-        self.complete.contains(key)
-    }
-
-    /// Returns true if any part of an item has arrived.
-    pub(crate) fn has_begun(&self, key: &ItemKey) -> bool {
-        self.calls.latest(key).is_some() || self.streamed.contains(key) || self.complete.contains(key)
-    }
-
-    /// Adds a piece to an item.
-    pub(crate) fn append(&mut self, key: &ItemKey, kind: PieceKind, piece: Cow<'_, str>, sink: &mut EventSink<'_>) {
-        match kind {
-            PieceKind::Arguments => return self.calls.append(key, piece, sink),
-            PieceKind::Text => sink.text(&piece),
-            PieceKind::Reasoning => sink.reasoning(&piece),
-        }
-        if !self.streamed.contains(key) {
-            self.streamed.insert(key.clone());
-        }
-    }
-
-    /// Completes an item; returns false if it was complete.
-    pub(crate) fn complete(&mut self, key: &ItemKey, item: &OutputItem<'_>, sink: &mut EventSink<'_>) -> bool {
-        if !self.complete.insert(key.clone()) {
-            return false;
-        }
-        if let Some(kind) = item.call_kind() {
-            self.begin_call(key, item.call_id.as_str(), item.name.as_str(), kind);
-            let arguments = if kind == CUSTOM_CALL { item.input } else { item.arguments };
-            self.calls.set(key, &arguments.text(), sink);
-            match item.status.as_str() {
-                "incomplete" => self.calls.truncate(key, sink),
-                _ => self.calls.complete(key, sink),
-            }
-            return true;
-        }
-        self.calls.discard(key);
-        let parts = item.content.objects::<OutputPart<'_>>();
-        self.refused |= parts.iter().any(|part| !part.refusal.as_str().is_empty());
-        if !self.streamed.contains(key) {
-            emit_text(item, &parts, sink);
-        }
-        true
-    }
-
-    /// Ends the response: emits its open calls, its usage, its error and its end.
-    pub(crate) fn end(&mut self, response: &ResponseObject<'_>, status: &str, sink: &mut EventSink<'_>) {
-        if status == "completed" {
-            self.calls.complete_all(sink);
-        } else {
-            self.calls.truncate_all(sink);
-        }
-        if let Some(usage) = &*response.usage {
-            sink.usage(usage.usage(), &response.service_tier);
-        }
-        // Realtime has the details and the error in one member.
-        let details = response.incomplete_details.as_ref().or(response.status_details.as_ref());
-        if let Some(error) = response.error.as_ref().or(details.and_then(|details| details.error.as_ref())) {
-            let code = error.code.0.as_deref().map(str::to_owned);
-            sink.error(ProtocolError::Provider { code, message: error.message.as_str().to_owned() });
-        }
-        let reason = details.map_or("", |details| details.reason.as_str());
-        sink.end(self.finish(status, reason));
+        let tools = serde_json::from_str::<Vec<Value>>(tools).ok()?;
+        let custom = tools.iter().filter(|tool| tool["type"] == "custom");
+        Some(custom.filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect())
     }
 
     /// Returns the reason for which a response ended.
-    fn finish(&self, status: &str, reason: &str) -> Finish {
-        match (status, reason) {
-            ("completed", _) if !self.calls.is_empty() => Finish::ToolCalls,
-            ("completed", _) if self.refused => Finish::Refused,
+    pub(crate) fn finish(&self, status: &str, has_calls: bool, refused: bool) -> Finish {
+        match (status, self.details().map_or("", |details| details.reason.as_str())) {
+            ("completed", _) if has_calls => Finish::ToolCalls,
+            ("completed", _) if refused => Finish::Refused,
             ("completed", _) => Finish::Stop,
             ("incomplete", "max_output_tokens") => Finish::Length,
             ("incomplete", "content_filter") => Finish::Filtered,
@@ -135,37 +100,26 @@ impl OutputItems {
             (status, _) => Finish::of_unlisted(status),
         }
     }
-}
 
-fn emit_text(item: &OutputItem<'_>, parts: &LenientObjects<OutputPart<'_>>, sink: &mut EventSink<'_>) {
-    match item.kind.as_str() {
-        "message" => parts.iter().for_each(|part| {
-            sink.text(part.text.as_str());
-            sink.text(part.refusal.as_str());
-            sink.text(part.transcript.as_str());
-        }),
-        "reasoning" => {
-            let summary = item.summary.objects::<OutputPart<'_>>();
-            summary.iter().chain(parts.iter()).for_each(|part| sink.reasoning(part.text.as_str()));
-        }
-        _ => {}
+    /// Returns the error of a response that has failed.
+    pub(crate) fn failure(&self) -> Option<ProtocolError> {
+        let details = || self.details().and_then(|details| details.error.as_ref());
+        let error = self.error.as_ref().or_else(details)?;
+        let code = error.code.0.as_deref().map(str::to_owned);
+        Some(ProtocolError::Provider { code, message: error.message.as_str().to_owned() })
+    }
+
+    /// Realtime has the details and the error in one member.
+    fn details(&self) -> Option<&StatusDetails<'_>> {
+        self.incomplete_details.as_ref().or(self.status_details.as_ref())
     }
 }
 
-impl OutputItem<'_> {
-    fn call_kind(&self) -> Option<&'static str> {
-        call_kind(self.kind.as_str(), self.name.as_str(), self.output.0.is_some())
-    }
-}
-
-/// Returns the kind of a call that is answered here; `None` for another item, such as a call that the server has run.
-pub(crate) fn call_kind(item: &str, name: &str, has_output: bool) -> Option<&'static str> {
-    /// The custom tools with which xAI's server searches.
-    const HOSTED: [&str; 4] = ["x_user_search", "x_keyword_search", "x_semantic_search", "x_thread_fetch"];
+/// Returns the kind of a call by the type of its item; `None` for another item.
+pub(crate) fn call_kind(item: &str) -> Option<&'static str> {
     match item {
-        _ if has_output => None,
         "function_call" => Some(""),
-        CUSTOM_CALL if !HOSTED.contains(&name) => Some(CUSTOM_CALL),
+        CUSTOM_CALL => Some(CUSTOM_CALL),
         _ => None,
     }
 }
@@ -199,8 +153,10 @@ json_objects! {
         /// Realtime's name for the details.
         status_details: LenientObject<StatusDetails<'a>>,
         error: LenientObject<ResponseError<'a>>,
-        usage: LenientObject<ResponseUsage>,
-        service_tier: ServiceTier,
+        pub(crate) usage: LenientObject<ResponseUsage>,
+        pub(crate) service_tier: ServiceTier,
+        /// The tools of the request.
+        tools: RawJson<'a>,
     }
 
     struct StatusDetails<'a> {
@@ -236,7 +192,7 @@ json_objects! {
         pub(crate) transcript: LenientText<'a>,
     }
 
-    struct ResponseUsage {
+    pub(crate) struct ResponseUsage {
         input_tokens: LenientCount,
         output_tokens: LenientCount,
         /// Realtime has the name without the s.
@@ -289,30 +245,6 @@ impl TokenDetails {
             output_audio: output.audio_tokens.0,
             output_image: output.image_tokens.0,
             ..TokenUsage::default()
-        }
-    }
-}
-
-/// The key of an item in a message: its index, or its id where no index is given.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum ItemKey {
-    Index(u64),
-    Id(String),
-}
-
-impl ItemKey {
-    /// Returns the key of an item by its id, or by the id of its call.
-    pub(crate) fn of_id(id: &LenientText<'_>, call_id: &LenientText<'_>) -> Self {
-        let id = if id.as_str().is_empty() { call_id } else { id };
-        Self::Id(id.as_str().to_owned())
-    }
-}
-
-impl fmt::Display for ItemKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Index(index) => write!(f, "{index}"),
-            Self::Id(id) => f.write_str(id),
         }
     }
 }

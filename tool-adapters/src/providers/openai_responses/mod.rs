@@ -1,6 +1,7 @@
 //! OpenAI's Responses.
 
 pub(crate) mod items;
+pub(crate) mod output;
 pub(crate) mod read;
 pub mod tools;
 pub(crate) mod write;
@@ -40,6 +41,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SchemaForm::Whole,
     property_names: None,
     strict: Some(STRICT),
+    repeats_refusals: false,
     answer_form: Some(AnswerForm {
         write: write_answer,
         needs_strict: false,

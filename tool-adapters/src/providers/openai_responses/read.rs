@@ -1,27 +1,23 @@
 //! From answers and stream events to events.
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
-use crate::providers::event::ProtocolError;
+use crate::providers::event::{ProtocolError, malformed};
 use crate::providers::lenient::{RawObject, parse_object};
-use crate::providers::openai_responses::items::{
-    ItemKey, OutputItem, OutputItems, PieceKind, ResponseEvent, ResponseObject,
-};
+use crate::providers::openai_responses::items::{OutputItem, ResponseEvent, ResponseObject};
+use crate::providers::openai_responses::output::{Appearance, ItemNumber, OutputItems, PieceKind};
 use crate::providers::repeats::LastEvent;
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 /// Reads Responses.
 #[derive(Debug, Default)]
 pub(crate) struct ResponsesReader {
     items: OutputItems,
-    /// The keys of items by their ids.
-    keys: HashMap<String, ItemKey>,
     origin: ResponseOrigin,
     begun: bool,
     /// The id of the previous response, until the next one begins.
     previous: String,
-    /// The key and the kind of the last event's piece.
-    last_event: Option<LastEvent<(ItemKey, PieceKind)>>,
+    /// The item and the kind of the last event's piece.
+    last_event: Option<LastEvent<(ItemNumber, PieceKind)>>,
 }
 
 impl MessageReader for ResponsesReader {
@@ -30,18 +26,22 @@ impl MessageReader for ResponsesReader {
             return Ok(());
         }
         self.last_event = None;
-        let Some(mut event) = parse_object::<ResponseEvent<'_>>(text)? else { return sink.unknown(text) };
+        let Some(mut event) = parse_object::<ResponseEvent<'_>>(text)? else {
+            sink.error(malformed("expected an object", text));
+            return Ok(());
+        };
         let response = event.response.0.take().unwrap_or_default();
         let kind = event.kind.as_str();
         if self.repeats_end(kind, &response) {
             return Ok(());
         }
         self.begun |= kind.starts_with("response.");
+        self.items.read_tools(&response);
         self.origin.emit(response.id.as_str(), response.model.as_str(), sink);
         match kind {
-            "" => return self.read_answer(text, sink),
-            "response.output_item.added" => self.begin_item(&event),
-            "response.output_item.done" => return self.complete_item(&event, sink),
+            "" => return self.read_answer(text, &event, sink),
+            "response.output_item.added" => self.begin_item(text, &event, sink),
+            "response.output_item.done" => return self.complete_item(text, &event, sink),
             "response.output_text.delta" => self.read_piece(text, &event, PieceKind::Text, sink),
             "response.refusal.delta" => {
                 self.items.refused = true;
@@ -53,25 +53,21 @@ impl MessageReader for ResponsesReader {
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
                 self.read_piece(text, &event, PieceKind::Arguments, sink);
             }
-            "response.function_call_arguments.done" => {
-                self.items.calls.set(&self.key(&event), &event.arguments.text(), sink);
-            }
-            "response.custom_tool_call_input.done" => {
-                self.items.calls.set(&self.key(&event), &event.input.text(), sink);
-            }
+            "response.function_call_arguments.done" => self.set_arguments(&event, &event.arguments.text(), sink),
+            "response.custom_tool_call_input.done" => self.set_arguments(&event, &event.input.text(), sink),
             kind if is_end(kind) => {
                 return self.end(&response, kind.trim_start_matches("response."), sink);
             }
             "error" => return sink.error_or_unknown(text),
             kind if is_redundant(kind) => {}
-            _ => return sink.unknown(text),
+            _ => return self.read_unknown(text, &event, sink),
         }
         Ok(())
     }
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {
         if self.begun {
-            self.items.calls.truncate_all(sink);
+            self.items.truncate(sink);
             sink.error(ProtocolError::Truncated { call_id: None });
         }
         *self = Self::default();
@@ -80,18 +76,21 @@ impl MessageReader for ResponsesReader {
 
 impl ResponsesReader {
     fn read_piece(&mut self, text: &str, event: &ResponseEvent<'_>, kind: PieceKind, sink: &mut EventSink<'_>) {
-        let key = self.key(event);
+        if event.delta.value.0.is_none() {
+            return sink.error(malformed("expected a text as `delta`", text));
+        }
+        let item = self.items.of_piece(event.item_id.as_str(), event.place());
         let others = [event.sequence_number, event.obfuscation].map(|value| value.0.unwrap_or_default());
-        self.items.append(&key, kind, Cow::Borrowed(event.delta.as_str()), sink);
-        self.last_event = LastEvent::new(text, [event.delta.raw, others[0], others[1]], (key, kind));
+        self.items.append(item, kind, Cow::Borrowed(event.delta.as_str()), sink);
+        self.last_event = LastEvent::new(text, [event.delta.raw, others[0], others[1]], (item, kind));
     }
 
     /// Reads an event that repeats the last one but for its piece; returns false for another one.
     fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
-        let Some(((key, kind), piece, [_, _, _])) = LastEvent::repeated(self.last_event.as_ref(), text) else {
+        let Some(((item, kind), piece, [_, _, _])) = LastEvent::repeated(self.last_event.as_ref(), text) else {
             return false;
         };
-        self.items.append(key, *kind, piece, sink);
+        self.items.append(*item, *kind, piece, sink);
         true
     }
 
@@ -102,58 +101,69 @@ impl ResponsesReader {
     }
 
     /// Reads a whole answer, or an error instead of one.
-    fn read_answer(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+    fn read_answer(
+        &mut self,
+        text: &str,
+        event: &ResponseEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
         let response = parse_object::<ResponseObject<'_>>(text)?.unwrap_or_default();
         if response.output.0.is_none() {
+            if event.has_part() {
+                sink.error(malformed("expected the `type` of an event", text));
+                return Ok(());
+            }
             return sink.error_or_unknown(text);
         }
         let status = response.status.0.as_deref().unwrap_or("completed").to_owned();
+        self.items.read_tools(&response);
         self.origin.emit(response.id.as_str(), response.model.as_str(), sink);
         self.end(&response, &status, sink)
     }
 
-    /// Returns the key of an event about an item: that of its id if it is known, as some servers send one index for all
-    /// items.
-    fn key(&self, event: &ResponseEvent<'_>) -> ItemKey {
-        let id = event.item_id.as_str();
-        let known = self.keys.get(id).cloned();
-        let index = event.output_index.map(|index| ItemKey::Index(index.0));
-        known.or(index).unwrap_or_else(|| ItemKey::Id(id.to_owned()))
-    }
-
-    /// Returns the key of an item of an event. An item whose index another item has gets a key of its own.
-    fn item_key(&mut self, event: &ResponseEvent<'_>, item: &OutputItem<'_>) -> ItemKey {
-        let id = item.id.as_str();
-        let known = self.keys.get(id).filter(|key| !self.items.is_taken(key, item)).cloned();
-        let key = known.unwrap_or_else(|| {
-            let index = event.output_index.map(|index| ItemKey::Index(index.0));
-            let is_free =
-                |key: &ItemKey| !self.items.is_taken(key, item) && (id.is_empty() || !self.items.is_complete(key));
-            index.filter(is_free).unwrap_or_else(|| ItemKey::of_id(&item.id, &item.call_id))
-        });
-        if !id.is_empty() {
-            self.keys.insert(id.to_owned(), key.clone());
+    /// Reads an event of an unknown type.
+    fn read_unknown(
+        &mut self,
+        text: &str,
+        event: &ResponseEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
+        if event.has_part() {
+            self.items.note_unknown_part(event.item_id.as_str(), event.place());
         }
-        key
+        sink.unknown(text)
     }
 
-    fn begin_item(&mut self, event: &ResponseEvent<'_>) {
-        if let Some(item) = &event.item.object {
-            let key = self.item_key(event, item);
-            self.items.begin(&key, item);
+    fn set_arguments(&mut self, event: &ResponseEvent<'_>, arguments: &str, sink: &mut EventSink<'_>) {
+        let item = self.items.of_piece(event.item_id.as_str(), event.place());
+        self.items.set_arguments(item, arguments, sink);
+    }
+
+    fn begin_item(&mut self, text: &str, event: &ResponseEvent<'_>, sink: &mut EventSink<'_>) {
+        match &event.item.object {
+            Some(item) => self.items.begin(item, event.place()),
+            None => sink.error(malformed("expected an object as `item`", text)),
         }
     }
 
-    fn complete_item(&mut self, event: &ResponseEvent<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some(item) = &event.item.object else { return Ok(()) };
-        let key = self.item_key(event, item);
-        if self.items.complete(&key, item, sink) { sink.item(event.item.raw) } else { Ok(()) }
+    fn complete_item(
+        &mut self,
+        text: &str,
+        event: &ResponseEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
+        let Some(item) = &event.item.object else {
+            sink.error(malformed("expected an object as `item`", text));
+            return Ok(());
+        };
+        let is_new = self.items.complete(item, event.place(), Appearance::Done, sink);
+        if is_new { sink.item(event.item.raw) } else { Ok(()) }
     }
 
     /// Ends the response. Items that its events did not bring are read from the response itself.
     fn end(&mut self, response: &ResponseObject<'_>, status: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        for (index, item) in (0..).zip(response.output.0.iter().flatten()) {
-            self.complete_output(index, item, sink)?;
+        for (place, item) in (0..).zip(response.output.0.iter().flatten()) {
+            self.complete_output(place, item, sink)?;
         }
         self.items.end(response, status, sink);
         let previous = response.id.as_str().to_owned();
@@ -163,21 +173,16 @@ impl ResponsesReader {
 
     fn complete_output(
         &mut self,
-        index: u64,
+        place: u64,
         output: &RawObject<'_, OutputItem<'_>>,
         sink: &mut EventSink<'_>,
     ) -> serde_json::Result<()> {
-        let Some(item) = &output.object else { return Ok(()) };
-        let by_id = ItemKey::Id(item.id.as_str().to_owned());
-        let known = self.keys.get(item.id.as_str()).filter(|key| !self.items.is_taken(key, item)).cloned();
-        let key = match known {
-            Some(key) => key,
-            // The items of a stream without indices have their ids as keys.
-            None if self.items.has_begun(&by_id) => by_id,
-            None if self.items.is_taken(&ItemKey::Index(index), item) => ItemKey::of_id(&item.id, &item.call_id),
-            None => ItemKey::Index(index),
+        let Some(item) = &output.object else {
+            sink.error(malformed("expected objects in `output`", output.raw));
+            return Ok(());
         };
-        if self.items.complete(&key, item, sink) { sink.item(output.raw) } else { Ok(()) }
+        let is_new = self.items.complete(item, Some(place), Appearance::Listed, sink);
+        if is_new { sink.item(output.raw) } else { Ok(()) }
     }
 }
 

@@ -123,11 +123,21 @@ fn data_that_is_no_json_is_handed_on_for_the_reader_to_refuse() {
     assert_eq!(read(b"data: oops\n\ndata: {}\n\n"), ["oops", "{}"]);
 }
 
+// M2
 #[test]
-fn bytes_that_are_no_utf_8_are_told_and_replaced() {
+fn bytes_that_are_not_utf_8_become_halves_of_characters() {
     assert_eq!(read(b"data: \"\xFF\"\n\n{\"a\":\"\xC3\"}"), {
-        ["malformed \"\u{FFFD}\"", "\"\u{FFFD}\"", "malformed {\"a\":\"\u{FFFD}\"}", "{\"a\":\"\u{FFFD}\"}"]
+        ["halves \"\u{10F7FF}\"", "halves {\"a\":\"\u{10F7C3}\"}"]
     });
+}
+
+// M1
+#[test]
+fn lines_of_data_without_a_last_blank_line_count() {
+    assert_eq!(read(b"data: {\"a\":1}\ndata: {\"b\":2}\n"), ["{\"a\":1}", "{\"b\":2}"]);
+    assert_eq!(read(b"data: {\"a\":1}\ndata: [DONE]"), ["{\"a\":1}", "DONE"]);
+    assert_eq!(read(b"data: {\"a\":\ndata: 1}"), ["{\"a\":\n1}"]);
+    assert_eq!(read(b"data: {\"a\":1}\ndata: {\"b\":"), ["truncated"], "the second one is cut off");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The events of an answer, collected into a step of the agent loop.
 
+use crate::providers::turns::REFUSED_TURN;
 use crate::providers::{Declarations, Event, Finish, ProtocolError, Provider};
 use crate::transport::api_key::{ApiKey, log_excerpt, redact_event};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use tool_core::session::{ModelInfo, ModelStep, RawTurn, ReplyFinish};
@@ -141,6 +142,9 @@ impl AnswerCollector<'_> {
 
     fn step(mut self, finish: ReplyFinish) -> ModelStep {
         self.usage.failed = None;
+        if finish == ReplyFinish::Refused && self.provider.spec().repeats_refusals {
+            self.answer.items.push(json!({"type": REFUSED_TURN}));
+        }
         let provider = ProviderId::from_static(self.provider.spec().turn_id);
         ModelStep {
             text: Some(self.answer.text).filter(|text| !text.is_empty()),

@@ -108,7 +108,7 @@ impl LiveCalls {
         self.track(call, wire_id, conversation, None, None);
     }
 
-    /// Records the response to a call that is not run.
+    /// Notes the answer to a call that is not run.
     pub(crate) fn refuse(
         &mut self,
         call: ToolCall,

@@ -269,7 +269,7 @@ fn size_of(event: &LiveEvent) -> usize {
         LiveEvent::Heard(text) | LiveEvent::Model(Event::Text(text) | Event::Reasoning(text)) => text.len(),
         LiveEvent::Model(Event::Audio { data, .. }) => data.len(),
         LiveEvent::Model(Event::Arguments { delta, .. }) => delta.len(),
-        LiveEvent::Model(Event::Call(call)) => call.arguments().len(),
+        LiveEvent::Model(Event::Call(call) | Event::CutCall(call)) => call.arguments().len(),
         LiveEvent::Model(Event::Item(value) | Event::Unknown(value)) => json_size(value),
         LiveEvent::Answered(response) | LiveEvent::Updated(response) => response.data_json().map_or(0, str::len),
         _ => 0,

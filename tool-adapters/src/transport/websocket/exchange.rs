@@ -16,7 +16,7 @@ use base64::prelude::BASE64_STANDARD;
 use tokio::time::Instant;
 use tool_core::call::OutputKind;
 use tool_core::session::{SpeechEvent, ToolChoice, without_notes};
-use tool_core::{Intent, ToolCall, ToolResponse};
+use tool_core::{Intent, ToolCall, ToolError, ToolResponse};
 
 impl LiveTask {
     /// Ends the step of a reply that has made all its calls.
@@ -26,12 +26,11 @@ impl LiveTask {
 
     pub(crate) fn handle_event(&mut self, event: Event, connection: &mut Connection) {
         let event = match event {
-            // The arguments of a truncated call may be incomplete.
-            Event::Call(call) | Event::CutCall(call) if self.state.truncated_call.as_deref() == Some(call.id()) => {
-                return;
-            }
+            // The model has ended the response in the middle of the call, and waits for no result.
+            Event::CutCall(call) if self.state.truncated_call.as_deref() == Some(call.id()) => return,
+            // A part of the response is lost. The model waits for the result.
+            Event::CutCall(call) => return self.take_lost_call(self.tools.declarations.restore(call), connection),
             Event::Call(call) => return self.take_call(self.tools.declarations.restore(call), connection),
-            Event::CutCall(call) => return self.take_cut_call(self.tools.declarations.restore(call), connection),
             event => redact_event(event, Some(&connection.hidden)),
         };
         self.spans.record(&event);
@@ -147,24 +146,36 @@ impl LiveTask {
         }
         // The model was asked not to call. Where it cannot be asked, it reads the reason and answers.
         let refusal = self.calls.session.refuse_step(&call);
-        self.calls.refuse(call.clone(), wire_id, conversation, response, refusal.clone());
-        self.send_response(&refusal, false, connection);
-        self.transcript.answer(call, &refusal);
-        self.events.push(LiveEvent::Answered(refusal));
+        self.answer_unrun(call, wire_id, &refusal, false, connection);
     }
 
-    /// Answers a call of a message of which a part was lost, as the model waits for its result. It does not run.
-    fn take_cut_call(&mut self, call: ToolCall, connection: &mut Connection) {
+    /// Answers a call of a response of which a part is lost: its arguments may not be the model's.
+    fn take_lost_call(&mut self, call: ToolCall, connection: &mut Connection) {
         let event = Event::CutCall(call.clone());
         self.spans.record(&event);
         self.deliver(event);
-        self.state.steps.has_call = true;
-        let refusal = self.calls.session.refuse_cut(&call);
+        let error = "a part of the message was lost, so the call was not run; call the tool again";
+        let refusal = self.calls.session.refuse(&call, ToolError::transient(error));
         let wire_id = call.id().to_owned();
-        self.calls.refuse(call.clone(), wire_id, self.state.conversation, self.state.responses, refusal.clone());
-        self.send_response(&refusal, true, connection);
-        self.transcript.answer(call, &refusal);
-        self.events.push(LiveEvent::Answered(refusal));
+        self.state.steps.has_call = true;
+        self.answer_unrun(call, wire_id, &refusal, true, connection);
+    }
+
+    /// Answers a call that does not run. With `wants_reply`, the model is asked to go on.
+    fn answer_unrun(
+        &mut self,
+        call: ToolCall,
+        wire_id: String,
+        answer: &ToolResponse,
+        wants_reply: bool,
+        connection: &mut Connection,
+    ) {
+        let conversation = self.state.conversation;
+        let response = self.state.responses;
+        self.calls.refuse(call.clone(), wire_id, conversation, response, answer.clone());
+        self.send_response(answer, wants_reply, connection);
+        self.transcript.answer(call, answer);
+        self.events.push(LiveEvent::Answered(answer.clone()));
     }
 
     /// Delivers the outcome of work. Returns true if the session has ended.

@@ -204,7 +204,9 @@ impl OpenResponse {
                 }
                 self.used.response_id.clone_from(id);
             }
-            Event::Call(call) => self.used.tool_calls.push((call.id().to_owned(), call.name().to_owned())),
+            Event::Call(call) | Event::CutCall(call) => {
+                self.used.tool_calls.push((call.id().to_owned(), call.name().to_owned()))
+            }
             _ => {}
         }
     }

@@ -214,7 +214,7 @@ impl LiveTask {
         self.events.withhold(false);
         for event in self.protocol.finish() {
             // A truncated call does not run. The model makes it again when the conversation is resumed.
-            if !matches!(event, Event::Call(_)) {
+            if !matches!(event, Event::Call(_) | Event::CutCall(_)) {
                 self.events.push(LiveEvent::Model(event));
             }
         }

@@ -77,14 +77,17 @@ fn arguments_that_are_no_json_or_no_text_pass_through() {
 
 #[test]
 fn a_duplicate_id_is_an_error_and_answered_under_the_wire_id() {
-    let call = r#"{"id":"same","function":{"name":"f","arguments":"{}"}}"#;
-    let answer =
-        format!(r#"{{"choices":[{{"message":{{"tool_calls":[{call},{call}]}},"finish_reason":"tool_calls"}}]}}"#);
-    expect![[r"
+    let call = |number| format!(r#"{{"id":"same","function":{{"name":"f","arguments":"{{\"a\":{number}}}"}}}}"#);
+    let answer = format!(
+        r#"{{"choices":[{{"message":{{"tool_calls":[{},{}]}},"finish_reason":"tool_calls"}}]}}"#,
+        call(1),
+        call(2)
+    );
+    expect![[r#"
         error: two calls have the id `same`
-        call: same f {}
-        call: same_2 f {}
-        finished: ToolCalls"]]
+        call: same f {"a":1}
+        call: same_2 f {"a":2}
+        finished: ToolCalls"#]]
     .assert_eq(&read(OpenAiChat, &answer));
     let mut protocol = protocol(OpenAiChat);
     protocol.push(answer.as_bytes());
@@ -113,38 +116,141 @@ fn an_event_that_comes_twice_or_late_makes_no_second_call() {
     }
 }
 
+// M3
+#[test]
+fn a_call_that_is_there_twice_is_one_call() {
+    let call = r#"{"id":"same","function":{"name":"f","arguments":"{\"a\":1}"}}"#;
+    let answer =
+        format!(r#"{{"choices":[{{"message":{{"tool_calls":[{call},{call}]}},"finish_reason":"tool_calls"}}]}}"#);
+    let events = events(OpenAiChat, [answer.as_bytes()]);
+    assert_eq!(calls(&events).len(), 1, "{}", summary(&events));
+}
+
 #[test]
 fn pieces_that_come_before_their_beginning_are_kept_for_it() {
     let stream = stream(
         &[
             r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":1}"}}]}"#,
             r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":""}}]}"#,
+        ],
+        "tool_calls",
+    );
+    expect![[r#"
+        response: Some("c") None
+        usage: 90 64 0 40 25
+        call: x f {"a":1}
+        finished: ToolCalls"#]]
+    .assert_eq(&summary(&events(OpenAiChat, [stream.as_bytes()])));
+}
+
+// M2
+#[test]
+fn a_piece_of_a_call_that_never_began_loses_the_answer() {
+    let stream = stream(
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}"#,
             r#"{"tool_calls":[{"index":3,"function":{"arguments":"{}"}}]}"#,
         ],
         "tool_calls",
     );
     expect![[r#"
         response: Some("c") None
-        call: x f {"a":1}
-        error: a part of a call came that was not begun: 3
         usage: 90 64 0 40 25
+        error: a part of a call came that was not begun: 1"#]]
+    .assert_eq(&summary(&events(OpenAiChat, [stream.as_bytes()])));
+}
+
+// M2
+#[test]
+fn interleaved_pieces_go_to_the_call_that_they_name() {
+    let begins = |place: &str, id: &str| {
+        format!(r#"{{"tool_calls":[{{{place}"id":"{id}","function":{{"name":"f","arguments":"{{\"a\":"}}}}]}}"#)
+    };
+    let piece = |place: &str, id: &str, text: &str| {
+        format!(r#"{{"tool_calls":[{{{place}"id":{id},"function":{{"arguments":"{text}"}}}}]}}"#)
+    };
+    for (first, second, named) in [
+        // By index; by id where all have the index 0; by id without an index.
+        (r#""index":0,"#, r#""index":1,"#, false),
+        (r#""index":0,"#, r#""index":0,"#, true),
+        ("", "", true),
+    ] {
+        let id = |id: &str| if named { format!("\"{id}\"") } else { "null".to_owned() };
+        let deltas = [
+            begins(first, "x"),
+            begins(second, "y"),
+            piece(first, &id("x"), "1"),
+            piece(second, &id("y"), "2"),
+            piece(second, &id("y"), "}"),
+            piece(first, &id("x"), "}"),
+        ];
+        let stream = stream(&deltas.iter().map(String::as_str).collect::<Vec<_>>(), "tool_calls");
+        let events = events(OpenAiChat, [stream.as_bytes()]);
+        let told = calls(&events).iter().map(|call| (call.id(), call.arguments())).collect::<Vec<_>>();
+        assert_eq!(told, [("x", r#"{"a":1}"#), ("y", r#"{"a":2}"#)], "{}", summary(&events));
+    }
+}
+
+// M1
+#[test]
+fn a_call_that_was_cut_off_is_told_and_does_not_run() {
+    for arguments in [r#"{\"a\":1"#, r#"{\"a\":1}"#, ""] {
+        let call =
+            format!(r#"{{"tool_calls":[{{"index":0,"id":"x","function":{{"name":"f","arguments":"{arguments}"}}}}]}}"#);
+        let stream = sse([delta(&call), end("length")].iter().map(String::as_str));
+        let events = events(OpenAiChat, [stream.as_bytes()]);
+        assert!(calls(&events).is_empty(), "{}", summary(&events));
+        let cut = events.iter().filter(|event| matches!(event, Event::CutCall(call) if call.id() == "x")).count();
+        assert_eq!(cut, 1, "{}", summary(&events));
+    }
+}
+
+// M1
+#[test]
+fn a_part_after_the_reason_for_the_end_needs_another_reason() {
+    let begins = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":""}}]}"#;
+    let late = delta(r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":1}"}}]}"#);
+    let read = |last: Option<String>| {
+        let chunks = [delta(begins), end("tool_calls"), late.clone()];
+        let chunks = chunks.into_iter().chain(last).chain(["[DONE]".to_owned()]).collect::<Vec<_>>();
+        events(OpenAiChat, [sse(chunks.iter().map(String::as_str)).as_bytes()])
+    };
+    let cut = read(None);
+    assert!(
+        calls(&cut).is_empty() && !cut.iter().any(|event| matches!(event, Event::Finished(_))),
+        "{}",
+        summary(&cut)
+    );
+    let whole = read(Some(end("tool_calls")));
+    assert_eq!(calls(&whole)[0].arguments(), r#"{"a":1}"#, "{}", summary(&whole));
+}
+
+// M3
+#[test]
+fn a_whole_message_after_deltas_brings_what_they_left_out() {
+    let call = r#"{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}}]}"#;
+    let alone = format!(r#"{{"id":"c","choices":[{{"index":0,"message":{call},"finish_reason":"tool_calls"}}]}}"#);
+    let stream = sse([&*delta(r#"{"content":"Let me see."}"#), &*alone, "[DONE]"]);
+    expect![[r#"
+        response: Some("c") None
+        text: Let me see.
+        call: x f {}
         finished: ToolCalls"#]]
     .assert_eq(&summary(&events(OpenAiChat, [stream.as_bytes()])));
 }
 
+// M3
 #[test]
-fn a_call_that_was_cut_off_is_told_after_the_error() {
-    for (reason, arguments) in [(Some("length"), r#"{\"a\":1"#), (None, r#"{\"a\":1"#), (None, "")] {
-        let call =
-            format!(r#"{{"tool_calls":[{{"index":0,"id":"x","function":{{"name":"f","arguments":"{arguments}"}}}}]}}"#);
-        let stream = sse([delta(&call)].iter().chain(&reason.map(end)).map(String::as_str));
-        let events = events(OpenAiChat, [stream.as_bytes()]);
-        let error = Event::Error(ProtocolError::Truncated { call_id: Some("x".into()) });
-        let at = events.iter().position(|event| *event == error).expect("an error");
-        let Event::Call(call) = &events[at + 1] else { panic!("{events:?}") };
-        // It does not run: its text is no JSON, and never empty, which would be `{}`.
-        assert!(serde_json::from_str::<serde_json::Value>(call.arguments()).is_err() && !call.arguments().is_empty());
-    }
+fn a_whole_message_repeats_calls_under_other_ids_and_spaces() {
+    let streamed = [
+        r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":1,\"b\":[2]}"}}]}"#,
+        r#"{"tool_calls":[{"index":1,"id":"y","function":{"name":"f","arguments":"{\"a\":2}"}}]}"#,
+    ];
+    let repeated = r#"{"tool_calls":[{"id":"z","function":{"name":"f","arguments":"{ \"a\": 2 }"}},{"id":"x","function":{"name":"f","arguments":"{\"b\": [2], \"a\": 1}"}}]}"#;
+    let alone = format!(r#"{{"id":"c","choices":[{{"index":0,"message":{repeated},"finish_reason":"tool_calls"}}]}}"#);
+    let stream = sse([&*delta(streamed[0]), &*delta(streamed[1]), &*alone, "[DONE]"]);
+    let events = events(OpenAiChat, [stream.as_bytes()]);
+    assert_eq!(calls(&events).len(), 2, "{}", summary(&events));
 }
 
 /// A chunk with a delta and the message so far.
@@ -240,7 +346,7 @@ fn ten_thousand_calls_are_read() {
 }
 
 #[test]
-fn too_large_arguments_are_an_error_and_the_call_is_answered() {
+fn too_large_arguments_are_an_error_and_no_call_runs() {
     let piece = format!(r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":"{}"}}}}]}}"#, "x".repeat(1 << 20));
     let first = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}"#;
     let other = r#"{"tool_calls":[{"index":1,"id":"y","function":{"name":"f","arguments":"{}"}}]}"#;
@@ -248,6 +354,5 @@ fn too_large_arguments_are_an_error_and_the_call_is_answered() {
     let events = events(OpenAiChat, [stream(&deltas, "tool_calls").as_bytes()]);
     let errors = events.iter().filter(|event| matches!(event, Event::Error(_))).collect::<Vec<_>>();
     assert_eq!(errors, [&Event::Error(ProtocolError::TooLarge { most: 16 << 20 })]);
-    let sizes = calls(&events).iter().map(|call| call.arguments().len()).collect::<Vec<_>>();
-    assert_eq!(sizes, [(15 << 20) + 1, 2]);
+    assert!(calls(&events).is_empty(), "nothing of the answer runs");
 }

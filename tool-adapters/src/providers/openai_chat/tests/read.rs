@@ -1,9 +1,9 @@
 //! Chat Completions read: whole, streamed, cut, broken.
 
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::openai_chat::tests::{delta, stream};
+use crate::providers::openai_chat::tests::{delta, end, stream};
 use crate::providers::provider::Provider::OpenAiChat;
-use crate::providers::tests::streams::{events, read, sse, summary};
+use crate::providers::tests::streams::{calls, events, read, sse, summary};
 use expect_test::expect;
 
 #[test]
@@ -24,9 +24,9 @@ fn a_stream_of_text_and_parallel_calls_is_read() {
     expect![[r#"
         response: Some("c") None
         text: Let me sehen: ä €
+        usage: 90 64 0 40 25
         call: call_a add {"a": 1, "b": 2e400}
         call: call_b greet {"name": "Zoë"}
-        usage: 90 64 0 40 25
         finished: ToolCalls"#]]
     .assert_eq(&read(OpenAiChat, &stream));
 }
@@ -45,10 +45,11 @@ fn a_whole_answer_is_read() {
     }"#;
     expect![[r#"
         response: Some("chatcmpl-1") Some("m")
+        usage: 10 0 0 5 0
+        item: {"role":"assistant","annotations":[],"tool_calls":[{"id":"call_a","type":"function","function":{"name":"add","arguments":""}},{"id":"call_b","type":"function","function":{"name":"now","arguments":""}},{"id":"call_c","type":"custom","custom":{"name":"shell","input":""}}]}
         call: call_a add {"a":18446744073709551616}
         call: call_b now 
         call: call_c shell ls -l
-        usage: 10 0 0 5 0
         finished: ToolCalls"#]]
     .assert_eq(&read(OpenAiChat, answer));
 }
@@ -62,7 +63,8 @@ fn a_refusal_and_thoughts_are_told() {
         reasoning: Hmm.
         text: I can't.
         usage: 90 64 0 40 25
-        finished: Filtered"#]]
+        item: {"role":"assistant","reasoning_content":"Hm","reasoning":"m."}
+        finished: Refused"#]]
     .assert_eq(&read(OpenAiChat, &stream));
 }
 
@@ -75,23 +77,43 @@ fn why_it_ended_is_told() {
     assert_eq!(of("stop"), Some(Finish::Stop));
     assert_eq!(of("length"), Some(Finish::Length));
     assert_eq!(of("content_filter"), Some(Finish::Filtered));
-    assert_eq!(of("insufficient_system_resource"), Some(Finish::Other("insufficient_system_resource".into())));
+    assert_eq!(of("eos"), Some(Finish::Other("eos".into())));
+    assert_eq!(of("insufficient_system_resource"), None, "it is an error");
 }
 
+// M1
 #[test]
-fn what_is_unknown_is_kept_and_what_is_broken_is_told() {
-    let stream =
-        ": OPENROUTER PROCESSING\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\ndata: {\"choices\":oops}\n\ndata: 7\n\n"
-            .to_owned()
-            + &stream(&[r#"{"content":5}"#, r#"{"content":["a"],"tool_calls":"none"}"#], "stop");
+fn comments_and_pings_are_passed_over() {
+    let stream = ": OPENROUTER PROCESSING\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n".to_owned()
+        + &stream(&[r#"{"content":"a"}"#], "stop");
     expect![[r#"
         unknown: {"type":"ping"}
-        error: expected JSON in the provider's form: {\"choices\":oops}
-        unknown: 7
         response: Some("c") None
+        text: a
         usage: 90 64 0 40 25
         finished: Stop"#]]
     .assert_eq(&read(OpenAiChat, &stream));
+}
+
+// M1
+#[test]
+fn what_cannot_be_read_is_told_with_its_place() {
+    let stream = "data: {\"choices\":oops}\n\ndata: 7\n\n".to_owned()
+        + &stream(&[r#"{"content":5}"#, r#"{"content":["a"],"tool_calls":"none"}"#], "stop");
+    let told = summary(&events(OpenAiChat, [stream.as_bytes()]));
+    let lines = told.lines().map(|line| line.split(": {").next().unwrap_or_default()).collect::<Vec<_>>();
+    assert_eq!(
+        lines,
+        [
+            "error: event 1 of the answer: expected JSON in the provider's form",
+            "error: event 2 of the answer: expected an object: 7",
+            "response: Some(\"c\") None",
+            "error: event 3 of the answer: expected a text or parts as `content`",
+            "text: a",
+            "error: event 4 of the answer: expected objects in `tool_calls`",
+            "usage: 90 64 0 40 25",
+        ]
+    );
 }
 
 #[test]
@@ -113,23 +135,86 @@ fn errors_of_the_provider_are_told() {
 }
 
 #[test]
-fn an_error_in_the_middle_of_a_stream_loses_no_call() {
+fn an_error_in_the_middle_of_a_stream_leaves_no_call() {
     let call = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}"#;
     let error = r#"{"error":{"code":502,"message":"gone"},"choices":[{"delta":{},"finish_reason":"error"}]}"#;
     expect![[r#"
         response: Some("c") None
-        error: the provider reports 502: gone
-        call: x f {}
-        finished: Other("error")"#]]
+        error: the provider reports 502: gone"#]]
     .assert_eq(&read(OpenAiChat, &sse([delta(call).as_str(), error])));
 }
 
+// M2
 #[test]
-fn a_half_of_a_character_is_replaced_and_loses_nothing_else() {
-    let stream = sse([&*delta(r#"{"content":"\ud83d"}"#), &*delta(r#"{"content":"a"}"#), "[DONE]"]);
+fn a_character_that_was_cut_in_two_is_joined() {
+    let pieces = [r#"{"content":"a\ud83d"}"#, r#"{"content":"\ude00"}"#];
+    let call = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":\"\ud83d"}}]}"#;
+    let rest = r#"{"tool_calls":[{"index":0,"function":{"arguments":"\ude00\"}"}}]}"#;
+    let stream = stream(&[pieces[0], pieces[1], call, rest], "tool_calls");
     expect![[r#"
         response: Some("c") None
-        text: �a
-        finished: Stop"#]]
-    .assert_eq(&summary(&events(OpenAiChat, [stream.as_bytes()])));
+        text: a😀
+        usage: 90 64 0 40 25
+        call: x f {"a":"😀"}
+        finished: ToolCalls"#]]
+    .assert_eq(&read(OpenAiChat, &stream));
+}
+
+// M2
+#[test]
+fn half_a_character_without_its_other_half_is_a_loss() {
+    for deltas in [
+        vec![r#"{"content":"\ud83d"}"#, r#"{"content":"a"}"#],
+        vec![r#"{"content":"a\ud83d"}"#],
+        vec![r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":\"\ud83d\"}"}}]}"#],
+    ] {
+        let events = events(OpenAiChat, [stream(&deltas, "stop").as_bytes()]);
+        assert!(!events.iter().any(|event| matches!(event, Event::Finished(_))), "{}", summary(&events));
+        assert!(!summary(&events).contains('\u{FFFD}'), "{}", summary(&events));
+    }
+}
+
+// M2
+#[test]
+fn the_bytes_of_a_character_may_be_in_two_events() {
+    let stream = stream(&[r#"{"content":"<"}"#, r#"{"content":">"}"#], "stop");
+    let first = stream.find('<').expect("the first piece");
+    let second = stream.find('>').expect("the second piece");
+    let smile = "😀".as_bytes();
+    let bytes = [
+        stream[..first].as_bytes(),
+        &smile[..2],
+        stream[first + 1..second].as_bytes(),
+        &smile[2..],
+        stream[second + 1..].as_bytes(),
+    ];
+    let events = events(OpenAiChat, [bytes.concat().as_slice()]);
+    assert!(summary(&events).contains("text: 😀") && !summary(&events).contains("error"), "{}", summary(&events));
+}
+
+// M1
+#[test]
+fn an_event_that_cannot_be_read_leaves_nothing_that_runs() {
+    let begins =
+        r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"delete_path","arguments":"{\"path\":\"/data/"}}]}"#;
+    let ends = r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}"#;
+    let piece = delta(r#"{"tool_calls":[{"index":0,"function":{"arguments":"scratch/"}}]}"#);
+    for broken in [
+        piece.replace("null", "NaN"),
+        format!("{piece}{piece}"),
+        format!("{piece},"),
+        piece[..piece.len() - 1].to_owned(),
+        "\"text\"".to_owned(),
+        "7".to_owned(),
+        "[]".to_owned(),
+        r#"{"id":"c","object":"chat.completion.chunk"}"#.to_owned(),
+        piece.replace("\"delta\"", "\"delt\""),
+        piece.replace("[{\"index\":0,\"function\"", "[[],{\"index\":0,\"function\""),
+    ] {
+        let stream = sse([&*delta(begins), &*broken, &*delta(ends), &*end("tool_calls"), "[DONE]"]);
+        let events = events(OpenAiChat, [stream.as_bytes()]);
+        assert!(calls(&events).is_empty(), "{broken}: {}", summary(&events));
+        assert!(!events.iter().any(|event| matches!(event, Event::Finished(_))), "{broken}: {}", summary(&events));
+        assert!(summary(&events).contains("event 2 of the answer"), "{broken}: {}", summary(&events));
+    }
 }

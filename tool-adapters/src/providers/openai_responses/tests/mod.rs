@@ -1,4 +1,5 @@
 //! Responses: items, their deltas, and what goes back.
 
+pub(crate) mod once;
 pub(crate) mod read;
 pub(crate) mod write;
