@@ -5,6 +5,7 @@
 //! model wrote. A mark that is left over is an error, never a replacement character.
 
 use memchr::{memchr, memmem};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -137,6 +138,24 @@ pub(crate) fn mark_bytes(bytes: &[u8]) -> Option<String> {
         marked.extend(chunk.invalid().iter().filter_map(|byte| mark(FIRST_BYTE, u32::from(*byte))));
     }
     Some(marked)
+}
+
+/// Returns true if each mark is at the beginning or the end of a text in this JSON: a server cuts a character between two
+/// texts. Any other byte that is not UTF-8 was damaged on its way.
+pub(crate) fn has_cut_texts_only(json: &str) -> bool {
+    match serde_json::from_str::<Value>(json) {
+        Ok(value) => is_cut_text_or_whole(&value),
+        Err(_) => false,
+    }
+}
+
+fn is_cut_text_or_whole(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !has_mark(text.trim_matches(is_mark)),
+        Value::Array(items) => items.iter().all(is_cut_text_or_whole),
+        Value::Object(members) => members.iter().all(|(name, value)| !has_mark(name) && is_cut_text_or_whole(value)),
+        _ => true,
+    }
 }
 
 /// Joins the halves of a text. Halves at its end, whose others may still come, stay marks.
@@ -282,6 +301,17 @@ mod tests {
         assert_eq!(mark_surrogates("\"\u{10F800}\\ud83d\""), Err(UnpairedHalf));
         assert_eq!(mark_bytes("\"\u{10F7C3}\"".as_bytes()), None);
         assert!(!has_mark("\u{10F6FF}\u{10F77F}"), "no half has these");
+    }
+
+    // M1
+    #[test]
+    fn a_damaged_byte_within_a_text_is_no_half() {
+        let marked = |bytes: &[u8]| mark_bytes(bytes).expect("no marks of its own");
+        assert!(has_cut_texts_only(&marked(b"{\"content\":\"a\xF0\x9F\"}")));
+        assert!(has_cut_texts_only(&marked(b"{\"content\":[\"\x98\x80 b\"]}")));
+        for damaged in [&b"{\"content\":\"a\xE1b\"}"[..], b"{\"conte\xEEt\":\"a\"}", b"{\"content\"\xBA\"a\"}"] {
+            assert!(!has_cut_texts_only(&marked(damaged)), "{}", String::from_utf8_lossy(damaged));
+        }
     }
 
     proptest! {

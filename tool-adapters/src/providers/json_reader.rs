@@ -52,6 +52,10 @@ macro_rules! json_objects {
                         let bit = bit << 1;
                     )*
                     let _ = bit;
+                    $crate::providers::json_reader::refuse_damaged_name(
+                        name,
+                        &[$(json_objects!(@names $field $($($wire)|+)?)),*],
+                    )?;
                     $(return self.$rest.read(name, json);)?
                     #[allow(unreachable_code, reason = "some structs keep the other members")]
                     json.skip()
@@ -59,11 +63,33 @@ macro_rules! json_objects {
             }
         }
     )*};
+    (@names $field:ident) => { &[stringify!($field)] };
+    (@names $field:ident $($wire:literal)|+) => { &[$($wire),+] };
     (@is $name:ident $field:ident) => { $name == stringify!($field) };
     (@is $name:ident $field:ident $($wire:literal)|+) => { matches!($name, $($wire)|+) };
 }
 
 pub(crate) use json_objects;
+
+/// The length from which on a name is compared with those that are known: shorter names have too many neighbours.
+const COMPARED_NAME: usize = 5;
+
+/// Returns an error for the name of a member that differs in one byte from a known one: the event was damaged on its way, and
+/// passing over the member would lose a part of the answer.
+pub(crate) fn refuse_damaged_name(name: &str, known: &[&[&str]]) -> Result<()> {
+    if name.len() < COMPARED_NAME {
+        return Ok(());
+    }
+    let mut names = known.iter().flat_map(|names| names.iter());
+    match names.find(|known| differs_in_one_byte(known.as_bytes(), name.as_bytes())) {
+        Some(known) => Err(Error::custom(format_args!("unknown member `{name}`, expected `{known}`"))),
+        None => Ok(()),
+    }
+}
+
+fn differs_in_one_byte(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).filter(|(one, other)| one != other).count() == 1
+}
 
 /// The members of an object that its struct does not name, with their JSON. Those that are null are left out.
 #[derive(Debug, Default)]
@@ -451,6 +477,30 @@ mod tests {
             any::<std::collections::BTreeMap<String, Vec<bool>>>()
                 .prop_map(|value| serde_json::json!(value).to_string()),
         ]
+    }
+
+    // M1
+    #[test]
+    fn a_name_that_is_wrong_in_one_byte_is_an_error() {
+        json_objects! {
+            struct Piece<'a> {
+                content: RawObject<'a, Inner>,
+                kind: RawObject<'a, Inner> = "type",
+            }
+
+            struct Inner {
+                x: LenientCount,
+            }
+        }
+        use crate::providers::lenient::{LenientCount, RawObject, parse_object};
+        for (text, is_read) in [
+            (r#"{"content":{"x":1}}"#, true),
+            (r#"{"contents":1,"other":2,"conten":3,"tipe":4,"cantant":5}"#, true),
+            (r#"{"contemt":{"x":1}}"#, false),
+            (r#"{"Content":{"x":1}}"#, false),
+        ] {
+            assert_eq!(parse_object::<Piece<'_>>(text).is_ok(), is_read, "{text}");
+        }
     }
 
     proptest! {

@@ -254,7 +254,9 @@ mod tests {
         let headers = headers.collect::<Vec<_>>();
         let lengths = [16 + headers.len() + payload.len(), headers.len()];
         let lengths = lengths.map(|length| u32::try_from(length).expect("short").to_be_bytes()).concat();
-        [&*lengths, &[0; 4], &headers, payload.as_bytes(), &[0; 4]].concat()
+        let with_checksum = |bytes: Vec<u8>| [&*bytes, &crc32fast::hash(&bytes).to_be_bytes()].concat();
+        let prelude = with_checksum(lengths);
+        with_checksum([&*prelude, &headers, payload.as_bytes()].concat())
     }
 
     fn bedrock() -> Vec<u8> {

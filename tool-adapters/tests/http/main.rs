@@ -1,5 +1,6 @@
 //! Models over HTTP, against local servers with valid and invalid answers.
 
+mod answers;
 mod cancel;
 mod conversation;
 mod deferred;

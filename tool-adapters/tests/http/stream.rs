@@ -6,8 +6,8 @@ use crate::support::{EventRecorder, chat, model, session};
 use serde_json::json;
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
-use tool_core::ErrorKind;
 use tool_core::trace::TokenUsage;
+use tool_core::{ErrorKind, ToolError};
 
 const CHAT: Provider = Provider::OpenAiChat;
 
@@ -71,20 +71,19 @@ async fn retries_a_stream_that_ends_within_a_call() {
     assert_eq!(runs.count(), 0, "a call without its arguments does not run");
 }
 
+// M1
 #[tokio::test]
-async fn runs_the_complete_calls_of_a_broken_stream_once() {
+async fn runs_no_call_of_a_broken_stream() {
     let anthropic = Provider::Anthropic;
     let whole = call(anthropic, "toolu_1", &json!({"a": 1, "b": 2}));
-    let (whole, _) = whole.split_once("event: message_delta").expect("ends");
-    let half = call(anthropic, "toolu_2", &json!({"a": 3, "b": 4})).replace("\"index\":0", "\"index\":1");
-    let half = half.split("\n\n").skip(1).take(2).collect::<Vec<_>>().join("\n\n");
-    let first = Answer::events(&format!("{whole}{half}\n\n")).breaks();
-    let server = Server::start([first, Answer::events(&text(anthropic, "It is 3."))]).await;
+    let (cut, _) = whole.split_once("event: message_delta").expect("ends");
+    let first = Answer::events(cut).breaks();
+    let server = Server::start([first, Answer::events(&whole), Answer::events(&text(anthropic, "It is 3."))]).await;
     let (session, runs) = session().await;
     let mut agent = AgentLoop::new(session, model(anthropic, &server));
-    let reply = agent.prompt("1 + 2, and 3 + 4?").await;
+    let reply = agent.prompt("1 + 2?").await;
     assert_eq!((reply.text.as_deref(), runs.count()), (Some("It is 3."), 1), "{reply:?}");
-    assert_eq!((reply.responses.len(), server.requests().len()), (1, 2));
+    assert_eq!((reply.responses.len(), server.requests().len()), (1, 3));
 }
 
 #[tokio::test]
@@ -101,12 +100,25 @@ async fn does_not_retry_an_answer_that_was_shown() {
     assert_eq!(agent.prompt("Again?").await.text.as_deref(), Some("It is 3."));
 }
 
+// M1
 #[tokio::test]
-async fn skips_an_event_that_is_not_json() {
-    let broken = format!("data: {{oops\n\n{}", text(CHAT, "Hello"));
-    let server = Server::start([Answer::events(&broken)]).await;
+async fn tries_again_after_an_event_that_is_not_json() {
+    let broken = format!("{}data: {{oops\n\n", text(CHAT, "Hel")).replace("data: [DONE]\n\n", "");
+    let server = Server::start([Answer::events(&broken), Answer::events(&text(CHAT, "Hello"))]).await;
     let (mut agent, _) = chat(&server).await;
-    assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
+    let reply = agent.prompt("Hi").await;
+    assert_eq!((reply.text.as_deref(), server.requests().len()), (Some("Hello"), 2), "{reply:?}");
+}
+
+// M1
+#[tokio::test]
+async fn says_what_was_lost_and_where() {
+    let broken = || Answer::events(&format!("data: {{oops\n\n{}", text(CHAT, "Hello")));
+    let server = Server::start((0..9).map(|_| broken())).await;
+    let (mut agent, _) = chat(&server).await;
+    let error = agent.prompt("Hi").await.error.expect("fails");
+    assert_eq!(error, ToolError::transient(error.message()), "it may be tried again");
+    assert!(error.message().contains("event 1 of the answer") && error.message().contains("{oops"), "{error}");
 }
 
 #[tokio::test]

@@ -146,3 +146,65 @@ fn read_headers(mut headers: &[u8]) -> Option<FrameHeaders<'_>> {
     }
     Some(read)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a frame with headers of texts.
+    fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
+        let mut head = Vec::new();
+        for (name, value) in headers {
+            head.push(u8::try_from(name.len()).expect("short"));
+            head.extend(name.as_bytes());
+            head.push(7);
+            head.extend(u16::try_from(value.len()).expect("short").to_be_bytes());
+            head.extend(value.as_bytes());
+        }
+        let total = PRELUDE + head.len() + payload.len() + TRAILER;
+        let mut frame = Vec::new();
+        for length in [total, head.len()] {
+            frame.extend(u32::try_from(length).expect("short").to_be_bytes());
+        }
+        frame.extend(crc32fast::hash(&frame).to_be_bytes());
+        frame.extend(&head);
+        frame.extend(payload);
+        frame.extend(crc32fast::hash(&frame).to_be_bytes());
+        frame
+    }
+
+    fn read(bytes: &[u8]) -> Vec<String> {
+        let mut read = Vec::new();
+        let mut decoder = EventStreamDecoder::default();
+        decoder.push(bytes, &mut |frame| {
+            read.push(match frame {
+                Frame::Event { text, .. } => text.to_owned(),
+                _ => "problem".to_owned(),
+            });
+            true
+        });
+        read
+    }
+
+    #[test]
+    fn an_event_is_an_object_with_its_name() {
+        let event = frame(&[(":message-type", "event"), (":event-type", "messageStart")], b"{\"role\":\"assistant\"}");
+        assert_eq!(read(&event), [r#"{"messageStart":{"role":"assistant"}}"#]);
+        let exception = frame(&[(":message-type", "exception"), (":exception-type", "throttlingException")], b"{}");
+        assert_eq!(read(&exception), [r#"{"throttlingException":{}}"#]);
+        let error = frame(&[(":message-type", "error"), (":error-code", "500"), (":error-message", "gone")], b"");
+        assert_eq!(read(&error), [r#"{"__type":"500","message":"gone"}"#]);
+    }
+
+    // M1
+    #[test]
+    fn a_changed_byte_anywhere_is_a_problem() {
+        let event = frame(&[(":event-type", "contentBlockDelta")], b"{\"delta\":{\"text\":\"a\"}}");
+        for at in 0..event.len() {
+            let mut changed = event.clone();
+            changed[at] ^= 1;
+            let events = read(&changed);
+            assert!(events.iter().all(|event| event == "problem"), "byte {at}: {events:?}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The frames of a message, and what the decoders of all framings share.
 
 use crate::providers::event::{ProtocolError, malformed};
-use crate::providers::half_characters::mark_bytes;
+use crate::providers::half_characters::{has_cut_texts_only, mark_bytes};
 use memchr::memchr2;
 use std::borrow::Cow;
 
@@ -75,7 +75,7 @@ pub(crate) fn emit_event(name: &str, bytes: &[u8], sink: FrameSink<'_>) {
         sink(Frame::Event { name, text, has_halves: false });
         return;
     }
-    match mark_bytes(bytes) {
+    match mark_bytes(bytes).filter(|text| has_cut_texts_only(text)) {
         Some(text) => sink(Frame::Event { name, text: &text, has_halves: true }),
         None => sink(Frame::Problem(malformed("expected UTF-8", &String::from_utf8_lossy(bytes)))),
     };

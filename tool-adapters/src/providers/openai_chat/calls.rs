@@ -1,6 +1,7 @@
 //! The calls of a message in Chat Completions, however the server numbers their pieces.
 
 use crate::providers::codec::{EventSink, WireCall};
+use crate::providers::event::malformed;
 use crate::providers::lenient::LenientText;
 use crate::providers::message_members::MessageMembers;
 use crate::providers::openai_chat::messages::{CallEntry, CalledFunction};
@@ -26,6 +27,8 @@ pub(crate) struct ChatCalls {
     by_id: LatestCalls<String>,
     /// The call of the last piece.
     last: Option<CallNumber>,
+    /// The arguments of calls that come once more, as far as they have.
+    repeated: BTreeMap<CallNumber, String>,
     /// The members of calls that the protocol does not know.
     members: BTreeMap<CallNumber, MessageMembers>,
 }
@@ -82,6 +85,11 @@ impl ChatCalls {
     /// Reads a call of a stream, or a piece of one. Returns false if it says nothing new.
     pub(crate) fn read_piece(&mut self, piece: CallPiece<'_>, sink: &mut EventSink<'_>) -> bool {
         let known = self.named_by(&piece);
+        if let Some(number) = known.filter(|number| self.is_repeated(*number, &piece)) {
+            self.last = Some(number);
+            self.repeated.entry(number).or_default().push_str(&piece.arguments);
+            return false;
+        }
         let number = match known {
             Some(number) if self.begins_another(number, &piece) => self.begin(&piece),
             Some(number) if self.calls.latest(&number).is_some_and(|call| piece.repeats(call)) => {
@@ -101,8 +109,33 @@ impl ChatCalls {
 
     /// Adds a piece of arguments to the call of the last piece.
     pub(crate) fn append_to_last(&mut self, arguments: Cow<'_, str>, sink: &mut EventSink<'_>) {
-        if let Some(number) = self.last {
-            self.calls.append(&number, arguments, sink);
+        let Some(number) = self.last else { return };
+        match self.repeated.get_mut(&number) {
+            Some(repeated) => repeated.push_str(&arguments),
+            None => self.calls.append(&number, arguments, sink),
+        }
+    }
+
+    /// Returns true for a piece of a call that comes once more, after it was whole: some servers send a stream twice.
+    fn is_repeated(&mut self, number: CallNumber, piece: &CallPiece<'_>) -> bool {
+        if self.repeated.contains_key(&number) {
+            return piece.name.is_empty() || !piece.id.is_empty();
+        }
+        let Some(call) = self.calls.latest(&number) else { return false };
+        let is_beginning = !piece.id.is_empty() && call.wire.id == piece.id && call.wire.name == piece.name;
+        is_beginning && self.calls.has_whole_object(&number)
+    }
+
+    /// Compares the calls that came once more with what they were before.
+    fn check_repeated(&mut self, sink: &mut EventSink<'_>) {
+        for (number, repeated) in std::mem::take(&mut self.repeated) {
+            let Some(call) = self.calls.latest(&number) else { continue };
+            let is_same = repeated.is_empty() || is_same_json(&repeated, &call.arguments);
+            if !is_same {
+                let message =
+                    format!("the call `{}` has other arguments when it comes again", call.wire.id.escape_debug());
+                sink.error(malformed(message, &repeated));
+            }
         }
     }
 
@@ -188,6 +221,7 @@ impl ChatCalls {
 
     /// Emits all calls as whole.
     pub(crate) fn complete_all(&mut self, sink: &mut EventSink<'_>) {
+        self.check_repeated(sink);
         self.calls.complete_all(sink);
     }
 
@@ -196,15 +230,17 @@ impl ChatCalls {
         self.calls.truncate_all(sink);
     }
 
-    /// Returns the call that a piece names: by its id, by its index, or by the order of the pieces.
+    /// Returns the call that a piece names: by its index, by its id, or by the order of the pieces.
     fn named_by(&self, piece: &CallPiece<'_>) -> Option<CallNumber> {
-        let by_index = piece.index.and_then(|index| self.by_index.get(&index));
         let by_id = self.by_id.get(piece.id).filter(|_| !piece.id.is_empty());
-        match (by_id, piece.index) {
-            // Some servers give all calls the index 0.
-            (Some(number), _) => Some(number),
-            (None, Some(_)) => by_index,
-            (None, None) => self.last,
+        let Some(index) = piece.index else { return by_id.or(self.last) };
+        let by_index = self.by_index.get(&index);
+        let has_id = |number: &CallNumber| self.calls.latest(number).is_some_and(|call| call.wire.id == piece.id);
+        match by_index {
+            Some(number) if has_id(&number) => Some(number),
+            // Some servers give several calls one id, others give all calls the index 0.
+            None if !piece.name.is_empty() => None,
+            by_index => by_id.or(by_index),
         }
     }
 

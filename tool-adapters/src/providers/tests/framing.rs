@@ -129,6 +129,7 @@ fn bytes_that_are_not_utf_8_become_halves_of_characters() {
     assert_eq!(read(b"data: \"\xFF\"\n\n{\"a\":\"\xC3\"}"), {
         ["halves \"\u{10F7FF}\"", "halves {\"a\":\"\u{10F7C3}\"}"]
     });
+    assert_eq!(read(b"data: {\"a\":\"b\xFFc\"}\n\n"), ["malformed {\"a\":\"b\u{FFFD}c\"}"]);
 }
 
 // M1

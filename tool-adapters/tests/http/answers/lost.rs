@@ -1,0 +1,153 @@
+//! A stream that lost something is not an answer.
+
+use crate::answers::bodies::{Body, PATH, PIECES, TEXT, call, text};
+use crate::answers::{Outcome, PROVIDERS, play};
+use tool_adapters::Provider;
+use tool_core::ErrorKind;
+use tool_core::session::ReplyFinish;
+
+/// The ways in which an event is damaged.
+fn damages(event: &str) -> Vec<String> {
+    let cut = event.len() / 2;
+    let cut = (0..=cut).rev().find(|at| event.is_char_boundary(*at)).unwrap_or_default();
+    vec![
+        event.replacen('{', r#"{"score":NaN,"#, 1),
+        format!("{event}{event}"),
+        format!("{event} {{}}"),
+        event[..cut].to_owned(),
+        event.replacen(':', ";", 1),
+        "\"a text\"".to_owned(),
+        "42".to_owned(),
+        "[[]]".to_owned(),
+        "upstream connect error or disconnect/reset before headers".to_owned(),
+    ]
+}
+
+/// The events of a body that bring a part of the answer.
+fn parts(body: &Body) -> Vec<usize> {
+    let is_part = |event: &String| PIECES.iter().chain(&TEXT).chain(&[PATH]).any(|piece| {
+        let quoted = serde_json::Value::from(*piece).to_string();
+        event.contains(quoted.trim_matches('"'))
+    });
+    (0..body.events.len()).filter(|at| is_part(&body.events[*at])).collect()
+}
+
+fn failed_honestly(outcome: &Outcome) -> bool {
+    let error = outcome.reply.error.as_ref();
+    outcome.reply.finish == ReplyFinish::Failed && error.is_some_and(|error| error.kind() == ErrorKind::Transient)
+}
+
+// M1
+#[tokio::test]
+async fn no_call_runs_with_a_part_that_cannot_be_read() {
+    for provider in PROVIDERS {
+        let whole = call(provider);
+        for at in parts(&whole) {
+            for damaged in damages(&whole.events[at]) {
+                let body = whole.clone().with_event(at, &damaged);
+                let outcome = play(provider, (0..9).map(|_| body.answer())).await;
+                assert!(outcome.ran.is_empty(), "{provider}, event {at}: {damaged} ran {:?}", outcome.ran);
+                assert!(failed_honestly(&outcome), "{provider}, event {at}: {damaged}: {:?}", outcome.reply);
+            }
+        }
+    }
+}
+
+// M1
+#[tokio::test]
+async fn no_text_counts_with_a_part_that_cannot_be_read() {
+    for provider in PROVIDERS {
+        let whole = text(provider);
+        for at in parts(&whole) {
+            for damaged in damages(&whole.events[at]) {
+                let body = whole.clone().with_event(at, &damaged);
+                let outcome = play(provider, (0..9).map(|_| body.answer())).await;
+                assert!(failed_honestly(&outcome), "{provider}, event {at}: {damaged}: {:?}", outcome.reply);
+                assert_eq!(outcome.reply.text, None, "{provider}, event {at}: {damaged}");
+            }
+        }
+    }
+}
+
+// M1
+#[tokio::test]
+async fn a_damaged_answer_is_asked_for_again() {
+    for provider in PROVIDERS {
+        let whole = call(provider);
+        let at = parts(&whole)[0];
+        let damaged = whole.clone().with_event(at, &damages(&whole.events[at])[0]);
+        let outcome = play(provider, [damaged.answer(), whole.answer(), text(provider).answer()]).await;
+        assert_eq!(outcome.ran, [PATH], "{provider}: {:?}", outcome.reply);
+        assert_eq!(outcome.reply.text.as_deref(), Some(&*TEXT.concat()), "{provider}");
+        assert_eq!(outcome.requests, 3, "{provider}");
+    }
+}
+
+// M1
+#[tokio::test]
+async fn the_error_says_what_was_lost_and_where() {
+    for provider in PROVIDERS {
+        let whole = call(provider);
+        let at = parts(&whole)[0];
+        let body = whole.clone().with_event(at, &damages(&whole.events[at])[0]);
+        let outcome = play(provider, (0..9).map(|_| body.answer())).await;
+        let error = outcome.reply.error.expect("fails").to_string();
+        let place = format!("event {} of the answer", at + 1);
+        assert!(error.contains(&place) && error.contains("score"), "{provider}: {error}");
+    }
+}
+
+// M1
+#[tokio::test]
+async fn an_answer_that_ends_early_is_not_one() {
+    for provider in PROVIDERS {
+        for whole in [call(provider), text(provider)] {
+            // Without its last event, and without any event after the first.
+            for kept in [1, whole.events.len() - 1] {
+                if kept >= whole.events.len() || kept == 0 {
+                    continue;
+                }
+                let mut body = whole.clone();
+                body.events.truncate(kept);
+                let bytes = body.bytes();
+                let bytes = String::from_utf8(bytes).expect("a text").replace("data: [DONE]\n\n", "").into_bytes();
+                let outcome = play(provider, (0..9).map(|_| body.answer().bytes(bytes.clone()))).await;
+                // Messages names its reason for the end before its last event.
+                let is_over = provider == Provider::Anthropic && kept + 1 == whole.events.len();
+                assert!(is_over || failed_honestly(&outcome), "{provider}, {kept} events: {:?}", outcome.reply);
+                assert!(is_over || outcome.ran.is_empty(), "{provider}, {kept} events: {:?}", outcome.ran);
+            }
+        }
+    }
+}
+
+// M1
+#[tokio::test]
+async fn the_last_event_needs_no_blank_line() {
+    for provider in PROVIDERS {
+        let bytes = call(provider).bytes();
+        let end = bytes.iter().rposition(|byte| *byte != b'\n').map_or(0, |at| at + 1);
+        let first = call(provider).answer().bytes(bytes[..end].to_vec());
+        let outcome = play(provider, [first, text(provider).answer()]).await;
+        assert_eq!(outcome.ran, [PATH], "{provider}: {:?}", outcome.reply);
+    }
+}
+
+// M1
+#[tokio::test]
+async fn what_a_listener_has_seen_is_not_asked_for_again() {
+    use crate::server::Server;
+    use crate::support::quick;
+    use tool_adapters::agent::AgentLoop;
+    use tool_adapters::transport::http::HttpModel;
+
+    let whole = call(Provider::OpenAiChat);
+    let at = parts(&whole)[1];
+    let body = whole.clone().with_event(at, "{\"choices\": oops");
+    let server = Server::start([body.answer(), whole.answer()]).await;
+    let (session, deleted) = crate::answers::session().await;
+    let model = HttpModel::new(Provider::OpenAiChat, "m").base_url(&server.url).api_key("k").retry(quick());
+    let reply = AgentLoop::new(session, model.on_event(|_| {})).prompt("Clean up").await;
+    assert_eq!(reply.error.map(|error| error.kind()), Some(ErrorKind::Transient));
+    assert_eq!((deleted.0.lock().expect("not poisoned").len(), server.requests().len()), (0, 1));
+}
