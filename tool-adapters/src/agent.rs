@@ -37,6 +37,8 @@
 //! next one begins, so that a call which is approved after the reply still belongs to it.
 //! [`end_turn`](AgentLoop::end_turn) ends it earlier. The policy's `max_tool_steps` limits the steps of calls of a reply.
 //!
+//! [`Reply::finish`] says how a reply ended. Half a text is a text, too, so look at it before you use one.
+//!
 //! # Spans
 //!
 //! Each reply and each approval is an `agent` span with the name of [`named`](AgentLoop::named). It contains the requests to

@@ -56,7 +56,7 @@ pub struct Reply {
     /// The last text that the model said in the reply, in a step of its own or beside calls. `None` if it said none. It may be a
     /// part of what the model wanted to say: see [`finish`](Self::finish).
     pub text: Option<String>,
-    /// How the reply ended.
+    /// The reason for which the reply ended.
     pub finish: ReplyFinish,
     /// The number of steps in which tools were called.
     pub steps: u32,
@@ -84,7 +84,7 @@ impl Reply {
     }
 }
 
-/// How a reply begins.
+/// The beginning of a reply.
 pub(crate) struct ReplyOpening {
     /// The user's text. Empty for none.
     pub(crate) text: String,
@@ -320,7 +320,7 @@ impl OpenReply<'_> {
     }
 }
 
-/// What the model has said in a reply.
+/// The texts of the model in a reply.
 #[derive(Default)]
 struct SaidText {
     /// The last text.

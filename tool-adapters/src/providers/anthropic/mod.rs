@@ -2,7 +2,7 @@
 //!
 //! Every content block is an item: thoughts with their signatures, and tools that the provider ran itself
 //! (`server_tool_use`, `mcp_tool_use` and their results), which are not calls to answer. A turn that the provider paused
-//! ends with `Finish::Other("pause_turn")`. It goes on when it is sent back.
+//! ends with `Finish::Paused`. It goes on when it is sent back.
 
 pub(crate) mod read;
 pub mod tools;
