@@ -433,7 +433,10 @@ fn reply_of<T>(replied: &mut Result<TypedReply<T>, TypedReplyError>) -> &mut Rep
 
 /// Returns the reply in a session that has ended.
 fn ended() -> Reply {
-    Reply::failed(ToolError::session_inactive("the session has ended; open another one"))
+    let mut reply = Reply::default();
+    reply.finish = ReplyFinish::Failed;
+    reply.error = Some(ToolError::session_inactive("the session has ended; open another one"));
+    reply
 }
 
 /// Puts the message that a tool has set for the turn before the text of its reply.

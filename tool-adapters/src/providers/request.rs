@@ -125,6 +125,20 @@ fn is_thinking(settings: &Map<String, Value>) -> bool {
         || ["thinking", "reasoning_config"].iter().any(|name| is_on(of_bedrock.and_then(|fields| fields.get(*name))))
 }
 
+/// Returns the limit of output tokens in the body of a request, whoever has set it.
+#[cfg_attr(not(feature = "http"), allow(dead_code))]
+pub(crate) fn output_limit(body: &Value) -> Option<u32> {
+    const PLACES: [&str; 6] = [
+        "/max_tokens",
+        "/max_completion_tokens",
+        "/max_output_tokens",
+        "/generationConfig/maxOutputTokens",
+        "/inferenceConfig/maxTokens",
+        "/options/num_predict",
+    ];
+    PLACES.iter().find_map(|place| u32::try_from(body.pointer(place)?.as_u64()?).ok())
+}
+
 /// Returns the declared tools.
 pub(crate) fn tools(request: &Request<'_>) -> Value {
     serde_json::from_str(request.declarations.json().get()).unwrap_or_default()

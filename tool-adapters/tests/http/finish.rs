@@ -69,6 +69,27 @@ async fn all_tokens_in_thoughts_is_an_error_that_names_the_limit() {
     }
 }
 
+// M1
+#[tokio::test]
+async fn the_limit_that_the_request_had_is_named() {
+    for (provider, setting, limit) in [
+        (Provider::Anthropic, None, "8192 output tokens"),
+        (Provider::Ollama, None, "the provider's limit of output tokens"),
+        (Provider::OpenAiChat, Some(("max_tokens", json!(77))), "77 output tokens"),
+        (Provider::Gemini, Some(("generationConfig", json!({"maxOutputTokens": 77}))), "77 output tokens"),
+    ] {
+        let answer = Whole { end: End::Length, ..Whole::default() }.answer(provider).expect("an answer");
+        let server = Server::start([answer]).await;
+        let mut model = model(provider, &server).stream(false);
+        if let Some((name, value)) = setting {
+            model = model.setting(name, value);
+        }
+        let reply = AgentLoop::new(session().await.0, model).prompt("Hi").await;
+        let message = reply.error.map(|error| error.message().to_owned()).unwrap_or_default();
+        assert!(message.contains(limit), "{provider}: {message}");
+    }
+}
+
 // M6
 #[tokio::test]
 async fn a_refusal_is_the_text_and_the_finish() {
@@ -298,6 +319,33 @@ fn clock() -> &'static str {
     "noon"
 }
 
+/// A stream with a call that has no piece of arguments.
+fn chat_stream_of_clock(reason: &str) -> String {
+    let call = json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": "clock"}});
+    let deltas = [(json!({"role": "assistant", "tool_calls": [call]}), Value::Null), (json!({}), json!(reason))];
+    let events = deltas.map(|(delta, reason)| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        format!("data: {}\n\n", json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}))
+    });
+    events.concat() + "data: [DONE]\n\n"
+}
+
+/// A stream with a call that has no piece of arguments.
+fn messages_stream_of_clock(reason: &str) -> String {
+    let message = anthropic(Vec::new(), "");
+    let block = json!({"type": "tool_use", "id": "toolu_1", "name": "clock", "input": {}});
+    let events = [
+        json!({"type": "message_start", "message": message}),
+        json!({"type": "content_block_start", "index": 0, "content_block": block}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": ""}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}}),
+        json!({"type": "message_stop"}),
+    ];
+    let write = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
+    events.iter().map(write).collect()
+}
+
 // L28
 #[tokio::test]
 async fn a_tool_without_arguments_is_called_under_any_finish() {
@@ -328,9 +376,18 @@ async fn a_tool_without_arguments_is_called_under_any_finish() {
             cases.push((Provider::Anthropic, messages(input, reason)));
         }
     }
-    for (provider, body) in cases {
+    let cases = cases.into_iter().map(|(provider, body)| (provider, json_answer(&body)));
+    let streams = [
+        (Provider::OpenAiChat, chat_stream_of_clock("stop")),
+        (Provider::OpenAiChat, chat_stream_of_clock("something_new")),
+        (Provider::Anthropic, messages_stream_of_clock("end_turn")),
+        (Provider::Anthropic, messages_stream_of_clock("something_new")),
+    ];
+    let streams = streams.map(|(provider, events)| (provider, Answer::events(&events)));
+    for (provider, answer) in cases.chain(streams) {
+        let body = format!("{answer:?}");
         let text = Whole { text: "It is noon.", ..Whole::default() }.answer(provider).expect("an answer");
-        let server = Server::start([json_answer(&body), text]).await;
+        let server = Server::start([answer, text]).await;
         let tools = ToolContext::builder().with(clock).build().expect("builds");
         let model = model(provider, &server).stream(false);
         let mut agent = AgentLoop::with_tools(tools, model).await.expect("opens");

@@ -73,11 +73,6 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Creates the reply of a model that was not asked.
-    pub fn failed(error: ToolError) -> Self {
-        Self { finish: ReplyFinish::Failed, error: Some(error), ..Self::default() }
-    }
-
     /// Returns the confirmations that await a person's decision, in the order of the calls.
     pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
         self.responses.iter().flat_map(|response| response.meta().confirmations())

@@ -231,7 +231,7 @@ pub struct ModelStep {
     pub response_id: Option<String>,
     /// The reason for which the answer ended. The calls of an answer that is not complete do not run: each gets a result that says so.
     pub finish: ReplyFinish,
-    /// The limit of output tokens of the request, if it had one. The model reads it when a call was cut off.
+    /// The limit of output tokens of the request, if it named one. The model reads it when a call was cut off.
     pub max_tokens: Option<u32>,
 }
 

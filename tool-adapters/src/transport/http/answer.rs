@@ -21,8 +21,6 @@ pub(crate) struct AnswerCollector<'a> {
     /// The name of the requested model.
     pub(crate) model: &'a str,
     pub(crate) declarations: &'a Declarations,
-    /// The limit of output tokens of the request.
-    pub(crate) max_tokens: Option<u32>,
     pub(crate) key: Option<&'a ApiKey>,
     pub(crate) listener: Option<&'a mut EventListener>,
     pub(crate) usage: UsageReporter,
@@ -155,7 +153,7 @@ impl AnswerCollector<'_> {
             service_tier: self.usage.service_tier.clone(),
             response_id: self.usage.response_id.clone(),
             finish,
-            max_tokens: self.max_tokens,
+            max_tokens: None,
         }
     }
 }

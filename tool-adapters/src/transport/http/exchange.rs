@@ -349,7 +349,6 @@ mod tests {
             provider: Provider::OpenAiChat,
             model: "m",
             declarations: &declarations,
-            max_tokens: None,
             key: None,
             listener: None,
             usage: UsageReporter::new(None, FailedUsage::default()),

@@ -1,6 +1,7 @@
 //! A model behind an HTTP API.
 
 use crate::providers::declare::RequestTools;
+use crate::providers::request::output_limit;
 use crate::providers::{Declarations, DeclareOptions, Event, Protocol, Provider, Request, StructuredOutput, protocol};
 use crate::transport::base_url::{host_of, is_local};
 use crate::transport::http::answer::{Answer, AnswerCollector, EventListener, FailedUsage, UsageReporter};
@@ -180,6 +181,7 @@ impl ProviderModel<HttpTransport> {
             extra: &self.extra,
         });
         let mut step = self.send(&body.to_string(), &declarations, stream, deadline).await?;
+        step.max_tokens = output_limit(&body);
         step.text = step.text.map(|text| declarations.restore_answer(text));
         Ok(step)
     }
@@ -209,7 +211,6 @@ impl ProviderModel<HttpTransport> {
                 provider: self.provider,
                 model: &self.model,
                 declarations,
-                max_tokens: self.transport.max_tokens,
                 key: Some(&endpoint.hidden),
                 listener: self.transport.listener.as_mut(),
                 usage: UsageReporter::new(info, Arc::clone(&self.transport.failed_usage)),
