@@ -1,5 +1,7 @@
 //! Structured output: a typed answer as the model's text, in a form that the provider enforces.
 
+#![cfg_attr(not(feature = "http"), allow(dead_code))] // a model over HTTP asks for it
+
 use crate::providers::projection::{Projection, project};
 use crate::providers::report::ToolReport;
 use crate::providers::schema::renames::PropertyRenames;
@@ -39,7 +41,7 @@ pub enum StructuredOutput {
 #[derive(Clone, Copy)]
 pub(crate) struct AnswerForm {
     /// Writes the members of a request that ask for an answer of a schema.
-    pub(crate) write: fn(AnswerSchema<'_>) -> Value,
+    pub(crate) write: fn(&AnswerSchema<'_>) -> Value,
     /// True if the provider refuses a schema that is not strict.
     pub(crate) needs_strict: bool,
     /// Returns the requests that take the form, by the model and the server's host in lower case.
@@ -68,7 +70,7 @@ impl AnswerForm {
     /// Returns true if the settings of a program have a form of their own.
     pub(crate) fn is_set_in(&self, settings: &Map<String, Value>) -> bool {
         let probe = AnswerSchema { name: "", description: "", schema: Value::Null, strict: true };
-        (self.write)(probe).as_object().is_some_and(|members| overlap(members, settings))
+        (self.write)(&probe).as_object().is_some_and(|members| overlap(members, settings))
     }
 }
 
@@ -100,7 +102,7 @@ pub(crate) fn declare_answer(
         return None;
     }
     let schema = write_schema(&schema, renames.as_deref());
-    let members = (form.write)(AnswerSchema {
+    let members = (form.write)(&AnswerSchema {
         name: definition.name(),
         description: definition.description(),
         schema: serde_json::from_str(&schema).ok()?,

@@ -9,7 +9,7 @@ use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_adapters::transport::http::HttpModel;
 use tool_core::session::ReplyFinish;
-use tool_core::{Mode, Policy, Runtime, ToolContext, tool};
+use tool_core::{Mode, Policy, Runtime, ToolContext, ToolResponse, tool};
 
 const ADD: Called<'static> = Called { id: "call_1", name: "add", arguments: r#"{"a":1,"b":2}"# };
 
@@ -100,7 +100,7 @@ async fn a_refusal_is_the_text_and_the_finish() {
     let item = json!({"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": content});
     let responses = json!({"id": "r", "object": "response", "status": "completed", "output": [item],
         "usage": {"input_tokens": 10, "output_tokens": 5}});
-    let messages = anthropic(vec![json!({"type": "text", "text": "I can't."})], "refusal");
+    let messages = anthropic(&[json!({"type": "text", "text": "I can't."})], "refusal");
     for (provider, body) in
         [(Provider::OpenAiChat, chat), (Provider::OpenAiResponses, responses), (Provider::Anthropic, messages)]
     {
@@ -177,7 +177,7 @@ async fn a_call_that_was_cut_off_is_answered_and_made_again() {
         let (mut agent, server) = agent(provider, answers).await;
         let reply = agent.prompt("1 + 2?").await;
         assert_eq!((reply.finish, reply.text.as_deref()), (ReplyFinish::Complete, Some("It is 3.")), "{provider}");
-        let ran = reply.responses.iter().map(|response| response.is_ok()).collect::<Vec<_>>();
+        let ran = reply.responses.iter().map(ToolResponse::is_ok).collect::<Vec<_>>();
         assert_eq!((ran, reply.steps), (vec![false, true], 2), "{provider}");
         let told = bodies(&server)[1].to_string();
         let says_all = ["500 output tokens", "shorter arguments"].iter().all(|part| told.contains(part));
@@ -215,7 +215,7 @@ async fn a_paused_turn_goes_back_as_it_came() {
     let found = json!({"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []});
     let paused = vec![json!({"type": "text", "text": "I found "}), search];
     let rest = vec![found, json!({"type": "text", "text": "green tea."})];
-    let answers = [anthropic(paused.clone(), "pause_turn"), anthropic(rest, "end_turn")];
+    let answers = [anthropic(&paused, "pause_turn"), anthropic(&rest, "end_turn")];
     let (mut agent, server) = agent(Provider::Anthropic, answers.iter().map(json_answer)).await;
     let reply = agent.prompt("Tea?").await;
     assert_eq!((reply.finish, reply.text.as_deref()), (ReplyFinish::Complete, Some("I found green tea.")));
@@ -233,9 +233,9 @@ async fn a_turn_that_stays_paused_ends_and_does_not_poison_the_next() {
             json!({"type": "server_tool_use", "id": format!("srv_{number}"), "name": "web_search", "input": {}});
         let found = json!({"type": "web_search_tool_result", "tool_use_id": format!("srv_{number}"), "content": []});
         let content = if number < 8 { vec![search, found] } else { vec![search] };
-        json_answer(&anthropic(content, "pause_turn"))
+        json_answer(&anthropic(&content, "pause_turn"))
     };
-    let last = json_answer(&anthropic(vec![json!({"type": "text", "text": "Hello"})], "end_turn"));
+    let last = json_answer(&anthropic(&[json!({"type": "text", "text": "Hello"})], "end_turn"));
     let (mut agent, server) = agent(Provider::Anthropic, (0..9).map(paused).chain([last])).await;
     let reply = agent.prompt("Tea?").await;
     assert_eq!((reply.finish, reply.text, server.requests().len()), (ReplyFinish::Paused, None, 9));
@@ -248,8 +248,8 @@ async fn a_turn_that_stays_paused_ends_and_does_not_poison_the_next() {
 #[tokio::test]
 async fn a_refused_turn_is_left_out_of_the_next_request() {
     let thought = json!({"type": "thinking", "thinking": "Hm", "signature": "c2lnbmVk"});
-    let refused = anthropic(vec![thought, json!({"type": "text", "text": "First, take"})], "refusal");
-    let said = |text: &str| json_answer(&anthropic(vec![json!({"type": "text", "text": text})], "end_turn"));
+    let refused = anthropic(&[thought, json!({"type": "text", "text": "First, take"})], "refusal");
+    let said = |text: &str| json_answer(&anthropic(&[json!({"type": "text", "text": text})], "end_turn"));
     let answers = [said("Good morning"), json_answer(&refused), said("Tea")];
     let (mut agent, server) = agent(Provider::Anthropic, answers).await;
     let _ = agent.prompt("Hello").await;
@@ -266,9 +266,8 @@ async fn a_refused_turn_is_left_out_of_the_next_request() {
 #[tokio::test]
 async fn results_of_a_refused_turn_are_left_out_and_stay_answered() {
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 40, "b": 2}});
-    let said = |text: &str| json_answer(&anthropic(vec![json!({"type": "text", "text": text})], "end_turn"));
-    let answers =
-        [json_answer(&anthropic(vec![call], "tool_use")), json_answer(&anthropic(Vec::new(), "refusal")), said("Tea")];
+    let said = |text: &str| json_answer(&anthropic(&[json!({"type": "text", "text": text})], "end_turn"));
+    let answers = [json_answer(&anthropic(&[call], "tool_use")), json_answer(&anthropic(&[], "refusal")), said("Tea")];
     let (mut agent, server) = agent(Provider::Anthropic, answers).await;
     let reply = agent.prompt("40 + 2?").await;
     assert_eq!((reply.finish, reply.steps), (ReplyFinish::Refused, 1));
@@ -332,7 +331,7 @@ fn chat_stream_of_clock(reason: &str) -> String {
 
 /// A stream with a call that has no piece of arguments.
 fn messages_stream_of_clock(reason: &str) -> String {
-    let message = anthropic(Vec::new(), "");
+    let message = anthropic(&[], "");
     let block = json!({"type": "tool_use", "id": "toolu_1", "name": "clock", "input": {}});
     let events = [
         json!({"type": "message_start", "message": message}),
@@ -363,7 +362,7 @@ async fn a_tool_without_arguments_is_called_under_any_finish() {
         if let Some(input) = input {
             call["input"] = input;
         }
-        anthropic(vec![call], reason)
+        anthropic(&[call], reason)
     };
     let mut cases = Vec::new();
     for reason in ["tool_calls", "stop", "eos", "something_new"] {

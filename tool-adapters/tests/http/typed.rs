@@ -154,7 +154,7 @@ async fn a_retry_beside_thinking_keeps_the_thought_and_forces_nothing() {
     ];
     for output in [StructuredOutput::BesideTools, StructuredOutput::Never] {
         for content in &wrong {
-            let first = json_answer(&anthropic(content.clone(), "end_turn"));
+            let first = json_answer(&anthropic(content, "end_turn"));
             let server = Server::start([first, says(Provider::Anthropic, ADA)]).await;
             let model = model(Provider::Anthropic, &server).stream(false).structured_output(output);
             let model = model.setting("thinking", json!({"type": "enabled", "budget_tokens": 1024}));
@@ -176,8 +176,7 @@ async fn a_step_with_a_call_and_an_answer_keeps_its_thought() {
         json!({"type": "tool_use", "id": "toolu_2", "name": "final_answer", "input": {"answer": {"guest": "A", "seats": 1}}}),
     ];
     let server =
-        Server::start([json_answer(&anthropic(content.clone(), "tool_use")), calls(Provider::Anthropic, &[FINAL])])
-            .await;
+        Server::start([json_answer(&anthropic(&content, "tool_use")), calls(Provider::Anthropic, &[FINAL])]).await;
     let model = model(Provider::Anthropic, &server).stream(false).structured_output(StructuredOutput::Never);
     let mut agent = with_add(model).await;
     assert_eq!(ask(&mut agent).await.output, ada());

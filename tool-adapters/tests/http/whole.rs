@@ -59,8 +59,8 @@ impl Whole<'_> {
     /// Returns the answer of the provider. `None` if it has no word for the end.
     pub(crate) fn answer(&self, provider: Provider) -> Option<Answer> {
         let body = match provider {
-            Provider::OpenAiChat => self.chat(json!(self.text)),
-            Provider::Mistral => self.chat(self.mistral_content()),
+            Provider::OpenAiChat => self.chat(&json!(self.text)),
+            Provider::Mistral => self.chat(&self.mistral_content()),
             Provider::OpenAiResponses => self.responses(),
             Provider::Anthropic => self.anthropic()?,
             Provider::Gemini => self.gemini(),
@@ -81,7 +81,7 @@ impl Whole<'_> {
         }
     }
 
-    fn chat(&self, content: Value) -> Value {
+    fn chat(&self, content: &Value) -> Value {
         let mut message = json!({"role": "assistant", "content": content});
         if !self.thought.is_empty() && content.is_string() {
             message["reasoning_content"] = self.thought.into();
@@ -140,7 +140,7 @@ impl Whole<'_> {
             content.push(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.object()}));
         }
         let reason = self.word("end_turn", "tool_use", "max_tokens", "");
-        (!reason.is_empty()).then(|| anthropic(content, reason))
+        (!reason.is_empty()).then(|| anthropic(&content, reason))
     }
 
     fn gemini(&self) -> Value {
@@ -207,7 +207,7 @@ impl Whole<'_> {
 }
 
 /// Returns a whole answer of Messages.
-pub(crate) fn anthropic(content: Vec<Value>, reason: &str) -> Value {
+pub(crate) fn anthropic(content: &[Value], reason: &str) -> Value {
     json!({"id": "m", "type": "message", "role": "assistant", "model": "the-model", "content": content,
         "stop_reason": reason, "stop_sequence": null, "usage": {"input_tokens": 10, "output_tokens": 5}})
 }

@@ -237,7 +237,9 @@ impl OpenReply<'_> {
 
     /// Takes a part of an answer that the provider paused. It goes back as it is, and the model goes on.
     fn take_pause(&mut self, step: ModelStep) -> Option<ReplyFinish> {
-        self.history.push(Message::Assistant { text: step.text, calls: Vec::new(), native: step.native });
+        if step.text.is_some() || step.native.is_some() {
+            self.history.push(Message::Assistant { text: step.text, calls: Vec::new(), native: step.native });
+        }
         self.pauses += 1;
         (self.pauses > MAX_PAUSES).then_some(ReplyFinish::Paused)
     }
@@ -461,12 +463,11 @@ impl<'a> OpenStep<'a> {
         let mut places = Vec::with_capacity(step_calls.len());
         let mut to_run = Vec::with_capacity(step_calls.len());
         for (place, step_call) in step_calls.into_iter().enumerate() {
-            match form.filter(|form| form.takes(&step_call.call)) {
-                Some(_) => open.answers[place] = Some(AnswerForm::too_early(&step_call.call)),
-                None => {
-                    places.push(place);
-                    to_run.push(step_call);
-                }
+            if form.is_some_and(|form| form.takes(&step_call.call)) {
+                open.answers[place] = Some(AnswerForm::too_early(&step_call.call));
+            } else {
+                places.push(place);
+                to_run.push(step_call);
             }
         }
         let running = run_step(session, to_run).zip(&places).map(async |(response, place)| (*place, response.await));

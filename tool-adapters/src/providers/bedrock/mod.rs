@@ -67,7 +67,7 @@ fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
 }
 
 /// Writes the form of a text. The schema is a text in JSON.
-fn write_answer(answer: AnswerSchema<'_>) -> Value {
+fn write_answer(answer: &AnswerSchema<'_>) -> Value {
     let schema = json!({"schema": answer.schema.to_string(), "name": answer.name, "description": answer.description});
     json!({"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}}})
 }

@@ -46,7 +46,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     strict: None,
     repeats_refusals: false,
     answer_form: Some(AnswerForm {
-        write: |answer| write_answer("responseSchema", answer.schema),
+        write: |answer| write_answer("responseSchema", &answer.schema),
         needs_strict: false,
         support: |model, _| structured_output(model),
     }),
@@ -63,7 +63,7 @@ pub(crate) const JSON_SCHEMA_SPEC: ProviderSpec = ProviderSpec {
     declaration: |tool| write_declaration(tool, "parametersJsonSchema"),
     schema: JSON_SCHEMA_RULES,
     answer_form: Some(AnswerForm {
-        write: |answer| write_answer("responseJsonSchema", answer.schema),
+        write: |answer| write_answer("responseJsonSchema", &answer.schema),
         needs_strict: false,
         support: |model, _| structured_output(model),
     }),
@@ -88,7 +88,7 @@ fn path_of_model(model: &str, stream: bool) -> Vec<String> {
 }
 
 /// Writes the form of a text, with the schema under a member of the configuration.
-fn write_answer(member: &str, schema: Value) -> Value {
+fn write_answer(member: &str, schema: &Value) -> Value {
     json!({"generationConfig": {"responseMimeType": "application/json", member: schema}})
 }
 

@@ -52,7 +52,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
 pub(crate) const ANSWER_FORM: AnswerForm =
     AnswerForm { write: write_answer, needs_strict: false, support: structured_output };
 
-fn write_answer(answer: AnswerSchema<'_>) -> Value {
+fn write_answer(answer: &AnswerSchema<'_>) -> Value {
     let schema = json!({"name": answer.name, "schema": answer.schema, "strict": answer.strict});
     json!({"response_format": {"type": "json_schema", "json_schema": schema}})
 }

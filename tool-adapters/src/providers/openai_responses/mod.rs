@@ -54,7 +54,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
 };
 
 /// Writes the form of the text.
-fn write_answer(answer: AnswerSchema<'_>) -> Value {
+fn write_answer(answer: &AnswerSchema<'_>) -> Value {
     let AnswerSchema { name, schema, strict, .. } = answer;
     json!({"text": {"format": {"type": "json_schema", "name": name, "schema": schema, "strict": strict}}})
 }
