@@ -1,8 +1,10 @@
 //! Requests to a model, and the parts of their bodies and of results that several providers share.
 
 use crate::providers::declarations::Declarations;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use tool_core::call::ModelResult;
 use tool_core::session::{Message, RawTurn, ToolChoice};
@@ -66,13 +68,21 @@ impl<'a> RequestBody<'a> {
         for (name, value) in self.request.declarations.settings().iter().chain(self.request.extra) {
             self.members.insert(name.clone(), value.clone());
         }
-        Value::Object(self.members)
+        self.finish_with_answer()
     }
 
     /// Like [`finish`](Self::finish), but merges objects member by member, for providers with nested settings.
     pub(crate) fn finish_merged(mut self) -> Value {
         merge(&mut self.members, self.request.declarations.settings());
         merge(&mut self.members, self.request.extra);
+        self.finish_with_answer()
+    }
+
+    /// Adds the form of a typed answer, beside the settings of the caller.
+    fn finish_with_answer(mut self) -> Value {
+        if let Some(answer) = self.request.declarations.answer() {
+            merge(&mut self.members, &answer.members);
+        }
         Value::Object(self.members)
     }
 }
@@ -88,11 +98,45 @@ fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
 
 /// Returns the provider's name for the tool choices none and required.
 pub(crate) fn choice_name<'a>(request: &Request<'_>, none: &'a str, required: &'a str) -> Option<&'a str> {
-    match request.tool_choice {
-        ToolChoice::None => Some(none),
-        ToolChoice::Required => Some(required),
-        _ => None,
+    if may_not_call(request) {
+        return Some(none);
     }
+    (request.tool_choice == ToolChoice::Required && !is_thinking(request.extra)).then_some(required)
+}
+
+/// Returns true if the model may not call tools. It may call the one that takes its typed answer.
+pub(crate) fn may_not_call(request: &Request<'_>) -> bool {
+    match request.tool_choice {
+        ToolChoice::None => true,
+        ToolChoice::Answer => request.declarations.answer().is_some(),
+        _ => false,
+    }
+}
+
+/// Returns true if a setting turns on thinking at a provider that then refuses to force a call.
+fn is_thinking(settings: &Map<String, Value>) -> bool {
+    let is_on = |setting: Option<&Value>| match setting {
+        Some(Value::Object(setting)) => setting.get("type").is_none_or(|kind| kind != "disabled"),
+        Some(setting) => *setting == true,
+        None => false,
+    };
+    let of_bedrock = settings.get("additionalModelRequestFields");
+    ["thinking", "enable_thinking"].iter().any(|name| is_on(settings.get(*name)))
+        || ["thinking", "reasoning_config"].iter().any(|name| is_on(of_bedrock.and_then(|fields| fields.get(*name))))
+}
+
+/// Returns the limit of output tokens in the body of a request, whoever has set it.
+#[cfg_attr(not(feature = "http"), allow(dead_code))]
+pub(crate) fn output_limit(body: &Value) -> Option<u32> {
+    const PLACES: [&str; 6] = [
+        "/max_tokens",
+        "/max_completion_tokens",
+        "/max_output_tokens",
+        "/generationConfig/maxOutputTokens",
+        "/inferenceConfig/maxTokens",
+        "/options/num_predict",
+    ];
+    PLACES.iter().find_map(|place| u32::try_from(body.pointer(place)?.as_u64()?).ok())
 }
 
 /// Returns the declared tools.
@@ -121,8 +165,22 @@ pub(crate) fn chat_messages(
 /// Writes a call of the history in the form of Chat Completions.
 pub(crate) fn function_call(id: &str, call: &ToolCall, request: &Request<'_>) -> Value {
     let name = request.declarations.written_name(call.name());
-    json!({"id": id, "type": "function", "function": {"name": name, "arguments": call.arguments()}})
+    let arguments = argument_text(call.arguments());
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
+
+/// Returns arguments as the text of an object. Servers with templates for their models refuse a history with other arguments.
+pub(crate) fn argument_text(arguments: &str) -> Cow<'_, str> {
+    let is_object =
+        arguments.trim_ascii_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(arguments).is_ok();
+    if is_object {
+        return Cow::Borrowed(arguments);
+    }
+    Cow::Owned(Value::Object(object_arguments(arguments, INVALID_ARGUMENTS)).to_string())
+}
+
+/// The member that holds arguments which are not a JSON object.
+pub(crate) const INVALID_ARGUMENTS: &str = "INVALID_JSON";
 
 /// Returns arguments as an object. Other arguments become a member of one, under the name `invalid`, so that the model
 /// finds the text that its error is about.

@@ -1,7 +1,7 @@
 //! A conversation as alternating turns of two roles: for Anthropic, Bedrock and Gemini.
 
 use crate::providers::codec::{CallIds, ToolAnswer, word_id};
-use crate::providers::request::{Request, object_arguments};
+use crate::providers::request::{INVALID_ARGUMENTS, Request, object_arguments};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -17,8 +17,11 @@ pub(crate) const OPENING: &str = "The conversation begins.";
 /// answer, or refuse it.
 pub(crate) const CONTINUE: &str = "Go on.";
 
-/// The member that holds arguments which are not a JSON object.
-const INVALID_ARGUMENTS: &str = "INVALID_JSON";
+/// The item of a raw turn that the provider refused. The turn is left out of later requests.
+pub(crate) const REFUSED_TURN: &str = "refused_turn";
+
+/// The text in place of a result to which the provider refused to say anything.
+const LEFT_OUT: &str = "[left out: the model refused to answer it]";
 
 /// A provider's form of the parts of a turn.
 pub(crate) trait TurnForm {
@@ -45,6 +48,14 @@ pub(crate) trait TurnForm {
 
     /// Returns an item as the provider accepts it back; `None` for one that it refuses.
     fn echo(item: &Value) -> Option<Value>;
+
+    /// Returns true for a thought. A turn must not end with one.
+    fn is_thought(_item: &Value) -> bool {
+        false
+    }
+
+    /// Removes what the provider refuses in a turn that another follows, such as a call of its own without a result.
+    fn remove_unfinished(_content: &mut Vec<Value>) {}
 
     /// Returns an id that the provider accepts. Defaults to letters, digits, `_` and `-`.
     fn conforming_id(id: &str) -> Cow<'_, str> {
@@ -81,8 +92,16 @@ pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) ->
 /// Returns the turns of a conversation. The user begins, results precede the user's text, and no turn is empty.
 pub(crate) fn turns<F: TurnForm>(request: &Request<'_>) -> Vec<ChatTurn> {
     let mut writer = TurnWriter { request, turns: Vec::new(), calls: HashMap::new(), used: HashSet::new() };
-    for message in request.history {
+    let refused = RefusedMessages::find::<F>(request.history);
+    for (place, message) in request.history.iter().enumerate() {
+        if refused.left_out.contains(&place) {
+            continue;
+        }
         match message {
+            Message::Result { call_id, tool, result } if refused.results.contains(&place) => {
+                let result = ModelResult { text: LEFT_OUT.to_owned(), is_text: true, parts: false, ..result.clone() };
+                writer.add_result::<F>(call_id, tool, &result);
+            }
             Message::User(text) => writer.add_user::<F>(text),
             Message::Assistant { text, calls, native } => {
                 writer.add_assistant::<F>(text.as_deref().unwrap_or_default(), calls, native.as_ref());
@@ -91,7 +110,7 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>) -> Vec<ChatTurn> {
             _ => {}
         }
     }
-    let mut turns = writer.turns;
+    let mut turns = tidy::<F>(writer.turns);
     if turns.first().is_none_or(|turn| turn.is_model) {
         turns.insert(0, ChatTurn::user(vec![F::text(OPENING)], 0));
     }
@@ -100,6 +119,72 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>) -> Vec<ChatTurn> {
         turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
     }
     turns
+}
+
+/// Removes what the provider refuses in the turns of the model, and joins the turns around one of which nothing is left.
+fn tidy<F: TurnForm>(turns: Vec<ChatTurn>) -> Vec<ChatTurn> {
+    let count = turns.len();
+    let mut tidied = Vec::<ChatTurn>::with_capacity(count);
+    for (place, mut turn) in turns.into_iter().enumerate() {
+        if turn.is_model {
+            while turn.content.last().is_some_and(F::is_thought) {
+                turn.content.pop();
+            }
+            if place + 1 < count {
+                F::remove_unfinished(&mut turn.content);
+            }
+        }
+        let may_join =
+            |last: &&mut ChatTurn| !(turn.is_model || last.is_model || F::SEPARATE_RESULTS && last.results > 0);
+        if turn.content.is_empty() {
+            continue;
+        }
+        match tidied.last_mut().filter(may_join) {
+            Some(last) => last.content.extend(turn.content),
+            None => tidied.push(turn),
+        }
+    }
+    tidied
+}
+
+/// The places of messages that the provider refused to answer: it refuses every request that has them.
+#[derive(Default)]
+struct RefusedMessages {
+    left_out: HashSet<usize>,
+    /// Results keep their place, as their calls need them.
+    results: HashSet<usize>,
+}
+
+impl RefusedMessages {
+    fn find<F: TurnForm>(history: &[Message]) -> Self {
+        let mut refused = Self::default();
+        for (place, message) in history.iter().enumerate() {
+            if is_refused::<F>(message) {
+                refused.left_out.insert(place);
+                refused.add_before(history, place);
+            }
+        }
+        refused
+    }
+
+    /// Adds what the refused answer at a place was to answer, and the parts of it that came before.
+    fn add_before(&mut self, history: &[Message], place: usize) {
+        let mut is_answer = true;
+        for (before, message) in history.iter().enumerate().take(place).rev() {
+            match message {
+                Message::Assistant { calls, .. } if is_answer && calls.is_empty() => _ = self.left_out.insert(before),
+                Message::Assistant { .. } => return,
+                Message::Result { .. } => _ = self.results.insert(before),
+                _ => _ = self.left_out.insert(before),
+            }
+            is_answer &= matches!(message, Message::Assistant { .. });
+        }
+    }
+}
+
+fn is_refused<F: TurnForm>(message: &Message) -> bool {
+    let Message::Assistant { native: Some(native), .. } = message else { return false };
+    native.provider == F::NATIVE && native.items.iter().any(|item| item["type"] == REFUSED_TURN)
 }
 
 struct TurnWriter<'a> {

@@ -52,7 +52,8 @@ async fn tools_are_hidden_while_the_model_enters() {
 async fn calls_after_the_last_step_are_not_run() {
     for wire in BOTH {
         let server = Server::start().await;
-        let (mut talk, mut peer, _) = wire.start(&server).await;
+        let policy = Policy::text().max_tool_steps(3);
+        let (mut talk, mut peer, _) = wire.start_with(&server, wire.model(&server), policy, History::new()).await;
         for step in 0..3 {
             wire.call(&mut peer, &format!("c{step}"), "add", &add(step)).await;
             wire.result(&mut peer).await;

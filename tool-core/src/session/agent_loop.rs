@@ -56,7 +56,7 @@ pub struct Reply {
     /// The last text that the model said in the reply, in a step of its own or beside calls. `None` if it said none. It may be a
     /// part of what the model wanted to say: see [`finish`](Self::finish).
     pub text: Option<String>,
-    /// How the reply ended.
+    /// The reason for which the reply ended.
     pub finish: ReplyFinish,
     /// The number of steps in which tools were called.
     pub steps: u32,
@@ -73,18 +73,13 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Creates the reply of a model that was not asked.
-    pub fn failed(error: ToolError) -> Self {
-        Self { finish: ReplyFinish::Failed, error: Some(error), ..Self::default() }
-    }
-
     /// Returns the confirmations that await a person's decision, in the order of the calls.
     pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
         self.responses.iter().flat_map(|response| response.meta().confirmations())
     }
 }
 
-/// How a reply begins.
+/// The beginning of a reply.
 pub(crate) struct ReplyOpening {
     /// The user's text. Empty for none.
     pub(crate) text: String,
@@ -242,7 +237,9 @@ impl OpenReply<'_> {
 
     /// Takes a part of an answer that the provider paused. It goes back as it is, and the model goes on.
     fn take_pause(&mut self, step: ModelStep) -> Option<ReplyFinish> {
-        self.history.push(Message::Assistant { text: step.text, calls: Vec::new(), native: step.native });
+        if step.text.is_some() || step.native.is_some() {
+            self.history.push(Message::Assistant { text: step.text, calls: Vec::new(), native: step.native });
+        }
         self.pauses += 1;
         (self.pauses > MAX_PAUSES).then_some(ReplyFinish::Paused)
     }
@@ -320,7 +317,7 @@ impl OpenReply<'_> {
     }
 }
 
-/// What the model has said in a reply.
+/// The texts of the model in a reply.
 #[derive(Default)]
 struct SaidText {
     /// The last text.
@@ -466,12 +463,11 @@ impl<'a> OpenStep<'a> {
         let mut places = Vec::with_capacity(step_calls.len());
         let mut to_run = Vec::with_capacity(step_calls.len());
         for (place, step_call) in step_calls.into_iter().enumerate() {
-            match form.filter(|form| form.takes(&step_call.call)) {
-                Some(_) => open.answers[place] = Some(AnswerForm::too_early(&step_call.call)),
-                None => {
-                    places.push(place);
-                    to_run.push(step_call);
-                }
+            if form.is_some_and(|form| form.takes(&step_call.call)) {
+                open.answers[place] = Some(AnswerForm::too_early(&step_call.call));
+            } else {
+                places.push(place);
+                to_run.push(step_call);
             }
         }
         let running = run_step(session, to_run).zip(&places).map(async |(response, place)| (*place, response.await));

@@ -6,6 +6,7 @@ use crate::providers::request::{
 };
 use crate::providers::turns::{ChatTurn, TurnForm, turns};
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 use tool_core::Content;
 use tool_core::call::ModelResult;
 use tool_core::tool::ProviderId;
@@ -69,6 +70,20 @@ impl TurnForm for AnthropicTurns {
             _ => false,
         };
         (!refused).then(|| item.clone())
+    }
+
+    fn is_thought(item: &Value) -> bool {
+        item["type"] == "thinking" || item["type"] == "redacted_thinking"
+    }
+
+    /// Tools that the provider runs itself need their results.
+    fn remove_unfinished(content: &mut Vec<Value>) {
+        let results = content.iter().filter_map(|item| item["tool_use_id"].as_str()).map(str::to_owned);
+        let results = results.collect::<HashSet<_>>();
+        content.retain(|item| {
+            let is_own = item["type"].as_str().is_some_and(|kind| kind != "tool_use" && kind.ends_with("tool_use"));
+            !is_own || item["id"].as_str().is_some_and(|id| results.contains(id))
+        });
     }
 }
 

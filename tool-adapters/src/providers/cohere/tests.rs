@@ -365,7 +365,7 @@ fn a_request_says_what_was_said_and_planned() {
         messages: [
           {"role":"system","content":"Be brief."},
           {"role":"user","content":"What is 1 + 2?"},
-          {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}},{"id":"call 2 ä","type":"function","function":{"name":"add","arguments":"oops"}}]},
+          {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}},{"id":"call 2 ä","type":"function","function":{"name":"add","arguments":"{\"INVALID_JSON\":\"oops\"}"}}]},
           {"role":"tool","tool_call_id":"call_1","content":"{\"sum\":3}"},
           {"role":"tool","tool_call_id":"call 2 ä","content":"the slot is taken"},
           {"role":"assistant","tool_calls":[{"id":"abcDEF123","type":"function","function":{"name":"add","arguments":"{}"}}],"tool_plan":"I will."},

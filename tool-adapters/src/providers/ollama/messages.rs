@@ -1,10 +1,9 @@
 //! The results and requests.
 
 use crate::providers::codec::{CallIds, ToolAnswer};
-use crate::providers::request::{Request, RequestBody, chat_messages, object_arguments, text_of, tools};
+use crate::providers::request::{Request, RequestBody, chat_messages, may_not_call, object_arguments, text_of, tools};
 use serde_json::{Value, json};
 use tool_core::call::ModelResult;
-use tool_core::session::ToolChoice;
 use tool_core::{Content, ToolCall};
 
 /// Writes one message for each result.
@@ -20,7 +19,7 @@ pub(crate) fn request(request: &Request<'_>) -> Value {
         |_, tool, result| result_message(&request.declarations.written_name(tool), "", result),
     );
     // There is no tool choice. Without tools the model cannot call them.
-    let has_tools = request.tool_choice != ToolChoice::None && !request.declarations.is_empty();
+    let has_tools = !may_not_call(request) && !request.declarations.is_empty();
     RequestBody::new(request)
         .with("model", request.model)
         .with("messages", messages)

@@ -3,7 +3,7 @@
 use crate::providers::codec::{CallIds, ToolAnswer, short_id};
 use crate::providers::openai_responses::items::{CUSTOM_CALL, call_kind};
 use crate::providers::provider::Provider;
-use crate::providers::request::{Request, RequestBody, text_of};
+use crate::providers::request::{Request, RequestBody, argument_text, text_of};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use tool_core::call::ModelResult;
@@ -67,8 +67,11 @@ fn echo(native: &RawTurn, calls: &[ToolCall], request: &Request<'_>) -> Option<E
         let text = |member: &str| item.get(member).and_then(Value::as_str).unwrap_or_default();
         let has_output = item.get("output").is_some_and(|output| !output.is_null());
         let Some(kind) = call_kind(text("type")).filter(|_| !has_output) else { continue };
-        let member = if kind == CUSTOM_CALL { "input" } else { "arguments" };
-        item[member] = left.next()?.arguments().into();
+        let arguments = left.next()?.arguments();
+        match kind {
+            CUSTOM_CALL => item["input"] = arguments.into(),
+            _ => item["arguments"] = argument_text(arguments).into(),
+        }
         ids.push((item.get("call_id")?.as_str()?.to_owned(), kind));
     }
     // A provider that does not store the response knows reasoning by its encrypted content only.
@@ -82,7 +85,7 @@ fn assistant_items(text: Option<&str>, calls: &[ToolCall], request: &Request<'_>
     let calls = calls.iter().map(|call| {
         let name = request.declarations.written_name(call.name());
         let id = short_id(call.id());
-        json!({"type": "function_call", "call_id": id, "name": name, "arguments": call.arguments()})
+        json!({"type": "function_call", "call_id": id, "name": name, "arguments": argument_text(call.arguments())})
     });
     text.into_iter().chain(calls).collect()
 }

@@ -39,7 +39,7 @@ fn a_request_echoes_its_own_items_and_tells_foreign_ones() {
           {"role":"user","content":"What is 1 + 2?"},
           {"role":"assistant","content":"Let me see."},
           {"type":"function_call","call_id":"call_1","name":"add","arguments":"{\"a\":1,\"b\":2}"},
-          {"type":"function_call","call_id":"call 2 ä","name":"add","arguments":"oops"},
+          {"type":"function_call","call_id":"call 2 ä","name":"add","arguments":"{\"INVALID_JSON\":\"oops\"}"},
           {"type":"function_call_output","call_id":"call_1","output":"{\"sum\":3}"},
           {"type":"function_call_output","call_id":"call 2 ä","output":"the slot is taken"},
           {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},

@@ -2,6 +2,7 @@
 
 use crate::call::Mode;
 use crate::call::error::{ErrorKind, ToolError};
+use crate::call::response::ToolResponse;
 use crate::call::tool_call::ToolCall;
 use crate::registry::ToolContext;
 use crate::session::agent_loop::Reply;
@@ -19,8 +20,8 @@ fn step(finish: ReplyFinish, text: Option<&str>, calls: impl IntoIterator<Item =
     ModelStep { text: text.map(str::to_owned), finish, max_tokens: Some(500), ..ModelStep::calls(calls) }
 }
 
-fn native(text: &str) -> Option<RawTurn> {
-    Some(RawTurn { provider: ProviderId::from_static("somebody"), items: vec![json!({"signed": text})] })
+fn native(text: &str) -> RawTurn {
+    RawTurn { provider: ProviderId::from_static("somebody"), items: vec![json!({"signed": text})] }
 }
 
 /// Plays the steps in a session with three steps of calls.
@@ -55,7 +56,7 @@ fn an_answer_without_content_has_an_error_with_the_remedy() {
         (ReplyFinish::Withheld, "ask in other words"),
         (ReplyFinish::Refused, "ask in other words"),
     ] {
-        let reply = play([ModelStep { native: native("a thought"), ..step(finish, None, []) }]);
+        let reply = play([ModelStep { native: Some(native("a thought")), ..step(finish, None, []) }]);
         let message = reply.error.as_ref().map(|error| error.message().to_owned()).unwrap_or_default();
         assert_eq!((reply.finish, reply.text), (finish, None));
         assert!(message.contains(remedy), "{message}");
@@ -65,7 +66,7 @@ fn an_answer_without_content_has_an_error_with_the_remedy() {
 // M6
 #[test]
 fn an_answer_of_thoughts_only_is_complete() {
-    let reply = play([ModelStep { native: native("a thought"), ..ModelStep::default() }]);
+    let reply = play([ModelStep { native: Some(native("a thought")), ..ModelStep::default() }]);
     assert_eq!((reply.finish, reply.text, reply.error), (ReplyFinish::Complete, None, None));
 }
 
@@ -130,7 +131,7 @@ fn a_model_that_always_calls_ends_at_the_limit() {
             let mut model = Caller { asked: 0, is_stubborn };
             let reply = finished(session(mode).reply(&mut model, &mut History::new(), "hello"));
             assert_eq!((reply.steps, model.asked, reply.finish), (steps, steps + 1, ReplyFinish::StepLimit));
-            assert_eq!(reply.responses.iter().all(|response| response.is_ok()), !is_stubborn);
+            assert_eq!(reply.responses.iter().all(ToolResponse::is_ok), !is_stubborn);
         }
     }
 }
@@ -162,7 +163,7 @@ fn errors_and_interruptions_are_finishes() {
 #[test]
 fn text_beside_a_call_stays_if_nothing_follows() {
     let beside = || ModelStep { text: Some("It is 3.".into()), ..ModelStep::calls([say("1", "a")]) };
-    let thoughts = ModelStep { native: native("a thought"), ..ModelStep::default() };
+    let thoughts = ModelStep { native: Some(native("a thought")), ..ModelStep::default() };
     assert_eq!(play([beside(), thoughts]).text.as_deref(), Some("It is 3."));
     assert_eq!(play([beside(), ModelStep::says(" \n")]).text.as_deref(), Some("It is 3."));
     assert_eq!(play([beside(), ModelStep::says("It is 4.")]).text.as_deref(), Some("It is 4."));
@@ -184,8 +185,10 @@ fn a_blank_text_is_no_message() {
 #[test]
 fn calls_that_were_cut_off_do_not_run_and_the_model_goes_on() {
     let half = ToolCall::new("2", "echo_in_reply_tests", r#"{"text":"ab"#);
-    let cut =
-        ModelStep { native: native("a thought"), ..step(ReplyFinish::Length, None, [say("1", "a"), half.clone()]) };
+    let cut = ModelStep {
+        native: Some(native("a thought")),
+        ..step(ReplyFinish::Length, None, [say("1", "a"), half.clone()])
+    };
     let session = bare();
     let mut history = History::new();
     let mut model = ScriptedModel::new().then(cut).calls([say("3", "a")]).says("done");
@@ -227,7 +230,7 @@ fn calls_of_a_withheld_answer_do_not_run() {
 // M6
 #[test]
 fn a_paused_answer_goes_back_and_goes_on() {
-    let paused = ModelStep { native: native("searching"), ..step(ReplyFinish::Paused, Some("I found "), []) };
+    let paused = ModelStep { native: Some(native("searching")), ..step(ReplyFinish::Paused, Some("I found "), []) };
     let mut history = History::new();
     let mut model = ScriptedModel::new().then(paused).calls([say("1", "a")]).says("done");
     let reply = ask(&bare(), &mut model, &mut history);
@@ -248,7 +251,7 @@ fn the_parts_of_a_paused_answer_are_one_text() {
 // M6
 #[test]
 fn an_answer_is_continued_eight_times() {
-    let paused = || ModelStep { native: native("searching"), ..step(ReplyFinish::Paused, None, []) };
+    let paused = || ModelStep { native: Some(native("searching")), ..step(ReplyFinish::Paused, None, []) };
     let mut model = (0..9).fold(ScriptedModel::new(), |script, _| script.then(paused()));
     let reply = ask(&bare(), &mut model, &mut History::new());
     assert_eq!((reply.finish, model.requests().len()), (ReplyFinish::Paused, 9));

@@ -153,8 +153,8 @@ fn values_that_are_no_objects_are_answers_too() {
     assert_eq!(reply.expect("answers").output, ["a", "b"]);
 }
 
-fn native(items: usize) -> Option<RawTurn> {
-    Some(RawTurn { provider: ProviderId::from_static("somebody"), items: vec![json!({"signed": "yes"}); items] })
+fn native(items: usize) -> RawTurn {
+    RawTurn { provider: ProviderId::from_static("somebody"), items: vec![json!({"signed": "yes"}); items] }
 }
 
 fn natives(history: &History) -> Vec<bool> {
@@ -168,7 +168,7 @@ fn natives(history: &History) -> Vec<bool> {
 // M4
 #[test]
 fn a_step_of_calls_and_an_answer_keeps_its_raw_turn() {
-    let early = ModelStep { native: native(3), ..ModelStep::calls([say("1", "a"), ada(1)]) };
+    let early = ModelStep { native: Some(native(3)), ..ModelStep::calls([say("1", "a"), ada(1)]) };
     let mut history = History::new();
     let mut model = ScriptedModel::new().then(early).calls([ada(4)]);
     assert_eq!(ask(&mut model, &mut history).expect("answers").output.seats, 4);
@@ -187,7 +187,8 @@ fn a_wrong_answer_keeps_its_raw_turn() {
     ] {
         let calls = wrong.calls.len();
         let mut history = History::new();
-        let mut model = ScriptedModel::new().then(ModelStep { native: native(1 + calls), ..wrong }).calls([ada(4)]);
+        let mut model =
+            ScriptedModel::new().then(ModelStep { native: Some(native(1 + calls)), ..wrong }).calls([ada(4)]);
         assert_eq!(ask(&mut model, &mut history).expect("answers").output.seats, 4);
         assert_eq!(natives(&history), [true, false]);
         assert_eq!((called(&history).len(), results(&history).len()), (calls, calls));
@@ -197,7 +198,7 @@ fn a_wrong_answer_keeps_its_raw_turn() {
 // M4, L22
 #[test]
 fn calls_beside_a_wrong_answer_at_the_limit_are_refused() {
-    let both = ModelStep { native: native(3), ..ModelStep::calls([say("2", "b"), ada(300)]) };
+    let both = ModelStep { native: Some(native(3)), ..ModelStep::calls([say("2", "b"), ada(300)]) };
     let mut history = History::new();
     let mut model = ScriptedModel::new().calls([say("1", "a")]).then(both).calls([ada(4)]);
     let session = bare_with(1);
