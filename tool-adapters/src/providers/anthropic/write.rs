@@ -1,6 +1,6 @@
 //! Results and requests.
 
-use crate::providers::provider::Provider;
+use crate::providers::hosts::Host;
 use crate::providers::request::{
     Request, RequestBody, UNAVAILABLE, choice_name, declare_called, embedded_data, tools, visible_text,
 };
@@ -8,7 +8,6 @@ use crate::providers::turns::{ChatTurn, TurnForm, turns};
 use serde_json::{Map, Value, json};
 use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::tool::ProviderId;
 
 /// The limit of an answer's tokens where the request has none: the provider requires one.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
@@ -23,8 +22,6 @@ const PDF: &str = "application/pdf";
 pub(crate) struct AnthropicTurns;
 
 impl TurnForm for AnthropicTurns {
-    const NATIVE: ProviderId = Provider::Anthropic.id();
-
     fn text(text: &str) -> Value {
         json!({"type": "text", "text": text})
     }
@@ -55,8 +52,9 @@ impl TurnForm for AnthropicTurns {
         (item["type"] == "tool_use").then(|| item["id"].as_str().unwrap_or_default())
     }
 
-    fn set_call(item: &mut Value, id: &str, input: Map<String, Value>) {
+    fn set_call(item: &mut Value, id: &str, name: &str, input: Map<String, Value>) {
         item["id"] = id.into();
+        item["name"] = name.into();
         item["input"] = input.into();
     }
 
@@ -69,6 +67,10 @@ impl TurnForm for AnthropicTurns {
             _ => false,
         };
         (!refused).then(|| item.clone())
+    }
+
+    fn is_thought(item: &Value) -> bool {
+        item["type"] == "thinking" || item["type"] == "redacted_thinking"
     }
 }
 
@@ -97,8 +99,8 @@ fn write_part(part: &Content) -> Option<Value> {
 }
 
 /// Writes the body of a request.
-pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = turns::<AnthropicTurns>(request).into_iter().map(ChatTurn::into_message).collect::<Vec<_>>();
+pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
+    let messages = turns::<AnthropicTurns>(request, host).into_iter().map(ChatTurn::into_message).collect::<Vec<_>>();
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
     let (tools, choice) = tools_and_choice(request);
     RequestBody::new(request)

@@ -81,7 +81,7 @@ fn a_request_says_what_was_said() {
         messages: [
           {"role":"system","content":"Be brief."},
           {"role":"user","content":"What is 1 + 2?"},
-          {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"sPnjkEYJU","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}},{"id":"fCEhI38wK","type":"function","function":{"name":"add","arguments":"oops"}}]},
+          {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"sPnjkEYJU","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}},{"id":"fCEhI38wK","type":"function","function":{"name":"add","arguments":"{\"INVALID_JSON\":\"oops\"}"}}]},
           {"role":"tool","tool_call_id":"sPnjkEYJU","name":"add","content":"{\"sum\":3}"},
           {"role":"tool","tool_call_id":"fCEhI38wK","name":"add","content":"the slot is taken"},
           {"role":"assistant","content":"","tool_calls":[{"id":"abcDEF123","type":"function","function":{"name":"add","arguments":"{}"}}]},

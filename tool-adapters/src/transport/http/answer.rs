@@ -18,6 +18,8 @@ pub(crate) struct AnswerCollector<'a> {
     pub(crate) provider: Provider,
     /// The name of the requested model.
     pub(crate) model: &'a str,
+    /// The id of the server's steps in the history.
+    pub(crate) turn_id: ProviderId,
     pub(crate) declarations: &'a Declarations,
     /// The limit of output tokens of the request.
     pub(crate) max_tokens: Option<u32>,
@@ -140,7 +142,7 @@ impl AnswerCollector<'_> {
     }
 
     fn step(self, finish: ReplyFinish) -> ModelStep {
-        let provider = ProviderId::from_static(self.provider.spec().turn_id);
+        let provider = self.turn_id;
         ModelStep {
             text: Some(self.answer.text).filter(|text| !text.is_empty()),
             calls: self.answer.calls,

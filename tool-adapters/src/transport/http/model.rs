@@ -1,7 +1,9 @@
 //! A model behind an HTTP API.
 
 use crate::providers::declare::RequestTools;
-use crate::providers::{Declarations, DeclareOptions, Event, Protocol, Provider, Request, protocol};
+use crate::providers::{
+    Declarations, DeclareOptions, Event, Host, Protocol, Provider, ReasoningBack, Request, TokenLimit, protocol,
+};
 use crate::transport::base_url::is_local;
 use crate::transport::http::answer::{Answer, AnswerCollector, EventListener, UsageReporter};
 use crate::transport::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
@@ -11,7 +13,7 @@ use crate::transport::request_span;
 use reqwest::{Client, Method};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep, timeout_at};
-use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep};
+use tool_core::session::{Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs};
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolError, time};
 
@@ -57,6 +59,10 @@ pub struct HttpTransport {
     /// The tokens of answers that failed, until the loop asks for them.
     failed_usage: TokenUsage,
     listener: Option<EventListener>,
+    reasoning_back: Option<ReasoningBack>,
+    token_limit: Option<TokenLimit>,
+    /// The repairs of the history in the last request.
+    repairs: Repairs,
 }
 
 impl ProviderModel<HttpTransport> {
@@ -97,6 +103,52 @@ impl ProviderModel<HttpTransport> {
         Self { transport: HttpTransport { listener: Some(Box::new(listener)), ..self.transport }, ..self }
     }
 
+    /// Sets the steps of the history that go back as the server sent them, with reasoning and signatures. The others go back as
+    /// their text and calls.
+    ///
+    /// The default is what is known about the server of the base URL, and all steps for a server of which nothing is known.
+    pub fn reasoning_back(self, steps: ReasoningBack) -> Self {
+        Self { transport: HttpTransport { reasoning_back: Some(steps), ..self.transport }, ..self }
+    }
+
+    /// Sets the member of a request that [`max_tokens`](Self::max_tokens) goes into, for `OpenAiChat`.
+    ///
+    /// The default is what is known about the server of the base URL, and `max_tokens` for a server of which nothing is known.
+    pub fn token_limit(self, member: TokenLimit) -> Self {
+        Self { transport: HttpTransport { token_limit: Some(member), ..self.transport }, ..self }
+    }
+
+    /// Returns what was repaired in the history of the last request, such as a call without a result. The history itself stays
+    /// as it is: see [`History::repair`](tool_core::session::History::repair).
+    pub fn history_repairs(&self) -> &Repairs {
+        &self.transport.repairs
+    }
+
+    /// Returns the server, with the settings of the program.
+    fn host(&self) -> Host {
+        let base_url = http_api(self.provider).map(|http| self.access.base_url(&http.server)).unwrap_or_default();
+        let mut host = Host::at(self.provider, &base_url);
+        if let Some(steps) = self.transport.reasoning_back {
+            host = host.reasoning_back(steps);
+        }
+        if let Some(member) = self.transport.token_limit {
+            host = host.token_limit(member);
+        }
+        host
+    }
+
+    /// Repairs a history for a request, and logs what was missing in it, once.
+    fn repair<'h>(&mut self, history: &'h [Message]) -> RepairedMessages<'h> {
+        let repaired = RepairedMessages::of(history);
+        if self.transport.repairs != repaired.repairs {
+            if repaired.repairs.found_damage() {
+                tracing::warn!(provider = %self.provider, "the history of a request was repaired: {}", repaired.repairs);
+            }
+            self.transport.repairs = repaired.repairs.clone();
+        }
+        repaired
+    }
+
     /// Returns the tools in the provider's form. Declares them again only if they have changed.
     fn declarations(&mut self, request: &ModelRequest<'_>) -> Declarations {
         let wanted = RequestTools::new(self.provider, request.tools, request.searchable, self.declare);
@@ -120,6 +172,7 @@ impl ProviderModel<HttpTransport> {
     async fn send(&mut self, body: &str, declarations: &Declarations, stream: bool) -> Result<ModelStep, ToolError> {
         let deadline = time::after(Instant::now(), self.transport.timeouts.total);
         let (idle, max_bytes) = (self.transport.timeouts.idle, self.transport.max_bytes);
+        let turn_id = self.host().turn_id();
         let late = |_| ToolError::transient("the callback provided no API key within the total time limit");
         let (mut failed, mut is_renewed) = (0, false);
         loop {
@@ -134,6 +187,7 @@ impl ProviderModel<HttpTransport> {
             let answer = AnswerCollector {
                 provider: self.provider,
                 model: &self.model,
+                turn_id: turn_id.clone(),
                 declarations,
                 max_tokens: self.transport.max_tokens,
                 key: Some(&endpoint.hidden),
@@ -193,10 +247,14 @@ impl Model for HttpModel {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         let declarations = self.declarations(&request);
         let stream = self.transport.stream && http_api(self.provider).is_ok_and(|http| http.streams);
-        let body = self.transport.protocol.get_or_insert_with(|| protocol(self.provider)).request(&Request {
+        let repaired = self.repair(request.history);
+        let host = self.host();
+        let protocol = self.transport.protocol.get_or_insert_with(|| protocol(self.provider));
+        protocol.host(host);
+        let body = protocol.request(&Request {
             model: &self.model,
             instructions: request.instructions,
-            history: request.history,
+            history: &repaired.messages,
             declarations: &declarations,
             tool_choice: request.tool_choice,
             stream,

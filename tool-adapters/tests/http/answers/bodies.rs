@@ -101,7 +101,9 @@ pub(super) fn calls(provider: Provider, ids: &[&str]) -> Body {
             Body::stream(provider, events)
         }
         Provider::OpenAiResponses => {
-            let mut events = vec![json!({"type": "response.created", "response": {"id": "r", "status": "in_progress", "output": []}})];
+            let mut events = vec![
+                json!({"type": "response.created", "response": {"id": "r", "status": "in_progress", "output": []}}),
+            ];
             let mut output = Vec::new();
             for (index, id) in ids.iter().enumerate() {
                 let item_id = format!("fc_{id}");
@@ -114,7 +116,9 @@ pub(super) fn calls(provider: Provider, ids: &[&str]) -> Body {
                 events.push(json!({"type": "response.output_item.done", "output_index": index, "item": item(&whole(), "completed")}));
                 output.push(item(&whole(), "completed"));
             }
-            events.push(json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": output}}));
+            events.push(
+                json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": output}}),
+            );
             Body::stream(provider, events)
         }
         Provider::Anthropic => {
@@ -132,13 +136,18 @@ pub(super) fn calls(provider: Provider, ids: &[&str]) -> Body {
             Body::stream(provider, events)
         }
         Provider::Cohere => {
-            let mut events = vec![json!({"type": "message-start", "id": "m", "delta": {"message": {"role": "assistant"}}})];
+            let mut events =
+                vec![json!({"type": "message-start", "id": "m", "delta": {"message": {"role": "assistant"}}})];
             for (index, id) in ids.iter().enumerate() {
                 let entry = json!({"id": id, "type": "function", "function": {"name": "delete_path", "arguments": ""}});
-                events.push(json!({"type": "tool-call-start", "index": index, "delta": {"message": {"tool_calls": entry}}}));
+                events.push(
+                    json!({"type": "tool-call-start", "index": index, "delta": {"message": {"tool_calls": entry}}}),
+                );
                 for piece in PIECES {
                     let piece = json!({"function": {"arguments": piece}});
-                    events.push(json!({"type": "tool-call-delta", "index": index, "delta": {"message": {"tool_calls": piece}}}));
+                    events.push(
+                        json!({"type": "tool-call-delta", "index": index, "delta": {"message": {"tool_calls": piece}}}),
+                    );
                 }
                 events.push(json!({"type": "tool-call-end", "index": index}));
             }
@@ -155,9 +164,9 @@ pub(super) fn calls(provider: Provider, ids: &[&str]) -> Body {
             Body::stream(provider, events)
         }
         Provider::Bedrock => {
-            let content = ids.iter().map(|id| {
-                json!({"toolUse": {"toolUseId": id, "name": "delete_path", "input": {"path": PATH}}})
-            });
+            let content = ids
+                .iter()
+                .map(|id| json!({"toolUse": {"toolUseId": id, "name": "delete_path", "input": {"path": PATH}}}));
             bedrock(&content.collect::<Vec<_>>(), "tool_use")
         }
         other => panic!("{other} is not spoken over HTTP"),
@@ -174,7 +183,8 @@ pub(super) fn text(provider: Provider) -> Body {
             Body::stream(provider, events)
         }
         Provider::OpenAiResponses => {
-            let item = |content: Value| json!({"type": "message", "id": "msg_1", "role": "assistant", "content": content});
+            let item =
+                |content: Value| json!({"type": "message", "id": "msg_1", "role": "assistant", "content": content});
             let content = json!([{"type": "output_text", "text": TEXT.concat(), "annotations": []}]);
             let mut events = vec![
                 json!({"type": "response.created", "response": {"id": "r", "status": "in_progress", "output": []}}),
@@ -238,7 +248,9 @@ pub(super) fn anthropic(blocks: &[AnthropicBlock], stop: &str) -> Body {
     for (index, block) in blocks.iter().enumerate() {
         events.push(json!({"type": "content_block_start", "index": index, "content_block": block.start}));
         events.push(json!({"type": "ping"}));
-        events.extend(block.deltas.iter().map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})));
+        events.extend(
+            block.deltas.iter().map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})),
+        );
         events.push(json!({"type": "content_block_stop", "index": index}));
     }
     events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null}, "usage": {"output_tokens": 5}}));

@@ -16,13 +16,8 @@ const IN_PIECES: [Provider; 7] = [
 ];
 
 /// The protocols whose arguments come in pieces.
-const ARGUMENTS_IN_PIECES: [Provider; 5] = [
-    Provider::OpenAiChat,
-    Provider::OpenAiResponses,
-    Provider::Anthropic,
-    Provider::Mistral,
-    Provider::Cohere,
-];
+const ARGUMENTS_IN_PIECES: [Provider; 5] =
+    [Provider::OpenAiChat, Provider::OpenAiResponses, Provider::Anthropic, Provider::Mistral, Provider::Cohere];
 
 /// Replaces a text in all events.
 fn replaced(mut body: Body, from: &str, to: &str) -> Body {

@@ -25,10 +25,12 @@ fn damages(event: &str) -> Vec<String> {
 
 /// The events of a body that bring a part of the answer.
 fn parts(body: &Body) -> Vec<usize> {
-    let is_part = |event: &String| PIECES.iter().chain(&TEXT).chain(&[PATH]).any(|piece| {
-        let quoted = serde_json::Value::from(*piece).to_string();
-        event.contains(quoted.trim_matches('"'))
-    });
+    let is_part = |event: &String| {
+        PIECES.iter().chain(&TEXT).chain(&[PATH]).any(|piece| {
+            let quoted = serde_json::Value::from(*piece).to_string();
+            event.contains(quoted.trim_matches('"'))
+        })
+    };
     (0..body.events.len()).filter(|at| is_part(&body.events[*at])).collect()
 }
 
