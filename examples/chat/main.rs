@@ -1,6 +1,8 @@
-//! A conversation with a model over HTTP: streamed text, tool calls and an approval.
+//! A conversation with a reasoning model over HTTP: streamed text, tool calls, an approval, and what goes wrong on the way.
 //!
-//! `cargo run --example chat` talks to a local server that answers like Chat Completions. With a real provider:
+//! `cargo run --example chat` talks to a local server that answers like Chat Completions. One of its answers is cut off at the
+//! limit of tokens, and one loses an event. No tool runs with half of its arguments, and the conversation goes on. With a
+//! real provider:
 //! `CHAT_PROVIDER=anthropic CHAT_MODEL=claude-sonnet-5 ANTHROPIC_API_KEY=... cargo run --example chat`.
 
 mod diary;
@@ -14,7 +16,7 @@ use std::process::ExitCode;
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_adapters::transport::http::HttpModel;
-use tool_core::{Mode, Policy, Runtime, ToolContext};
+use tool_core::{ErrorKind, Mode, Policy, Runtime, ToolContext};
 
 const USAGE: &str = "\
 usage: cargo run --example chat
@@ -47,7 +49,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let session = runtime.session("chat-1", Mode::Text).await?;
 
     let Ok(name) = env::var("CHAT_MODEL") else {
-        let model = HttpModel::new(Provider::OpenAiChat, "local").base_url(server::start().await?);
+        let model = HttpModel::new(Provider::OpenAiChat, "local").base_url(server::start().await?).max_tokens(32);
         let mut agent = AgentLoop::new(session, model.on_event(print::piece));
         for line in server::USER {
             println!("you: {line}");
@@ -66,6 +68,11 @@ async fn run() -> Result<(), Box<dyn Error>> {
 /// Runs one turn, and approves pending calls. A real host would ask a person.
 async fn say(agent: &mut AgentLoop<HttpModel>, line: &str) -> Result<(), Box<dyn Error>> {
     let mut reply = agent.prompt(line).await;
+    if let Some(error) = reply.error.filter(|error| error.kind() == ErrorKind::Transient) {
+        // The answer was shown as it came, so the model is asked again only where the host says so.
+        println!("\n  ! {error}\n  asking again:");
+        reply = agent.resume().await;
+    }
     print::end(&reply);
     loop {
         // The token is for the host only. A model with the token could approve its own call.

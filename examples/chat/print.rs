@@ -9,7 +9,9 @@ use tool_core::session::{Hook, HookFuture, HookedCall, Reply};
 pub(crate) fn piece(event: &Event) {
     match event {
         Event::Text(text) => print!("{text}"),
+        Event::Reasoning(text) => println!("  ({text})"),
         Event::Call(call) => println!("  > {} {}", call.name(), call.arguments()),
+        Event::CutCall(call) => println!("  > {} {} .. (cut off)", call.name(), call.arguments()),
         _ => {}
     }
     // A closed standard output is ignored.
@@ -19,7 +21,8 @@ pub(crate) fn piece(event: &Event) {
 /// Prints the end of a reply.
 pub(crate) fn end(reply: &Reply) {
     let used = reply.usage;
-    println!("\n  ({} steps of calls, {} tokens read, {} written)\n", reply.steps, used.input, used.output);
+    let finish = reply.finish;
+    println!("\n  ({finish:?}: {} steps of calls, {} tokens read, {} written)\n", reply.steps, used.input, used.output);
 }
 
 /// A hook that prints the outcome of each call.

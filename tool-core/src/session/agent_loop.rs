@@ -3,9 +3,10 @@
 use crate::call::{Confirmation, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::without_notes;
 use crate::session::inner::SessionInner;
-use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
-use crate::session::pipeline::call::{distinct_calls, run_step};
+use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice};
+use crate::session::pipeline::call::{StepCall, distinct_calls, run_step};
 use crate::session::pipeline::cx::canonical_sent_arguments;
+use crate::session::pipeline::record;
 use crate::session::typed_answer::{AnswerForm, AnswerVerdict};
 use crate::time::CallInstant;
 use crate::tool::{ToolDefinition, spans};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 /// The outcome of asking a model.
 ///
 /// ```
-/// use tool_core::session::{History, Model, ModelRequest, ModelStep};
+/// use tool_core::session::{History, Model, ModelRequest, ModelStep, ReplyFinish};
 /// use tool_core::{Mode, Runtime, ToolCall, ToolContext, ToolError, tool};
 ///
 /// /// Add two numbers.
@@ -44,6 +45,7 @@ use std::sync::Arc;
 /// let reply = session.reply(&mut Calculator, &mut History::new(), "1 + 2?").await;
 /// assert_eq!((reply.text.as_deref(), reply.steps), (Some("It is 3."), 1));
 /// assert_eq!(reply.responses[0].data_json(), Some("3"));
+/// assert_eq!(reply.finish, ReplyFinish::Complete);
 /// # Ok(())
 /// # }
 /// ```
@@ -51,105 +53,342 @@ use std::sync::Arc;
 #[non_exhaustive]
 #[must_use]
 pub struct Reply {
-    /// The final text of the model. `None` if a tool wanted no reply, the turn was interrupted, the model had nothing to
-    /// say, or it failed.
+    /// The last text that the model said in the reply, in a step of its own or beside calls. `None` if it said none. It may be a
+    /// part of what the model wanted to say: see [`finish`](Self::finish).
     pub text: Option<String>,
+    /// How the reply ended.
+    pub finish: ReplyFinish,
     /// The number of steps in which tools were called.
     pub steps: u32,
     /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in their `meta`.
     pub responses: Vec<ToolResponse>,
     /// True if the turn was interrupted or the session ended before the model had replied.
     pub interrupted: bool,
-    /// The tokens that all steps have used.
+    /// The tokens of all answers that were paid for: of every step, and of attempts that failed, were repeated or were broken
+    /// off, as far as the provider has reported them.
     pub usage: TokenUsage,
-    /// The model's error. Calls that ran before it have run: their responses are here and in the history.
+    /// The model's error, or the reason for which its last answer has no content. Calls that ran before it have run: their
+    /// responses are here and in the history.
     pub error: Option<ToolError>,
 }
 
 impl Reply {
+    /// Creates the reply of a model that was not asked.
+    pub fn failed(error: ToolError) -> Self {
+        Self { finish: ReplyFinish::Failed, error: Some(error), ..Self::default() }
+    }
+
     /// Returns the confirmations that await a person's decision, in the order of the calls.
     pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
         self.responses.iter().flat_map(|response| response.meta().confirmations())
     }
 }
 
-/// Asks `model` until it has replied. `entering` hides the tools that are `ignore_on_enter`, and `first` is the tool choice of
-/// the first step. A `form` makes the answer typed.
+/// How a reply begins.
+pub(crate) struct ReplyOpening {
+    /// The user's text. Empty for none.
+    pub(crate) text: String,
+    /// True to hide the tools that are `ignore_on_enter`.
+    pub(crate) is_entering: bool,
+    /// The tool choice of the first step.
+    pub(crate) first_choice: ToolChoice,
+}
+
+/// Asks `model` until it has replied. A `form` makes the answer typed.
 pub(crate) async fn reply<M: Model>(
     session: &Arc<SessionInner>,
     model: &mut M,
     history: &mut History,
-    text: String,
-    (entering, first): (bool, ToolChoice),
-    mut form: Option<&mut AnswerForm>,
+    opening: ReplyOpening,
+    form: Option<&mut AnswerForm>,
 ) -> Reply {
-    let mut declared = DeclaredTools::new(session, entering, form.as_deref());
-    let (interruptions, max_steps) = (session.running.epoch(), session.policy().max_tool_steps);
-    let mut reply = Reply::default();
+    let ReplyOpening { text, is_entering, first_choice } = opening;
     if !text.is_empty() {
         history.push(Message::User(without_notes(text)));
     }
-    loop {
-        let may_call = reply.steps < max_steps;
-        let tool_choice = match (&form, reply.steps) {
-            // The answer is a call too.
-            (Some(form), _) if !may_call || form.requires_call => ToolChoice::Required,
-            (None, _) if !may_call => ToolChoice::None,
-            (_, 0) => first,
+    let open = OpenReply {
+        session,
+        history,
+        is_entering,
+        first_choice,
+        interruptions: session.running.epoch(),
+        max_steps: session.policy().max_tool_steps,
+        declared: DeclaredTools::new(session, is_entering, form.as_deref()),
+        form,
+        reply: Reply::default(),
+        said: SaidText::default(),
+        pauses: 0,
+        lacks_budget: false,
+    };
+    open.run(model).await
+}
+
+/// The number of times that the loop continues an answer which the provider paused.
+const MAX_PAUSES: u32 = 8;
+
+/// A reply that has not ended.
+struct OpenReply<'a> {
+    session: &'a Arc<SessionInner>,
+    history: &'a mut History,
+    /// The form of a typed answer.
+    form: Option<&'a mut AnswerForm>,
+    is_entering: bool,
+    first_choice: ToolChoice,
+    /// The interruptions of the session before the reply.
+    interruptions: u64,
+    max_steps: u32,
+    declared: DeclaredTools,
+    reply: Reply,
+    said: SaidText,
+    pauses: u32,
+    /// True once a call was refused because a budget is used up.
+    lacks_budget: bool,
+}
+
+impl OpenReply<'_> {
+    async fn run<M: Model>(mut self, model: &mut M) -> Reply {
+        loop {
+            let choice = self.tool_choice();
+            let answer = self.ask(model, choice).await;
+            if self.was_interrupted() {
+                return self.end(ReplyFinish::Interrupted);
+            }
+            let step = match answer {
+                Ok(step) => step,
+                Err(error) => {
+                    self.reply.error = Some(error);
+                    return self.end(ReplyFinish::Failed);
+                }
+            };
+            if let Some(finish) = self.take_step(step, choice).await {
+                return self.end(finish);
+            }
+        }
+    }
+
+    fn may_call(&self) -> bool {
+        self.reply.steps < self.max_steps
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.session.running.epoch() != self.interruptions
+    }
+
+    fn tool_choice(&self) -> ToolChoice {
+        if let Some(form) = &self.form
+            && (form.wants_answer || !self.may_call())
+        {
+            return ToolChoice::Answer;
+        }
+        match self.reply.steps {
+            _ if !self.may_call() => ToolChoice::None,
+            0 => self.first_choice,
             _ => ToolChoice::Auto,
-        };
+        }
+    }
+
+    /// Asks the model, and counts what its answers have used.
+    async fn ask<M: Model>(&mut self, model: &mut M, tool_choice: ToolChoice) -> Result<ModelStep, ToolError> {
         let request = ModelRequest {
-            instructions: &declared.instructions,
-            history: history.messages(),
-            tools: &declared.tools,
-            searchable: &declared.searchable,
-            provider_tools: session.tools.context.provider_tools(),
+            instructions: &self.declared.instructions,
+            history: self.history.messages(),
+            tools: &self.declared.tools,
+            searchable: &self.declared.searchable,
+            provider_tools: self.session.tools.context.provider_tools(),
             tool_choice,
         };
         let answer = ask(model, request).await;
-        if let Ok(step) = &answer {
-            reply.usage += step.usage;
-            // Some providers report no usage.
-            if step.usage.input > 0 {
-                session.observe_context(step.usage.input);
-            }
+        self.reply.usage += model.take_failed_usage();
+        let mut step = answer?;
+        self.reply.usage += step.usage;
+        // Some providers report no usage.
+        if step.usage.input > 0 {
+            self.session.observe_context(step.usage.input);
         }
-        let mut step = match answer {
-            _ if session.running.epoch() != interruptions => return Reply { interrupted: true, ..reply },
-            Ok(step) => step,
-            Err(error) => return Reply { error: Some(error), ..reply },
-        };
-        step.text = step.text.filter(|text| !text.is_empty());
+        step.text = step.text.filter(|text| !text.trim().is_empty());
         step.native = step.native.and_then(RawTurn::unless_too_deep);
-        if let Some(form) = form.as_deref_mut() {
-            match form.read(&mut step, history, may_call).await {
+        Ok(step)
+    }
+
+    /// Takes a step in. Returns the end of the reply; `None` if the model is asked again.
+    async fn take_step(&mut self, mut step: ModelStep, choice: ToolChoice) -> Option<ReplyFinish> {
+        let is_paused = step.finish == ReplyFinish::Paused && step.calls.is_empty();
+        let is_read = self.form.is_some() && !is_paused && may_have_answer(&step);
+        if !is_read || !step.calls.is_empty() {
+            self.said.add(step.text.as_deref(), is_paused);
+        }
+        if is_paused {
+            return self.take_pause(step);
+        }
+        let may_call = self.may_call();
+        if let Some(form) = self.form.as_deref_mut().filter(|_| is_read) {
+            let finish = step.finish;
+            match form.read(self.session, &mut step, self.history, may_call).await {
                 AnswerVerdict::CallsTools => {}
-                AnswerVerdict::AskAgain => continue,
-                AnswerVerdict::Over => return Reply { text: step.text, ..reply },
+                AnswerVerdict::AskAgain => return None,
+                AnswerVerdict::Taken => return Some(self.finish_of_answer(ReplyFinish::Complete)),
+                AnswerVerdict::GivenUp if finish == ReplyFinish::Length => return Some(finish),
+                AnswerVerdict::GivenUp => return Some(ReplyFinish::Failed),
             }
         }
-        // Under `ToolChoice::None`, calls are ignored and not answered.
-        if step.calls.is_empty() || tool_choice == ToolChoice::None {
-            // The provider's raw turn would bring ignored calls into the history.
-            let native = step.native.filter(|_| step.calls.is_empty());
-            if step.text.is_some() || native.is_some() {
-                history.push(Message::Assistant { text: step.text.clone(), calls: Vec::new(), native });
-            }
-            return Reply { text: step.text, ..reply };
+        if step.calls.is_empty() || choice == ToolChoice::None {
+            return Some(self.take_answer(step));
         }
-        let responses = OpenStep::run(session, history, step).await;
+        match step.finish {
+            ReplyFinish::Complete | ReplyFinish::Paused => self.run_calls(step).await,
+            _ => self.refuse_calls(step).await,
+        }
+    }
+
+    /// Takes a part of an answer that the provider paused. It goes back as it is, and the model goes on.
+    fn take_pause(&mut self, step: ModelStep) -> Option<ReplyFinish> {
+        self.history.push(Message::Assistant { text: step.text, calls: Vec::new(), native: step.native });
+        self.pauses += 1;
+        (self.pauses > MAX_PAUSES).then_some(ReplyFinish::Paused)
+    }
+
+    /// Takes an answer without calls, or whose calls are ignored. Ignored calls are not answered.
+    fn take_answer(&mut self, step: ModelStep) -> ReplyFinish {
+        let has_ignored_calls = !step.calls.is_empty();
+        if !has_ignored_calls {
+            self.reply.error = reason_of_nothing(&step);
+        }
+        // The provider's raw turn would bring ignored calls into the history.
+        let native = step.native.filter(|_| !has_ignored_calls);
+        if step.text.is_some() || native.is_some() {
+            self.history.push(Message::Assistant { text: step.text, calls: Vec::new(), native });
+        }
+        if has_ignored_calls && step.finish == ReplyFinish::Complete && !self.may_call() {
+            return ReplyFinish::StepLimit;
+        }
+        self.finish_of_answer(step.finish)
+    }
+
+    /// Returns the end of a reply whose last answer has no calls and ended for this reason.
+    fn finish_of_answer(&self, finish: ReplyFinish) -> ReplyFinish {
+        match finish {
+            ReplyFinish::Complete if self.reply.steps > 0 && !self.may_call() => ReplyFinish::StepLimit,
+            ReplyFinish::Complete if self.lacks_budget => ReplyFinish::Budget,
+            finish => finish,
+        }
+    }
+
+    /// Runs the calls of a step.
+    async fn run_calls(&mut self, step: ModelStep) -> Option<ReplyFinish> {
+        let form = self.form.as_deref_mut();
+        let responses = OpenStep::run(self.session, self.history, step, form.as_deref()).await;
+        if let Some(form) = form {
+            form.wants_answer = false;
+        }
         let wants_no_reply = |response: &ToolResponse| response.is_ok() && response.kind() == OutputKind::Stop;
-        let stopped = !responses.is_empty() && responses.iter().all(wants_no_reply);
-        reply.steps += 1;
-        reply.responses.extend(responses);
-        reply.interrupted = session.running.epoch() != interruptions;
-        if stopped || reply.interrupted {
-            return reply;
+        let is_over = !responses.is_empty() && responses.iter().all(wants_no_reply);
+        let is_over_budget =
+            |response: &ToolResponse| response.error().is_some_and(|error| error.kind == ErrorKind::BudgetExceeded);
+        self.lacks_budget |= responses.iter().any(is_over_budget);
+        self.reply.steps += 1;
+        self.reply.responses.extend(responses);
+        if self.was_interrupted() {
+            return Some(ReplyFinish::Interrupted);
         }
-        if session.tools.search.is_some() {
+        if is_over {
+            return Some(ReplyFinish::Complete);
+        }
+        if self.session.tools.search.is_some() {
             // The calls may have found tools.
-            declared = DeclaredTools::new(session, entering, form.as_deref());
+            self.declared = DeclaredTools::new(self.session, self.is_entering, self.form.as_deref());
         }
+        None
+    }
+
+    /// Answers the calls of an answer that did not end as a complete one. None of them runs. The model may make them anew if
+    /// the answer was too long.
+    async fn refuse_calls(&mut self, step: ModelStep) -> Option<ReplyFinish> {
+        let finish = step.finish;
+        let message = refusal_of_calls(finish, step.max_tokens);
+        let responses = OpenStep::refuse(self.session, self.history, step, &message).await;
+        self.reply.steps += 1;
+        self.reply.responses.extend(responses);
+        if self.was_interrupted() {
+            return Some(ReplyFinish::Interrupted);
+        }
+        (finish != ReplyFinish::Length).then_some(finish)
+    }
+
+    fn end(self, finish: ReplyFinish) -> Reply {
+        let interrupted = finish == ReplyFinish::Interrupted;
+        Reply { text: self.said.last, finish, interrupted, ..self.reply }
+    }
+}
+
+/// What the model has said in a reply.
+#[derive(Default)]
+struct SaidText {
+    /// The last text.
+    last: Option<String>,
+    /// The text of an answer that the provider has paused, so far.
+    paused: String,
+}
+
+impl SaidText {
+    /// Adds the text of a step. The parts of a paused answer are one text.
+    fn add(&mut self, text: Option<&str>, is_paused: bool) {
+        let mut whole = std::mem::take(&mut self.paused);
+        whole.push_str(text.unwrap_or_default());
+        if is_paused {
+            self.paused.clone_from(&whole);
+        }
+        if !whole.is_empty() {
+            self.last = Some(whole);
+        }
+    }
+}
+
+/// Returns false for a step that cannot have a typed answer: one that was refused or withheld, or that was cut off before it had
+/// anything.
+fn may_have_answer(step: &ModelStep) -> bool {
+    match step.finish {
+        ReplyFinish::Complete | ReplyFinish::Paused => true,
+        ReplyFinish::Length => step.text.is_some() || !step.calls.is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns the error of an answer that ended before it had a text or a call; `None` for every other answer.
+fn reason_of_nothing(step: &ModelStep) -> Option<ToolError> {
+    if step.text.is_some() || !step.calls.is_empty() {
+        return None;
+    }
+    let message = match step.finish {
+        ReplyFinish::Length => format!(
+            "the answer reached {} before it had a text or a call: raise `max_tokens`, or let the model think less",
+            name_of_limit(step.max_tokens)
+        ),
+        ReplyFinish::Withheld => {
+            "the provider withheld the answer: ask in other words, or change the provider's filter".to_owned()
+        }
+        ReplyFinish::Refused => "the model refused to answer and gave no reason: ask in other words".to_owned(),
+        _ => return None,
+    };
+    Some(ToolError::permanent(message))
+}
+
+/// Returns the name of the limit at which an answer was cut off.
+pub(crate) fn name_of_limit(max_tokens: Option<u32>) -> String {
+    match max_tokens {
+        Some(tokens) => format!("the limit of {tokens} output tokens (`max_tokens`)"),
+        None => "the provider's limit of output tokens".to_owned(),
+    }
+}
+
+/// Returns the message to the model about calls that did not run, because their answer did not end as a complete one.
+pub(crate) fn refusal_of_calls(finish: ReplyFinish, max_tokens: Option<u32>) -> String {
+    match finish {
+        ReplyFinish::Length => format!(
+            "The call was cut off: the answer reached {}, so nothing was done. Call it again with shorter arguments, or split \
+             the work into several calls.",
+            name_of_limit(max_tokens)
+        ),
+        _ => "The call was not made: the answer that it is part of did not end as a complete one.".to_owned(),
     }
 }
 
@@ -203,25 +442,77 @@ struct OpenStep<'a> {
     answers: Vec<Option<ToolResponse>>,
 }
 
-impl OpenStep<'_> {
-    /// Runs the calls of a step, writes it to the history, and returns the responses in the order of the calls.
-    async fn run(session: &Arc<SessionInner>, history: &mut History, mut step: ModelStep) -> Vec<ToolResponse> {
+impl<'a> OpenStep<'a> {
+    /// Opens a step whose calls have no answers yet. Returns its calls, too.
+    fn open(session: &'a SessionInner, history: &'a mut History, mut step: ModelStep) -> (Self, Vec<StepCall>) {
         let made = step.calls.len();
         let step_calls = distinct_calls(session, with_fresh_ids(history, step.calls));
         step.calls = step_calls.iter().map(|step_call| step_call.call.clone()).collect();
         // The items of a raw turn correspond to the calls, one for one.
         step.native = step.native.filter(|_| step.calls.len() == made);
         let answers = vec![None; step.calls.len()];
-        let mut open = OpenStep { session, history, step, answers };
-        let running = run_step(session, step_calls).enumerate().map(async |(index, response)| (index, response.await));
+        (OpenStep { session, history, step, answers }, step_calls)
+    }
+
+    /// Runs the calls of a step, writes it to the history, and returns the responses in the order of the calls. A typed answer
+    /// among them is not taken, as it does not know the results.
+    async fn run(
+        session: &'a Arc<SessionInner>,
+        history: &'a mut History,
+        step: ModelStep,
+        form: Option<&AnswerForm>,
+    ) -> Vec<ToolResponse> {
+        let (mut open, step_calls) = OpenStep::open(session, history, step);
+        let mut places = Vec::with_capacity(step_calls.len());
+        let mut to_run = Vec::with_capacity(step_calls.len());
+        for (place, step_call) in step_calls.into_iter().enumerate() {
+            match form.filter(|form| form.takes(&step_call.call)) {
+                Some(_) => open.answers[place] = Some(AnswerForm::too_early(&step_call.call)),
+                None => {
+                    places.push(place);
+                    to_run.push(step_call);
+                }
+            }
+        }
+        let running = run_step(session, to_run).zip(&places).map(async |(response, place)| (*place, response.await));
         let mut running = running.collect::<FuturesUnordered<_>>();
-        while let Some((index, response)) = running.next().await {
-            open.answers[index] = Some(response);
+        while let Some((place, response)) = running.next().await {
+            open.answers[place] = Some(response);
+        }
+        drop(running);
+        open.write();
+        places.into_iter().filter_map(|place| open.answers[place].take()).collect()
+    }
+
+    /// Answers the calls of a step with an error, without running them, and writes it to the history.
+    async fn refuse(
+        session: &'a SessionInner,
+        history: &'a mut History,
+        step: ModelStep,
+        message: &str,
+    ) -> Vec<ToolResponse> {
+        let (mut open, step_calls) = OpenStep::open(session, history, step);
+        for (place, step_call) in step_calls.iter().enumerate() {
+            let response = refused_unread(&step_call.call, message);
+            open.answers[place] = Some(record::count_without_tool(session, &step_call.call, response).await);
         }
         open.write();
         std::mem::take(&mut open.answers).into_iter().flatten().collect()
     }
+}
 
+/// Returns the response to a call that was not read, so that nothing was done.
+pub(crate) fn refused_unread(call: &ToolCall, message: &str) -> ToolResponse {
+    ToolResponse::refused(call, ToolError::validation(message), CallInstant::now())
+}
+
+/// Returns the response to a call after the last step of calls of a reply.
+pub(crate) fn refused_step(max_steps: u32, call: &ToolCall) -> ToolResponse {
+    let message = format!("the {max_steps} steps of calls of this reply are used up; answer without calling a tool");
+    ToolResponse::refused(call, ToolError::new(ErrorKind::BudgetExceeded, message, false), CallInstant::now())
+}
+
+impl OpenStep<'_> {
     /// Returns a call as it goes back into the history. A call that was refused for its text or its name stays as it was
     /// sent, so that the model finds what the error is about.
     fn canonical_call(&self, call: &ToolCall, answer: Option<&ToolResponse>) -> ToolCall {

@@ -1,9 +1,9 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
-use crate::call::{Confirmation, ErrorKind, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::{Reply, reply};
+use crate::session::agent_loop::{Reply, ReplyOpening, refused_step, reply};
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::caps::Spending;
 use crate::session::inner::{Approval, SessionInner};
@@ -74,9 +74,7 @@ impl Session {
     /// Answers a call `BUDGET_EXCEEDED` instead of making it, because the reply has had
     /// [`max_tool_steps`](Self::max_tool_steps). For loops over models that cannot be asked for an answer without calls.
     pub fn refuse_step(&self, call: &ToolCall) -> ToolResponse {
-        let steps = self.max_tool_steps();
-        let message = format!("the {steps} steps of calls of this reply are used up; answer without calling a tool");
-        self.refuse(call, ToolError::new(ErrorKind::BudgetExceeded, message, false))
+        refused_step(self.max_tool_steps(), call)
     }
 
     /// Answers a call with an error instead of making it. For loops that know of a call that it must not run, such as one that
@@ -512,7 +510,8 @@ impl Session {
         first: ToolChoice,
     ) -> impl Future<Output = Reply> + Send {
         let text = text.into();
-        async move { reply(&self.0, model, history, text, (false, first), None).await }
+        let opening = ReplyOpening { text, is_entering: false, first_choice: first };
+        async move { reply(&self.0, model, history, opening, None).await }
     }
 
     /// Does the same as [`reply`](Self::reply), and returns the final answer as a value. See [`TypedAnswer`].
@@ -533,7 +532,8 @@ impl Session {
         let text = text.into();
         async move {
             let (mut form, slot) = answer.open(&self.0)?;
-            let reply = reply(&self.0, model, history, text, (false, ToolChoice::Auto), Some(&mut form)).await;
+            let opening = ReplyOpening { text, is_entering: false, first_choice: ToolChoice::Auto };
+            let reply = reply(&self.0, model, history, opening, Some(&mut form)).await;
             form.finish(&slot, reply)
         }
     }
@@ -541,7 +541,8 @@ impl Session {
     /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
     /// `ignore_on_enter`.
     pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
-        reply(&self.0, model, history, String::new(), (true, ToolChoice::Auto), None).await
+        let opening = ReplyOpening { text: String::new(), is_entering: true, first_choice: ToolChoice::Auto };
+        reply(&self.0, model, history, opening, None).await
     }
 }
 

@@ -147,6 +147,10 @@ pub enum ToolChoice {
     None,
     /// The model must call at least one tool.
     Required,
+    /// The model must give its typed answer now, and call no other tool: in the provider's form for structured output, or with
+    /// the tool that takes it ([`ToolDefinition::takes_answer`]). The choice must not force a call, as providers refuse that
+    /// beside thinking; an answer in another form comes back with its problems.
+    Answer,
 }
 
 /// A request to a model.
@@ -194,7 +198,8 @@ pub enum ReplyFinish {
     Paused,
     /// The turn was interrupted, or the session ended, before the model had answered.
     Interrupted,
-    /// The model could not be asked, or its answer could not be used. The reply's error says why.
+    /// The model could not be asked, or its answer could not be used. The reply's error says why, or the problems of a typed
+    /// answer do.
     Failed,
 }
 

@@ -94,8 +94,8 @@ macro_rules! setters {
 }
 
 impl Policy {
-    /// Returns the policy of spoken conversations: 2 retrieval calls and 3 calls in total a turn, a warning for a
-    /// retrieval over 800 ms and for any call over 1 s.
+    /// Returns the policy of spoken conversations: 2 retrieval calls and 3 calls in total a turn, 3 steps of calls a reply, a
+    /// warning for a retrieval over 800 ms and for any call over 1 s.
     pub fn voice() -> Self {
         let mut policy = Self::base();
         policy.limits.max_calls = Some(3);
@@ -106,11 +106,12 @@ impl Policy {
         policy
     }
 
-    /// Returns the policy of written conversations: 5 retrieval calls a turn, no limit on the total, and a warning for a
-    /// retrieval over 2 s.
+    /// Returns the policy of written conversations: 5 retrieval calls a turn, no limit on the total, 16 steps of calls a reply,
+    /// and a warning for a retrieval over 2 s.
     pub fn text() -> Self {
         let mut policy = Self::base();
         policy.limits.retrieval = Some(5);
+        policy.max_tool_steps = 16;
         policy.warn_retrieval_after = Some(Duration::from_secs(2));
         policy
     }
@@ -215,7 +216,8 @@ impl Policy {
         /// Sets the time for which the result of an `idempotent` tool answers equal calls of the same session. Defaults to
         /// `None`: results are not cached.
         result_cache_ttl: Option<Duration> => result_cache_ttl;
-        /// Sets the steps of tool calls that a reply may take before the model has to answer. Defaults to 3.
+        /// Sets the steps of tool calls that a reply may take before the model has to answer. Defaults to 3 in voice and 16 in
+        /// text.
         max_tool_steps: u32 => max_tool_steps;
         /// Sets the rules by which arguments and results are redacted before they are logged or kept.
         redaction: Redaction => redaction;

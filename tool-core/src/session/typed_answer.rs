@@ -1,20 +1,28 @@
 //! Typed answers: the model gives its final answer as the arguments of a control tool, which decode into a type.
 
+use crate::call::{ToolCall, ToolResponse};
 use crate::registry::ToolContext;
 use crate::schema::parameter::ToolParameter;
-use crate::session::agent_loop::{Reply, with_fresh_ids};
+use crate::session::agent_loop::{
+    Reply, name_of_limit, refusal_of_calls, refused_step, refused_unread, with_fresh_ids,
+};
 use crate::session::inner::SessionInner;
-use crate::session::model::{History, Message, ModelStep, RawTurn};
+use crate::session::model::{History, Message, ModelStep, ReplyFinish};
+use crate::session::pipeline::call::distinct_calls;
 use crate::tool::typed_value::{Validator, ValueSlot, arguments_of, read, value_in};
 use crate::tool::{FunctionTool, ToolDefinition};
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 use std::fmt;
 use std::sync::Arc;
 
 /// The form of a model's final answer: a type, further checks, and the number of retries.
 ///
-/// The model gets the schema of `T` as that of the control tool `final_answer`, and answers by calling it. The arguments
-/// are decoded and checked as those of every tool. A wrong answer goes back to the model with every problem.
+/// The model gets the schema of `T` as that of the control tool `final_answer`, and answers by calling it. A model whose provider
+/// has a form for structured output gets the schema as that of its text instead. You need not know the difference: an answer
+/// is read from a call, from a text that is its JSON, and from a code block or JSON at the end of a text. It is decoded and
+/// checked as the arguments of every tool. A wrong answer goes back to the model with every problem.
+///
+/// No call is forced, as providers refuse that beside thinking.
 ///
 /// ```
 /// use tool_core::session::{History, TypedAnswer};
@@ -152,7 +160,7 @@ pub struct TypedReplyError {
     pub text: Option<String>,
     /// The problems of that answer.
     pub problems: Vec<String>,
-    /// The reply. Its `error`, `interrupted` and `responses` say why it ended without an answer.
+    /// The reply. Its `finish`, `error` and `responses` say why it ended without an answer.
     pub reply: Box<Reply>,
 }
 
@@ -165,12 +173,18 @@ impl From<Reply> for TypedReplyError {
 
 impl fmt::Display for TypedReplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.reply.error, self.problems.as_slice()) {
-            (Some(error), _) => write!(f, "the model gave no answer: {error}"),
-            (None, []) if self.reply.interrupted => f.write_str("the model gave no answer: the turn was interrupted"),
-            (None, []) => f.write_str("the model gave no answer: a tool ended the reply"),
-            (None, problems) => write!(f, "the model's answer is wrong: {}", problems.join("; ")),
-        }
+        let reason = match (&self.reply.error, self.reply.finish) {
+            (Some(error), _) => return write!(f, "the model gave no answer: {error}"),
+            (None, ReplyFinish::Interrupted) => "the turn was interrupted",
+            (None, ReplyFinish::Refused) => "it refused",
+            (None, ReplyFinish::Withheld) => "the provider withheld it",
+            (None, ReplyFinish::Paused) => "the provider paused it too often",
+            (None, _) if !self.problems.is_empty() => {
+                return write!(f, "the model's answer is wrong: {}", self.problems.join("; "));
+            }
+            (None, _) => "a tool ended the reply",
+        };
+        write!(f, "the model gave no answer: {reason}")
     }
 }
 
@@ -190,11 +204,13 @@ impl<T: ToolParameter + Send + 'static> TypedAnswer<T> {
 /// The control tool of a reply with a typed answer, and the last wrong answer.
 pub(crate) struct AnswerForm {
     tool: FunctionTool,
+    /// The definition of the tool that the model sees.
+    definition: ToolDefinition,
     retries: u32,
     text: Option<String>,
     problems: Vec<String>,
-    /// True after the model has answered without a call.
-    pub(crate) requires_call: bool,
+    /// True after the model has answered with another text: it is asked for the answer alone.
+    pub(crate) wants_answer: bool,
 }
 
 /// The part of a step that concerns the answer.
@@ -203,8 +219,10 @@ pub(crate) enum AnswerVerdict {
     CallsTools,
     /// The answer was wrong, and the model is asked again.
     AskAgain,
-    /// The answer was taken, or no retry is left.
-    Over,
+    /// The answer was taken.
+    Taken,
+    /// The answer was wrong, and no retry is left.
+    GivenUp,
 }
 
 impl AnswerForm {
@@ -221,7 +239,8 @@ impl AnswerForm {
         // Reports a type whose schema cannot be published.
         let checked = ToolContext::builder().with(&tool).build();
         checked.map_err(|errors| errors.to_string().lines().map(str::to_owned).collect::<Vec<_>>())?;
-        Ok(Self { tool, retries, text: None, problems: Vec::new(), requires_call: false })
+        let definition = tool.definition().taking_answer();
+        Ok(Self { tool, definition, retries, text: None, problems: Vec::new(), wants_answer: false })
     }
 
     /// Returns the answer of a reply.
@@ -238,71 +257,150 @@ impl AnswerForm {
 
     /// Returns the tools of the session and the control tool.
     pub(crate) fn with_tools(&self, tools: &[ToolDefinition]) -> Vec<ToolDefinition> {
-        tools.iter().chain([self.tool.definition()]).cloned().collect()
+        tools.iter().chain([&self.definition]).cloned().collect()
     }
 
-    /// Returns the instructions with those about the answer.
+    /// Returns the instructions with those about the answer. A model without the tool has the schema in another form.
     pub(crate) fn instructions(&self, about_tools: &str) -> String {
         let name = self.tool.name();
-        format!("{about_tools}\n# Answer\n\nGive your final answer by calling `{name}`, not as a text.\n")
+        format!(
+            "{about_tools}\n# Answer\n\nGive your final answer by calling `{name}`. Where you do not have this tool, give it as a \
+             text that is the JSON of the answer and nothing else.\n"
+        )
     }
 
-    /// Takes the answer out of a step, and writes it to the history. Leaves the calls of other tools in the step, if it may
-    /// make some: the model then answers when it has their results.
-    pub(crate) async fn read(&mut self, step: &mut ModelStep, history: &mut History, may_call: bool) -> AnswerVerdict {
-        let sent = std::mem::take(&mut step.calls);
-        let is_single = sent.len() <= 1;
-        let (answers, others) = sent.into_iter().partition::<Vec<_>, _>(|call| call.name() == self.tool.name());
-        if !others.is_empty() && may_call {
-            // The items of a raw turn correspond to the calls.
-            step.native = step.native.take().filter(|_| answers.is_empty());
-            step.calls = others;
+    /// Returns true for a call of the control tool.
+    pub(crate) fn takes(&self, call: &ToolCall) -> bool {
+        call.name() == self.tool.name()
+    }
+
+    /// Returns the response to an answer that the model gave beside calls of other tools.
+    pub(crate) fn too_early(call: &ToolCall) -> ToolResponse {
+        refused_unread(
+            call,
+            "The answer was not taken, as it came together with calls of other tools. Read their results, and give the answer \
+             again.",
+        )
+    }
+
+    /// Takes the answer out of a step, and writes it to the history. Leaves the calls in a step that calls other tools, if it
+    /// may make some: the model then answers when it has their results.
+    pub(crate) async fn read(
+        &mut self,
+        session: &SessionInner,
+        step: &mut ModelStep,
+        history: &mut History,
+        may_call: bool,
+    ) -> AnswerVerdict {
+        let has_answer = step.calls.iter().any(|call| self.takes(call));
+        let has_others = step.calls.iter().any(|call| !self.takes(call));
+        if has_others && may_call {
             return AnswerVerdict::CallsTools;
         }
-        let call = with_fresh_ids(history, answers).into_iter().next();
-        let native = step.native.take().filter(|_| is_single && others.is_empty());
-        let Some(call) = call else { return self.read_text(step.text.take(), native, history).await };
-        let (response, problems) = read(&self.tool, call.arguments()).await;
-        let answer = Some(value_in(call.arguments()).to_owned());
+        if has_answer {
+            return self.read_calls(session, step, history).await;
+        }
+        if has_others {
+            // They are ignored, and the provider's raw turn would bring them into the history.
+            step.calls.clear();
+            step.native = None;
+        }
+        self.read_text(step, history).await
+    }
+
+    /// Reads an answer that was given as a call. If it is wrong, every call of the step gets a result, so that the step stays
+    /// in the history as its provider sent it.
+    async fn read_calls(
+        &mut self,
+        session: &SessionInner,
+        step: &mut ModelStep,
+        history: &mut History,
+    ) -> AnswerVerdict {
+        let made = step.calls.len();
+        let calls = distinct_calls(session, with_fresh_ids(history, std::mem::take(&mut step.calls)));
+        let calls = calls.into_iter().map(|step_call| step_call.call).collect::<Vec<_>>();
+        let Some(given) = calls.iter().find(|call| self.takes(call)) else { return AnswerVerdict::GivenUp };
+        let (response, problems) = if step.finish == ReplyFinish::Length {
+            let message = refusal_of_calls(step.finish, step.max_tokens);
+            (refused_unread(given, &message), vec![message])
+        } else {
+            read(&self.tool, given.arguments()).await
+        };
+        let answer = Some(value_in(given.arguments()).to_owned());
         if response.is_ok() {
             history.push(Message::Assistant { text: answer, calls: Vec::new(), native: None });
-            return AnswerVerdict::Over;
+            return AnswerVerdict::Taken;
         }
-        (self.text, self.problems) = (answer, problems);
-        history.push(Message::Assistant { text: step.text.take(), calls: vec![call.clone()], native });
-        history.push_result(&call, &response);
+        let results = calls.iter().map(|call| {
+            if call.id() == given.id() {
+                response.clone()
+            } else if self.takes(call) {
+                refused_unread(call, "The answer was not read: give one answer at a time.")
+            } else {
+                refused_step(session.policy().max_tool_steps, call)
+            }
+        });
+        let results = results.collect::<Vec<_>>();
+        // The items of a raw turn correspond to the calls.
+        let native = step.native.take().filter(|_| calls.len() == made);
+        history.push(Message::Assistant { text: step.text.take(), calls: calls.clone(), native });
+        for (call, result) in calls.iter().zip(&results) {
+            history.push_result(call, result);
+        }
+        self.text = answer;
+        self.problems = problems;
         self.again()
     }
 
     /// Reads an answer that was given as a text: JSON of the type, or none at all.
-    async fn read_text(
-        &mut self,
-        text: Option<String>,
-        native: Option<RawTurn>,
-        history: &mut History,
-    ) -> AnswerVerdict {
-        let json = text.as_deref().and_then(|text| serde_json::from_str::<&RawValue>(text.trim()).ok());
-        let name = self.tool.name().to_owned();
-        let problems = match json {
-            None => vec![format!("expected a call of `{name}`, got a text")],
-            Some(json) => read(&self.tool, &arguments_of(json.get())).await.1,
+    async fn read_text(&mut self, step: &mut ModelStep, history: &mut History) -> AnswerVerdict {
+        let text = step.text.take();
+        let native = step.native.take();
+        let problems = match &text {
+            Some(_) if step.finish == ReplyFinish::Length => {
+                vec![format!(
+                    "it reached {} before it was complete; give a shorter one",
+                    name_of_limit(step.max_tokens)
+                )]
+            }
+            Some(text) => self.read_json(text).await,
+            None => vec!["expected the answer, got nothing".to_owned()],
         };
         if text.is_some() || native.is_some() {
             history.push(Message::Assistant { text: text.clone(), calls: Vec::new(), native });
         }
         if problems.is_empty() {
-            return AnswerVerdict::Over;
+            return AnswerVerdict::Taken;
         }
         let note = format!(
-            "[Note by the application, not said by the user] The answer was not taken: {}. Give it by calling `{name}`.",
-            problems.join("; ")
+            "[Note by the application, not said by the user] The answer was not taken: {}. Give it by calling `{}`. Where you \
+             do not have this tool, give it as a text that is the JSON of the answer and nothing else.",
+            problems.join("; "),
+            self.tool.name()
         );
-        (self.text, self.problems, self.requires_call) = (text, problems, true);
+        self.text = text;
+        self.problems = problems;
+        self.wants_answer = true;
         let verdict = self.again();
         if matches!(verdict, AnswerVerdict::AskAgain) {
             history.push(Message::User(note));
         }
         verdict
+    }
+
+    /// Reads the JSON of a text, and returns its problems. It is the value, or the arguments of the control tool, whose schema
+    /// some models get as the form of their text.
+    async fn read_json(&self, text: &str) -> Vec<String> {
+        let Some(json) = json_in(text) else {
+            return vec!["expected the JSON of the answer, got another text".to_owned()];
+        };
+        let problems = read(&self.tool, &arguments_of(value_in(json))).await.1;
+        if problems.is_empty() || value_in(json) == json {
+            return problems;
+        }
+        // The value may be an object whose only member has the name of the argument.
+        let of_whole = read(&self.tool, &arguments_of(json)).await.1;
+        if of_whole.is_empty() { of_whole } else { problems }
     }
 
     fn again(&mut self) -> AnswerVerdict {
@@ -311,7 +409,26 @@ impl AnswerForm {
                 self.retries = left;
                 AnswerVerdict::AskAgain
             }
-            None => AnswerVerdict::Over,
+            None => AnswerVerdict::GivenUp,
         }
     }
+}
+
+/// Returns the JSON in a text: all of it, the content of its code block, or an object or array at its end.
+fn json_in(text: &str) -> Option<&str> {
+    let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
+    let whole = text.trim();
+    if is_json(&whole) {
+        return Some(whole);
+    }
+    if let Some((_, block)) = whole.split_once("```")
+        && let Some((content, _)) = block.rsplit_once("```")
+    {
+        let content = content.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric()).trim();
+        if is_json(&content) {
+            return Some(content);
+        }
+    }
+    let begins = whole.match_indices(['{', '[']).take(16);
+    begins.map(|(begin, _)| &whole[begin..]).find(is_json)
 }

@@ -211,6 +211,20 @@ impl ToolDefinition {
         self.compiled.raw
     }
 
+    /// Returns true for the control tool that takes a typed answer
+    /// ([`TypedAnswer`](crate::session::TypedAnswer)). Its parameters are the schema of the answer.
+    ///
+    /// A model whose provider has a form for structured output asks for that form instead of declaring the tool.
+    pub fn takes_answer(&self) -> bool {
+        self.compiled.takes_answer
+    }
+
+    /// Returns the definition of the control tool that takes a typed answer.
+    pub(crate) fn taking_answer(&self) -> Self {
+        let compiled = CompiledDefinition { takes_answer: true, ..(*self.compiled).clone() };
+        Self { name: self.name.clone(), compiled: Arc::new(compiled) }
+    }
+
     /// Returns the parameter names in the order of the signature, without flattened properties; empty for a raw tool.
     pub fn parameter_order(&self) -> &[&'static str] {
         &self.compiled.parameter_order
@@ -276,6 +290,8 @@ pub(crate) struct CompiledDefinition {
     /// True where arguments have to fit the schema. A raw tool asks for it with `validate`.
     pub(crate) validated: bool,
     pub(crate) raw: bool,
+    /// True for the control tool that takes a typed answer.
+    takes_answer: bool,
     /// True if the handler of a raw tool checks its results against the output schema itself.
     pub(crate) checks_output: bool,
     /// The problems that make the tool unusable. Building a context reports them.
@@ -317,6 +333,7 @@ impl CompiledDefinition {
             uses_context: true,
             validated: true,
             raw: false,
+            takes_answer: false,
             checks_output: false,
             problems: Vec::new(),
             lazy: CompiledSchemas::default(),

@@ -73,6 +73,7 @@ pub(crate) fn arguments_of(value: &str) -> String {
 /// Returns the JSON of the value in arguments, or the arguments where they are not what the tool wants.
 pub(crate) fn value_in(arguments: &str) -> &str {
     #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
     struct Arguments<'a> {
         #[serde(borrow)]
         answer: &'a RawValue,

@@ -441,7 +441,9 @@ impl OutputItems {
             "message" => {
                 self.refused |= item.has_refusal();
                 let whole = item.text();
-                match missing_text(&known.text, &whole) {
+                let mut pieces = known.text.clone();
+                sink.join(&mut pieces);
+                match missing_text(&pieces, &whole) {
                     Some(missing) => sink.text(missing),
                     None => sink.error(malformed("a message has another text than its pieces", &whole)),
                 }

@@ -1,8 +1,23 @@
 //! One step of a model runs a call once, whatever ids and repetitions the server sends.
 
-use crate::answers::bodies::{PATH, call, calls, text};
+use crate::answers::bodies::{PATH, PIECES, call, calls, text};
 use crate::answers::{PROVIDERS, play};
 use tool_adapters::Provider;
+
+/// Returns true for a piece of arguments in a protocol that neither numbers nor repeats them: a model may write it twice.
+fn is_piece(provider: Provider, event: &str) -> bool {
+    let has_whole_arguments = matches!(
+        provider,
+        Provider::OpenAiResponses
+            | Provider::Gemini
+            | Provider::GeminiJsonSchema
+            | Provider::Ollama
+            | Provider::Bedrock
+    );
+    let is_part =
+        PIECES.iter().any(|piece| event.contains(serde_json::Value::from(*piece).to_string().trim_matches('"')));
+    is_part && !has_whole_arguments
+}
 
 // M3
 #[tokio::test]
@@ -10,6 +25,9 @@ async fn an_event_that_comes_twice_runs_no_second_call() {
     for provider in PROVIDERS {
         let whole = call(provider);
         for at in 0..whole.events.len() {
+            if is_piece(provider, &whole.events[at]) {
+                continue;
+            }
             let mut body = whole.clone();
             let event = body.events[at].clone();
             body.events.insert(at + 1, event);

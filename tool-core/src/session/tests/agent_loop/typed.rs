@@ -3,10 +3,13 @@
 use crate::call::ErrorKind;
 use crate::call::error::ToolError;
 use crate::call::tool_call::ToolCall;
-use crate::session::model::{History, Message, ModelStep, ToolChoice};
+use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice};
 use crate::session::tests::agent_loop::{HUSH, bare, bare_with, called, finished, results, say};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 use crate::testing::scripted::ScriptedModel;
+use crate::tool::ToolDefinition;
+use crate::tool::provider::ProviderId;
+use serde_json::json;
 use tool_macros::tool_type;
 
 /// A booking.
@@ -38,7 +41,7 @@ fn a_right_answer_is_decoded_and_a_text_in_the_history() {
     let said = Message::Assistant { text, calls: Vec::new(), native: None };
     assert_eq!(history.messages(), [Message::User("hello".into()), said]);
     let request = &model.requests()[0];
-    assert!(request.instructions.ends_with("by calling `final_answer`, not as a text.\n"), "{}", request.instructions);
+    assert!(request.instructions.contains("by calling `final_answer`"), "{}", request.instructions);
     assert_eq!(request.tools.last().map(String::as_str), Some("final_answer"));
 }
 
@@ -93,7 +96,8 @@ fn calls_beside_an_answer_are_made_first() {
         (ScriptedModel::new().calls([say("1", "a"), ada(1)]).calls([ada(4)]), History::new());
     let reply = ask(&mut model, &mut history).expect("answers");
     assert_eq!((reply.output.seats, reply.reply.responses.len()), (4, 1));
-    assert_eq!(results(&history), [("1", "a", false)]);
+    let [(_, text, false), (_, early, true)] = results(&history)[..] else { panic!("expected two results") };
+    assert!(text == "a" && early.contains("give the answer again"), "{early}");
 }
 
 #[test]
@@ -106,7 +110,7 @@ fn after_the_last_step_only_an_answer_is_taken() {
     assert_eq!((reply.output.seats, reply.reply.steps), (4, 1));
     assert_eq!(results(&history), [("1", "a", false)]);
     let choices = model.requests().iter().map(|request| request.tool_choice).collect::<Vec<_>>();
-    assert_eq!(choices, [ToolChoice::Auto, ToolChoice::Required, ToolChoice::Required]);
+    assert_eq!(choices, [ToolChoice::Auto, ToolChoice::Answer, ToolChoice::Answer]);
 }
 
 #[test]
@@ -118,13 +122,15 @@ fn a_text_is_an_answer_if_it_is_its_json() {
 }
 
 #[test]
-fn another_text_is_answered_with_a_note_and_a_required_call() {
+fn another_text_is_answered_with_a_note() {
     let (mut model, mut history) = (ScriptedModel::new().says("4 seats").says("").calls([ada(4)]), History::new());
     assert_eq!(ask(&mut model, &mut history).expect("answers").output.seats, 4);
     let choices = model.requests().iter().map(|request| request.tool_choice).collect::<Vec<_>>();
-    assert_eq!(choices, [ToolChoice::Auto, ToolChoice::Required, ToolChoice::Required]);
-    let note = "[Note by the application, not said by the user] The answer was not taken: expected a call of `final_answer`, got a text. Give it by calling `final_answer`.";
-    assert_eq!(model.requests()[1].history.last(), Some(&Message::User(note.to_owned())));
+    assert_eq!(choices, [ToolChoice::Auto, ToolChoice::Answer, ToolChoice::Answer]);
+    let Some(Message::User(note)) = model.requests()[1].history.last() else { panic!("expected a note") };
+    let begin =
+        "[Note by the application, not said by the user] The answer was not taken: expected the JSON of the answer";
+    assert!(note.starts_with(begin) && note.contains("calling `final_answer`"), "{note}");
 }
 
 #[test]
@@ -145,4 +151,153 @@ fn values_that_are_no_objects_are_answers_too() {
     let reply =
         finished(bare().session.reply_typed(&mut model, &mut history, "hello", &TypedAnswer::<Vec<String>>::new()));
     assert_eq!(reply.expect("answers").output, ["a", "b"]);
+}
+
+fn native(items: usize) -> Option<RawTurn> {
+    Some(RawTurn { provider: ProviderId::from_static("somebody"), items: vec![json!({"signed": "yes"}); items] })
+}
+
+fn natives(history: &History) -> Vec<bool> {
+    let all = history.messages().iter().filter_map(|message| match message {
+        Message::Assistant { native, .. } => Some(native.is_some()),
+        _ => None,
+    });
+    all.collect()
+}
+
+// M4
+#[test]
+fn a_step_of_calls_and_an_answer_keeps_its_raw_turn() {
+    let early = ModelStep { native: native(3), ..ModelStep::calls([say("1", "a"), ada(1)]) };
+    let mut history = History::new();
+    let mut model = ScriptedModel::new().then(early).calls([ada(4)]);
+    assert_eq!(ask(&mut model, &mut history).expect("answers").output.seats, 4);
+    assert_eq!(natives(&history), [true, false], "the answer itself is a text");
+    assert_eq!((called(&history).len(), results(&history).len()), (2, 2));
+}
+
+// M4
+#[test]
+fn a_wrong_answer_keeps_its_raw_turn() {
+    for wrong in [
+        ModelStep::calls([ada(300)]),
+        ModelStep::calls([ada(300), ada(301)]),
+        ModelStep::says("4 seats"),
+        ModelStep::says(r#"{"guest":"Ada","seats":300}"#),
+    ] {
+        let calls = wrong.calls.len();
+        let mut history = History::new();
+        let mut model = ScriptedModel::new().then(ModelStep { native: native(1 + calls), ..wrong }).calls([ada(4)]);
+        assert_eq!(ask(&mut model, &mut history).expect("answers").output.seats, 4);
+        assert_eq!(natives(&history), [true, false]);
+        assert_eq!((called(&history).len(), results(&history).len()), (calls, calls));
+    }
+}
+
+// M4, L22
+#[test]
+fn calls_beside_a_wrong_answer_at_the_limit_are_refused() {
+    let both = ModelStep { native: native(3), ..ModelStep::calls([say("2", "b"), ada(300)]) };
+    let mut history = History::new();
+    let mut model = ScriptedModel::new().calls([say("1", "a")]).then(both).calls([ada(4)]);
+    let session = bare_with(1);
+    let reply =
+        finished(session.session.reply_typed(&mut model, &mut history, "hello", &TypedAnswer::<Booking>::new()));
+    assert_eq!(reply.expect("answers").reply.finish, ReplyFinish::StepLimit);
+    assert_eq!(natives(&history), [false, true, false]);
+    assert!(results(&history)[1].1.contains("steps of calls of this reply are used up"), "{:?}", results(&history));
+    assert_eq!(*session.asked.0.lock().expect("unpoisoned"), ["1"]);
+}
+
+#[test]
+fn the_json_of_an_answer_is_found_in_a_text() {
+    for text in [
+        r#"{"answer":{"guest":"Ada","seats":4}}"#,
+        "```json\n{\"guest\":\"Ada\",\"seats\":4}\n```",
+        "Here it is:\n```\n{\"answer\":{\"guest\":\"Ada\",\"seats\":4}}\n```\nAnything else?",
+        r#"I have [one] booking {for} Ada: {"guest":"Ada","seats":4}"#,
+    ] {
+        let mut model = ScriptedModel::new().says(text);
+        assert_eq!(ask(&mut model, &mut History::new()).expect(text).output.seats, 4);
+    }
+}
+
+/// A reply of a form.
+#[tool_type]
+#[derive(Clone, Debug, PartialEq)]
+struct Wrapped {
+    answer: u8,
+}
+
+#[test]
+fn a_member_named_answer_is_no_wrapper_by_itself() {
+    for text in [r#"{"answer":5}"#, r#"{"answer":{"answer":5}}"#] {
+        let mut model = ScriptedModel::new().says(text);
+        let form = TypedAnswer::<Wrapped>::new();
+        let reply = finished(bare().session.reply_typed(&mut model, &mut History::new(), "hello", &form));
+        assert_eq!(reply.expect(text).output, Wrapped { answer: 5 });
+    }
+    let mut model = ScriptedModel::new().says(r#"{"answer":1,"note":"x"}"#);
+    let form = TypedAnswer::<serde_json::Value>::new();
+    let reply = finished(bare().session.reply_typed(&mut model, &mut History::new(), "hello", &form));
+    assert_eq!(reply.expect("any value").output, json!({"answer": 1, "note": "x"}));
+}
+
+// M6
+#[test]
+fn a_refusal_is_no_answer_and_ends_the_reply() {
+    let refusal = ModelStep { finish: ReplyFinish::Refused, ..ModelStep::says("I can't help with that.") };
+    let mut model = ScriptedModel::new().then(refusal);
+    let error = ask(&mut model, &mut History::new()).expect_err("refuses");
+    assert_eq!(
+        (error.reply.finish, error.reply.text.as_deref()),
+        (ReplyFinish::Refused, Some("I can't help with that."))
+    );
+    assert_eq!(error.to_string(), "the model gave no answer: it refused");
+}
+
+// M1
+#[test]
+fn an_answer_that_was_cut_off_is_not_taken() {
+    let cut = |step| ModelStep { finish: ReplyFinish::Length, max_tokens: Some(500), ..step };
+    for (first, place) in [
+        (ModelStep::says(r#"{"guest":"Ada","seats":1}"#), "note"),
+        (ModelStep::calls([ada(1)]), "result"),
+        (ModelStep::calls([answer(r#"{"answer":{"guest":"A"#)]), "result"),
+    ] {
+        let mut model = ScriptedModel::new().then(cut(first)).calls([ada(4)]);
+        assert_eq!(ask(&mut model, &mut History::new()).expect("answers").output.seats, 4);
+        let told = format!("{:?}", model.requests()[1].history.last());
+        assert!(told.contains("500 output tokens"), "{place}: {told}");
+    }
+    let mut model = ScriptedModel::new().then(cut(ModelStep::default()));
+    let error = ask(&mut model, &mut History::new()).expect_err("has nothing");
+    assert!(error.to_string().contains("raise `max_tokens`"), "{error}");
+}
+
+// M6
+#[test]
+fn the_finish_of_a_typed_answer_says_how_it_came() {
+    let mut model = ScriptedModel::new().calls([ada(4)]);
+    assert_eq!(ask(&mut model, &mut History::new()).expect("answers").reply.finish, ReplyFinish::Complete);
+    let mut model = ScriptedModel::new().calls([ada(300)]).says("4").says("4");
+    assert_eq!(ask(&mut model, &mut History::new()).expect_err("is wrong").reply.finish, ReplyFinish::Failed);
+}
+
+#[test]
+fn the_control_tool_is_marked() {
+    /// Records whether the last tool of a request takes the answer.
+    struct Marks(Vec<bool>);
+
+    impl Model for Marks {
+        async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+            self.0 = request.tools.iter().map(ToolDefinition::takes_answer).collect();
+            Ok(ModelStep::calls([ada(4)]))
+        }
+    }
+
+    let mut model = Marks(Vec::new());
+    let form = TypedAnswer::<Booking>::new();
+    _ = finished(bare().session.reply_typed(&mut model, &mut History::new(), "hello", &form)).expect("answers");
+    assert_eq!((model.0.iter().filter(|takes| **takes).count(), model.0.last()), (1, Some(&true)));
 }
