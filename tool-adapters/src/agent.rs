@@ -37,6 +37,8 @@
 //! next one begins, so that a call which is approved after the reply still belongs to it.
 //! [`end_turn`](AgentLoop::end_turn) ends it earlier. The policy's `max_tool_steps` limits the steps of calls of a reply.
 //!
+//! [`Reply::finish`] says how a reply ended. Half a text is a text, too, so look at it before you use one.
+//!
 //! # Spans
 //!
 //! Each reply and each approval is an `agent` span with the name of [`named`](AgentLoop::named). It contains the requests to
@@ -80,8 +82,8 @@ use tokio::sync::watch;
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
-    History, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply, Turn, TypedAnswer, TypedReply,
-    TypedReplyError,
+    History, Message, Model, ModelInfo, ModelRequest, ModelStep, OpenError, Reply, ReplyFinish, Turn, TypedAnswer,
+    TypedReply, TypedReplyError,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};
@@ -432,6 +434,7 @@ fn reply_of<T>(replied: &mut Result<TypedReply<T>, TypedReplyError>) -> &mut Rep
 /// Returns the reply in a session that has ended.
 fn ended() -> Reply {
     let mut reply = Reply::default();
+    reply.finish = ReplyFinish::Failed;
     reply.error = Some(ToolError::session_inactive("the session has ended; open another one"));
     reply
 }
@@ -490,6 +493,7 @@ impl<M> InterruptibleModel<'_, M> {
     fn note_interruption(&self, reply: &mut Reply) {
         if *self.count.borrow() != self.initial {
             reply.interrupted = true;
+            reply.finish = ReplyFinish::Interrupted;
             reply.error.take_if(|error| error.kind() == ErrorKind::Cancelled);
         }
     }

@@ -288,6 +288,7 @@ async fn send_message(State(state): Shared, Path(id): Path<String>, body: Body) 
     let history = open.history.lock().await;
     Ok(respond(&json!({
         "text": reply.text,
+        "finish": reply.finish,
         "error": reply.error.map(|error| error.to_string()),
         "steps": reply.steps,
         "messages": messages_json(&history),

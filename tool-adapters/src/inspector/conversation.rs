@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tool_core::session::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, Reply};
+use tool_core::trace::TokenUsage;
 use tool_core::{ToolCall, ToolError};
 
 /// The messages of a conversation that the page shows.
@@ -22,6 +23,8 @@ trait DynModel: Send {
         request: ModelRequest<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<ModelStep, ToolError>> + Send + 'a>>;
 
+    fn take_failed_usage(&mut self) -> TokenUsage;
+
     fn about(&self) -> ModelInfo;
 }
 
@@ -31,6 +34,10 @@ impl<M: Model> DynModel for M {
         request: ModelRequest<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<ModelStep, ToolError>> + Send + 'a>> {
         Box::pin(Model::step(self, request))
+    }
+
+    fn take_failed_usage(&mut self) -> TokenUsage {
+        Model::take_failed_usage(self)
     }
 
     fn about(&self) -> ModelInfo {
@@ -43,6 +50,10 @@ struct BoxedModel(Box<dyn DynModel>);
 impl Model for BoxedModel {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         self.0.step(request).await
+    }
+
+    fn take_failed_usage(&mut self) -> TokenUsage {
+        self.0.take_failed_usage()
     }
 
     fn about(&self) -> ModelInfo {

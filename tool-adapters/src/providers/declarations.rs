@@ -4,6 +4,7 @@ use crate::providers::provider::Provider;
 use crate::providers::report::Report;
 use crate::providers::schema::renames::PropertyRenames;
 use crate::providers::schema::restore::NullRules;
+use crate::providers::structured::DeclaredAnswer;
 use crate::providers::tool_names::{NameRule, ToolNames};
 use foldhash::HashMap;
 use serde_json::value::RawValue;
@@ -86,6 +87,10 @@ pub(crate) struct DeclaredTools {
     pub(crate) options: DeclareOptions,
     /// The number of deferred tools, which are the last of the definitions.
     pub(crate) deferred: usize,
+    /// True if a typed answer was to be asked for in the provider's form for structured output.
+    pub(crate) structured: bool,
+    /// The typed answer in that form.
+    pub(crate) answer: Option<DeclaredAnswer>,
     /// The value of the request's `tools`.
     pub(crate) json: Box<RawValue>,
     pub(crate) settings: Map<String, Value>,
@@ -162,6 +167,20 @@ impl Declarations {
             _ => call,
         };
         if tool.name() == call.name() { call } else { call.renamed(tool.name()) }
+    }
+
+    /// Returns a typed answer, which came as a text in the provider's form, in the tool's own form. Every other text stays.
+    #[cfg_attr(not(feature = "http"), allow(dead_code))]
+    pub(crate) fn restore_answer(&self, text: String) -> String {
+        match &self.0.answer {
+            Some(answer) => self.restore(ToolCall::new("", answer.report.tool.as_str(), text)).arguments().to_owned(),
+            None => text,
+        }
+    }
+
+    /// Returns the typed answer that the request asks for in the provider's form.
+    pub(crate) fn answer(&self) -> Option<&DeclaredAnswer> {
+        self.0.answer.as_ref()
     }
 
     /// Returns a response as the model reads it: an error names properties as the provider does. Other responses stay.

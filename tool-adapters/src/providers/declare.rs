@@ -7,7 +7,9 @@ use crate::providers::provider::Provider;
 use crate::providers::report::{Report, Skipped, ToolReport};
 use crate::providers::schema::renames::PropertyRenames;
 use crate::providers::schema::restore::NullRules;
-use crate::providers::spec::{DeclaredKinds, ToolListForm};
+use crate::providers::spec::{DeclaredKinds, ProviderSpec, ToolListForm};
+use crate::providers::strict::budget::StrictCost;
+use crate::providers::structured::{DeclaredAnswer, declare_answer};
 use crate::providers::tool_names::ToolNames;
 use foldhash::HashMap;
 use serde_json::Value;
@@ -67,7 +69,7 @@ pub fn declare_tools<'a>(
     options: DeclareOptions,
 ) -> Declarations {
     let definitions = tools.into_iter().cloned().collect();
-    RequestTools { definitions, deferred: 0 }.declare(provider, provider_tools, options)
+    RequestTools { definitions, deferred: 0, structured: false }.declare(provider, provider_tools, options)
 }
 
 /// Declares the tools of a session whose model searches ([`Policy::search_tools`](tool_core::Policy::search_tools)):
@@ -121,6 +123,8 @@ pub(crate) struct RequestTools {
     definitions: Vec<ToolDefinition>,
     /// The number of deferred tools, which are the last.
     deferred: usize,
+    /// True if a typed answer is asked for in the provider's form for structured output, instead of declaring its tool.
+    structured: bool,
 }
 
 impl RequestTools {
@@ -132,17 +136,27 @@ impl RequestTools {
     ) -> Self {
         let defers = options.defer && provider.spec().search_tool.is_some() && !searchable.is_empty();
         if !defers {
-            return Self { definitions: tools.to_vec(), deferred: 0 };
+            return Self { definitions: tools.to_vec(), deferred: 0, structured: false };
         }
         let replaced = searchable.iter().map(ToolDefinition::name).chain([SEARCH_TOOL]).collect::<HashSet<_>>();
         let shown = tools.iter().filter(|tool| !replaced.contains(tool.name()));
-        Self { definitions: shown.chain(searchable).cloned().collect(), deferred: searchable.len() }
+        let definitions = shown.chain(searchable).cloned().collect();
+        Self { definitions, deferred: searchable.len(), structured: false }
+    }
+
+    /// Asks for a typed answer in the provider's form for structured output, where there is one for its schema.
+    #[cfg_attr(not(feature = "http"), allow(dead_code))]
+    pub(crate) fn structured(self, structured: bool) -> Self {
+        Self { structured, ..self }
     }
 
     /// Returns true if declarations are of these tools.
     #[cfg_attr(not(feature = "http"), allow(dead_code))]
     pub(crate) fn are_of(&self, declarations: &Declarations) -> bool {
-        declarations.0.deferred == self.deferred && declarations.of_same_tools(&self.definitions)
+        let declared = &declarations.0;
+        declared.deferred == self.deferred
+            && declared.structured == self.structured
+            && declarations.of_same_tools(&self.definitions)
     }
 
     pub(crate) fn declare(
@@ -151,7 +165,7 @@ impl RequestTools {
         provider_tools: &[Arc<dyn ProviderTool>],
         options: DeclareOptions,
     ) -> Declarations {
-        let Self { definitions, deferred } = self;
+        let Self { definitions, deferred, structured } = self;
         let spec = provider.spec();
         let first_deferred = definitions.len() - deferred;
         let mut mixed = choose_provider_tools(provider, !definitions.is_empty(), provider_tools, options);
@@ -159,6 +173,13 @@ impl RequestTools {
             mixed.add_search(search);
         }
         let projections = project_all(spec, &definitions, options.strict);
+        let mut answer = None;
+        if structured {
+            answer = structured_answer(spec, &definitions, &projections, options);
+        }
+        if let Some(answer) = &answer {
+            mixed.answered.insert(answer.report.tool.clone());
+        }
         let declared = definitions.iter().zip(&projections).enumerate();
         let declared = declared
             .filter(|(_, (definition, projection))| projection.is_ok() && !mixed.answered.contains(definition.name()));
@@ -167,6 +188,12 @@ impl RequestTools {
         let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
         let mut renames = HashMap::default();
         for (index, (definition, mut projection)) in definitions.iter().zip(projections).enumerate() {
+            if let Some(answer) = answer.as_mut().filter(|answer| answer.report.tool == definition.name()) {
+                names.insert(index, definition.name(), definition.name().to_owned());
+                reports.push(answer.report.clone());
+                renames.extend(answer.renames.take().map(|own| (index, own)));
+                continue;
+            }
             if mixed.answered.contains(definition.name()) {
                 names.insert(index, definition.name(), definition.name().to_owned());
                 reports.push(ToolReport::new(definition.name(), Some(definition.name())));
@@ -184,13 +211,15 @@ impl RequestTools {
         let kinds = DeclaredKinds {
             functions: !functions.is_empty(),
             provider_tools: !mixed.chosen.is_empty(),
-            strict: reports.iter().any(|report| report.strict),
+            strict: reports.iter().any(|report| report.strict && report.declared_as.is_some()),
         };
         let settings = (spec.request_settings)(kinds);
         Declarations(Arc::new(DeclaredTools {
             provider,
             options,
             deferred,
+            structured,
+            answer,
             // The parts are JSON, so the whole is.
             json: RawValue::from_string(tool_list(spec.tool_list, &functions, &mixed)).unwrap_or_default(),
             settings: settings.and_then(|settings| settings.as_object().cloned()).unwrap_or_default(),
@@ -202,6 +231,27 @@ impl RequestTools {
             report: Report { provider, tools: reports, skipped: mixed.skipped, warnings: mixed.warnings },
         }))
     }
+}
+
+/// Returns the typed answer of a request in the provider's form for structured output.
+fn structured_answer(
+    spec: &ProviderSpec,
+    definitions: &[ToolDefinition],
+    projections: &[ProjectionResult],
+    options: DeclareOptions,
+) -> Option<DeclaredAnswer> {
+    let definition = definitions.iter().find(|definition| definition.takes_answer())?;
+    let mut cost = StrictCost::default();
+    for (tool, projection) in definitions.iter().zip(projections) {
+        if let Ok(projection) = projection
+            && options.strict
+            && projection.not_strict.is_none()
+            && !tool.takes_answer()
+        {
+            cost = cost.plus(StrictCost::of(&projection.schema));
+        }
+    }
+    declare_answer(spec, definition, cost, |schema, renames| write_schema(definition, schema, renames))
 }
 
 /// The names of a tool and of its properties at the provider.

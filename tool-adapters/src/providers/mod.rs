@@ -47,6 +47,7 @@ pub(crate) mod same_json;
 pub(crate) mod schema;
 pub(crate) mod spec;
 pub(crate) mod strict;
+pub(crate) mod structured;
 pub(crate) mod tool_names;
 pub(crate) mod turns;
 
@@ -63,3 +64,4 @@ pub use crate::providers::protocol::{Protocol, protocol};
 pub use crate::providers::provider::{Provider, UnknownProvider};
 pub use crate::providers::report::Report;
 pub use crate::providers::request::Request;
+pub use crate::providers::structured::StructuredOutput;

@@ -67,13 +67,21 @@ impl<'a> RequestBody<'a> {
         for (name, value) in self.request.declarations.settings().iter().chain(self.request.extra) {
             self.members.insert(name.clone(), value.clone());
         }
-        Value::Object(self.members)
+        self.finish_with_answer()
     }
 
     /// Like [`finish`](Self::finish), but merges objects member by member, for providers with nested settings.
     pub(crate) fn finish_merged(mut self) -> Value {
         merge(&mut self.members, self.request.declarations.settings());
         merge(&mut self.members, self.request.extra);
+        self.finish_with_answer()
+    }
+
+    /// Adds the form of a typed answer, beside the settings of the caller.
+    fn finish_with_answer(mut self) -> Value {
+        if let Some(answer) = self.request.declarations.answer() {
+            merge(&mut self.members, &answer.members);
+        }
         Value::Object(self.members)
     }
 }
@@ -89,11 +97,45 @@ fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
 
 /// Returns the provider's name for the tool choices none and required.
 pub(crate) fn choice_name<'a>(request: &Request<'_>, none: &'a str, required: &'a str) -> Option<&'a str> {
-    match request.tool_choice {
-        ToolChoice::None => Some(none),
-        ToolChoice::Required => Some(required),
-        _ => None,
+    if may_not_call(request) {
+        return Some(none);
     }
+    (request.tool_choice == ToolChoice::Required && !is_thinking(request.extra)).then_some(required)
+}
+
+/// Returns true if the model may not call tools. It may call the one that takes its typed answer.
+pub(crate) fn may_not_call(request: &Request<'_>) -> bool {
+    match request.tool_choice {
+        ToolChoice::None => true,
+        ToolChoice::Answer => request.declarations.answer().is_some(),
+        _ => false,
+    }
+}
+
+/// Returns true if a setting turns on thinking at a provider that then refuses to force a call.
+fn is_thinking(settings: &Map<String, Value>) -> bool {
+    let is_on = |setting: Option<&Value>| match setting {
+        Some(Value::Object(setting)) => setting.get("type").is_none_or(|kind| kind != "disabled"),
+        Some(setting) => *setting == true,
+        None => false,
+    };
+    let of_bedrock = settings.get("additionalModelRequestFields");
+    ["thinking", "enable_thinking"].iter().any(|name| is_on(settings.get(*name)))
+        || ["thinking", "reasoning_config"].iter().any(|name| is_on(of_bedrock.and_then(|fields| fields.get(*name))))
+}
+
+/// Returns the limit of output tokens in the body of a request, whoever has set it.
+#[cfg_attr(not(feature = "http"), allow(dead_code))]
+pub(crate) fn output_limit(body: &Value) -> Option<u32> {
+    const PLACES: [&str; 6] = [
+        "/max_tokens",
+        "/max_completion_tokens",
+        "/max_output_tokens",
+        "/generationConfig/maxOutputTokens",
+        "/inferenceConfig/maxTokens",
+        "/options/num_predict",
+    ];
+    PLACES.iter().find_map(|place| u32::try_from(body.pointer(place)?.as_u64()?).ok())
 }
 
 /// Returns the declared tools.

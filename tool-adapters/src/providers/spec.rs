@@ -11,6 +11,7 @@ use crate::providers::hosts::Host;
 use crate::providers::request::Request;
 use crate::providers::schema::rules::{PropertyNames, SchemaForm};
 use crate::providers::strict::budget::StrictRules;
+use crate::providers::structured::AnswerForm;
 use crate::providers::tool_names::NameRule;
 use serde_json::Value;
 use tool_core::schema::percent_decode;
@@ -45,6 +46,10 @@ pub(crate) struct ProviderSpec {
     pub(crate) property_names: Option<PropertyNames>,
     /// The strict tools; `None` if the provider has none.
     pub(crate) strict: Option<StrictRules>,
+    /// True if the provider refuses every later request with a turn that it refused to answer.
+    pub(crate) repeats_refusals: bool,
+    /// The form for structured output; `None` if the provider has none.
+    pub(crate) answer_form: Option<AnswerForm>,
     pub(crate) tool_list: ToolListForm,
     /// The maximum number of tools in a request; `None` if no limit is known.
     pub(crate) max_tools: Option<usize>,

@@ -18,6 +18,12 @@ pub(crate) const OPENING: &str = "The conversation begins.";
 /// answer, or refuse it.
 pub(crate) const CONTINUE: &str = "Go on.";
 
+/// The item of a raw turn that the provider refused. The turn is left out of later requests.
+pub(crate) const REFUSED_TURN: &str = "refused_turn";
+
+/// The text in place of a result to which the provider refused to say anything.
+const LEFT_OUT: &str = "[left out: the model refused to answer it]";
+
 /// A provider's form of the parts of a turn.
 pub(crate) trait TurnForm {
     /// True if results have a turn of their own.
@@ -47,9 +53,8 @@ pub(crate) trait TurnForm {
         false
     }
 
-    /// Removes what the provider refuses in a turn of the model. `is_last` is true for the last turn of the conversation, which
-    /// the model goes on with.
-    fn tidy(_content: &mut Vec<Value>, _is_last: bool) {}
+    /// Removes what the provider refuses in a conversation, such as a call of its own tools without a result.
+    fn tidy(_turns: &mut [ChatTurn]) {}
 
     /// Returns the model's text between results and the user's text, for a model that refuses both in one turn.
     fn acknowledgement(_model: &str) -> Option<&'static str> {
@@ -76,6 +81,11 @@ impl ChatTurn {
         Self { is_model: false, content, results }
     }
 
+    /// Returns true for a turn of the user with more than results.
+    pub(crate) fn has_users_text(&self) -> bool {
+        !self.is_model && self.content.len() > self.results
+    }
+
     /// Returns true if further text may be added to the turn.
     fn may_have_text<F: TurnForm>(&self) -> bool {
         !(F::SEPARATE_RESULTS && self.results > 0)
@@ -97,8 +107,16 @@ pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) ->
 pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<ChatTurn> {
     let mut writer = TurnWriter { request, turns: Vec::new(), calls: HashMap::new(), used: HashSet::new() };
     let turn_begins = begin_of_turn(request.history);
+    let refused = RefusedMessages::find(request.history, host);
     for (place, message) in request.history.iter().enumerate() {
+        if refused.left_out.contains(&place) {
+            continue;
+        }
         match message {
+            Message::Result { call_id, tool, result } if refused.results.contains(&place) => {
+                let result = ModelResult { text: LEFT_OUT.to_owned(), is_text: true, parts: false, ..result.clone() };
+                writer.add_result::<F>(call_id, tool, &result);
+            }
             Message::User(text) => writer.add_user::<F>(text),
             Message::Assistant { text, calls, native } => {
                 let native = host.native(native.as_ref(), place > turn_begins);
@@ -120,15 +138,12 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
 }
 
 /// Removes what the provider refuses in the turns of the model, and joins the user's turns around one of which nothing is left.
-fn tidied<F: TurnForm>(turns: Vec<ChatTurn>) -> Vec<ChatTurn> {
-    let count = turns.len();
-    let mut tidied = Vec::<ChatTurn>::with_capacity(count);
-    for (place, mut turn) in turns.into_iter().enumerate() {
-        if turn.is_model {
-            F::tidy(&mut turn.content, place + 1 == count);
-            while turn.content.last().is_some_and(F::is_thought) {
-                turn.content.pop();
-            }
+fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>) -> Vec<ChatTurn> {
+    F::tidy(&mut turns);
+    let mut tidied = Vec::<ChatTurn>::with_capacity(turns.len());
+    for mut turn in turns {
+        while turn.is_model && turn.content.last().is_some_and(F::is_thought) {
+            turn.content.pop();
         }
         if turn.content.is_empty() {
             continue;
@@ -140,6 +155,46 @@ fn tidied<F: TurnForm>(turns: Vec<ChatTurn>) -> Vec<ChatTurn> {
         }
     }
     tidied
+}
+
+/// The places of messages that the provider refused to answer: it refuses every request that has them.
+#[derive(Default)]
+struct RefusedMessages {
+    left_out: HashSet<usize>,
+    /// Results keep their place, as their calls need them.
+    results: HashSet<usize>,
+}
+
+impl RefusedMessages {
+    fn find(history: &[Message], host: &Host) -> Self {
+        let mut refused = Self::default();
+        for (place, message) in history.iter().enumerate() {
+            if is_refused(message, host) {
+                refused.left_out.insert(place);
+                refused.add_before(history, place);
+            }
+        }
+        refused
+    }
+
+    /// Adds what the refused answer at a place was to answer, and the parts of it that came before.
+    fn add_before(&mut self, history: &[Message], place: usize) {
+        let mut is_answer = true;
+        for (before, message) in history.iter().enumerate().take(place).rev() {
+            match message {
+                Message::Assistant { calls, .. } if is_answer && calls.is_empty() => _ = self.left_out.insert(before),
+                Message::Assistant { .. } => return,
+                Message::Result { .. } => _ = self.results.insert(before),
+                _ => _ = self.left_out.insert(before),
+            }
+            is_answer &= matches!(message, Message::Assistant { .. });
+        }
+    }
+}
+
+fn is_refused(message: &Message, host: &Host) -> bool {
+    let Message::Assistant { native: Some(native), .. } = message else { return false };
+    native.provider == host.turn_id() && native.items.iter().any(|item| item["type"] == REFUSED_TURN)
 }
 
 struct TurnWriter<'a> {

@@ -17,6 +17,13 @@ pub(crate) fn with_scheme(base: &str, secure: &str, plain: &str) -> String {
     format!("{scheme}://{base}")
 }
 
+/// Returns the host of a base URL.
+#[cfg(feature = "http")]
+pub(crate) fn host_of(base: &str) -> &str {
+    let base = base.trim();
+    host(base.split_once("://").map_or(base, |(_, rest)| rest))
+}
+
 /// Returns the host in a URL without its scheme.
 fn host(rest: &str) -> &str {
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();

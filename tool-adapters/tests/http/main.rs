@@ -5,6 +5,7 @@ mod cancel;
 mod conversation;
 mod deferred;
 mod errors;
+mod finish;
 mod keys;
 mod middleware;
 #[cfg(unix)]
@@ -20,4 +21,6 @@ mod spans;
 mod spans_support;
 mod stream;
 mod support;
+mod typed;
 mod unasked;
+mod whole;

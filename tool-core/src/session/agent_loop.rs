@@ -56,7 +56,7 @@ pub struct Reply {
     /// The last text that the model said in the reply, in a step of its own or beside calls. `None` if it said none. It may be a
     /// part of what the model wanted to say: see [`finish`](Self::finish).
     pub text: Option<String>,
-    /// How the reply ended.
+    /// The reason for which the reply ended.
     pub finish: ReplyFinish,
     /// The number of steps in which tools were called.
     pub steps: u32,
@@ -73,18 +73,13 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Creates the reply of a model that was not asked.
-    pub fn failed(error: ToolError) -> Self {
-        Self { finish: ReplyFinish::Failed, error: Some(error), ..Self::default() }
-    }
-
     /// Returns the confirmations that await a person's decision, in the order of the calls.
     pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
         self.responses.iter().flat_map(|response| response.meta().confirmations())
     }
 }
 
-/// How a reply begins.
+/// The beginning of a reply.
 pub(crate) struct ReplyOpening {
     /// The user's text. Empty for none.
     pub(crate) text: String,
@@ -320,7 +315,7 @@ impl OpenReply<'_> {
     }
 }
 
-/// What the model has said in a reply.
+/// The texts of the model in a reply.
 #[derive(Default)]
 struct SaidText {
     /// The last text.

@@ -458,6 +458,7 @@ impl Session {
 
     /// Lets `model` reply to `text`. The model is asked, its calls are run, and it is asked again, for at most
     /// [`max_tool_steps`](crate::Policy::max_tool_steps) steps of calls; then it has to answer without calls.
+    /// [`Reply::finish`] says how the reply ended.
     ///
     /// The reply is part of the current turn; [`next_turn`](Self::next_turn) begins another. An empty `text` adds no
     /// message. A tool that wants no reply ends the reply after its step, and so does [`interrupt`](Self::interrupt). The
@@ -517,7 +518,7 @@ impl Session {
     /// Does the same as [`reply`](Self::reply), and returns the final answer as a value. See [`TypedAnswer`].
     ///
     /// The model is asked again after a wrong answer, beside the steps of calls. An answer beside calls of other tools is not
-    /// taken: the calls are made first. The history has the answer as a text of the model, in JSON.
+    /// taken: the calls are made first, and the model reads that. The history has the answer as a text of the model, in JSON.
     ///
     /// # Errors
     ///

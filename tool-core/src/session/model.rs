@@ -173,7 +173,7 @@ pub struct ModelRequest<'a> {
     pub tool_choice: ToolChoice,
 }
 
-/// How a reply ended.
+/// The end of a reply, by its reason.
 ///
 /// A step of a model has one too: it is the end of the reply if no other step follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -233,9 +233,9 @@ pub struct ModelStep {
     pub service_tier: Option<String>,
     /// The provider's id of the response.
     pub response_id: Option<String>,
-    /// How the answer ended. The calls of an answer that is not complete do not run: each gets a result that says so.
+    /// The reason for which the answer ended. The calls of an answer that is not complete do not run: each gets a result that says so.
     pub finish: ReplyFinish,
-    /// The limit of output tokens of the request, if it had one. The model reads it when a call was cut off.
+    /// The limit of output tokens of the request, if it named one. The model reads it when a call was cut off.
     pub max_tokens: Option<u32>,
 }
 

@@ -196,7 +196,10 @@ impl<T: ToolParameter + Send + 'static> TypedAnswer<T> {
         let slot = ValueSlot::new(Arc::clone(&self.validators));
         match AnswerForm::new(&slot, session, self.retries) {
             Ok(form) => Ok((form, slot)),
-            Err(problems) => Err(TypedReplyError { text: None, problems, reply: Box::default() }),
+            Err(problems) => {
+                let reply = Reply { finish: ReplyFinish::Failed, ..Reply::default() };
+                Err(TypedReplyError { text: None, problems, reply: Box::new(reply) })
+            }
         }
     }
 }

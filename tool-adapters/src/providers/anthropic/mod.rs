@@ -2,7 +2,7 @@
 //!
 //! Every content block is an item: thoughts with their signatures, and tools that the provider ran itself
 //! (`server_tool_use`, `mcp_tool_use` and their results), which are not calls to answer. A turn that the provider paused
-//! ends with `Finish::Other("pause_turn")`. It goes on when it is sent back.
+//! ends with `Finish::Paused`. It goes on when it is sent back.
 
 pub(crate) mod read;
 pub mod tools;
@@ -19,8 +19,10 @@ use crate::providers::spec::{
     Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
 use crate::providers::strict::budget::{StrictBudget, StrictCost, StrictForm, StrictRules};
+use crate::providers::structured::{AnswerForm, StructuredOutput};
 use crate::providers::tool_names::NameRule;
 use crate::providers::turns;
+use serde_json::json;
 
 /// The facts of Messages.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -51,6 +53,12 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SchemaForm::Whole,
     property_names: Some(PropertyNames::ANTHROPIC),
     strict: Some(STRICT),
+    repeats_refusals: true,
+    answer_form: Some(AnswerForm {
+        write: |answer| json!({"output_config": {"format": {"type": "json_schema", "schema": answer.schema}}}),
+        needs_strict: true,
+        support: |model, _| structured_output(model),
+    }),
     tool_list: ToolListForm::Flat,
     max_tools: None,
     search_tool: Some(r#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#),
@@ -83,6 +91,14 @@ pub(crate) const STRICT: StrictRules = StrictRules {
     form: &STRICT_FORM,
     budget: StrictBudget::Shared(StrictCost { tools: 20, optional: 24, unions: 16 }),
 };
+
+/// Models before Claude 4.5 have no form for structured output. Newer ones have it beside tools and thoughts.
+pub(crate) fn structured_output(model: &str) -> StructuredOutput {
+    let is_old = ["claude-2", "claude-3", "claude-instant", "-4-2025", "-4@2025", "-4-0", "-4-1"]
+        .iter()
+        .any(|part| model.contains(part));
+    if is_old { StructuredOutput::Never } else { StructuredOutput::BesideTools }
+}
 
 fn write_declaration(tool: &DeclaredTool<'_>) -> String {
     JsonObject::new()

@@ -6,6 +6,7 @@ use crate::providers::request::{
 };
 use crate::providers::turns::{ChatTurn, TurnForm, turns};
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 use tool_core::Content;
 use tool_core::call::ModelResult;
 
@@ -71,6 +72,20 @@ impl TurnForm for AnthropicTurns {
 
     fn is_thought(item: &Value) -> bool {
         item["type"] == "thinking" || item["type"] == "redacted_thinking"
+    }
+
+    /// Calls of tools that the provider runs itself need their results, once the user has spoken. A result may come in a later
+    /// step: a tool that runs code calls ours.
+    fn tidy(turns: &mut [ChatTurn]) {
+        let items = turns.iter().flat_map(|turn| &turn.content);
+        let results = items.filter_map(|item| item["tool_use_id"].as_str()).map(str::to_owned).collect::<HashSet<_>>();
+        let Some(last) = turns.iter().rposition(ChatTurn::has_users_text) else { return };
+        for turn in turns.iter_mut().take(last).filter(|turn| turn.is_model) {
+            turn.content.retain(|item| {
+                let is_own = item["type"].as_str().is_some_and(|kind| kind != "tool_use" && kind.ends_with("tool_use"));
+                !is_own || item["id"].as_str().is_some_and(|id| results.contains(id))
+            });
+        }
     }
 }
 

@@ -17,8 +17,10 @@ use crate::providers::schema::rules::{PropertyNames, SchemaForm};
 use crate::providers::spec::{
     BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
+use crate::providers::structured::{AnswerForm, AnswerSchema, StructuredOutput};
 use crate::providers::tool_names::NameRule;
 use crate::providers::{anthropic, turns};
+use serde_json::{Value, json};
 
 /// The facts of Converse.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -51,6 +53,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     property_names: Some(PropertyNames::ANTHROPIC),
     // Bedrock passes the schema to the same compiler of grammars.
     strict: Some(anthropic::STRICT),
+    repeats_refusals: false,
+    answer_form: Some(AnswerForm { write: write_answer, needs_strict: true, support: structured_output }),
     tool_list: ToolListForm::Flat,
     max_tools: None,
     search_tool: None,
@@ -60,6 +64,17 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
 fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
     let converses = matches!(path.last, "converse" | "converse-stream");
     path.segment_after("model").filter(|_| converses).map(Some)
+}
+
+/// Writes the form of a text. The schema is a text in JSON.
+fn write_answer(answer: AnswerSchema<'_>) -> Value {
+    let schema = json!({"schema": answer.schema.to_string(), "name": answer.name, "description": answer.description});
+    json!({"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}}})
+}
+
+/// The models of other companies differ, so that the form is used only where nothing depends on tools.
+fn structured_output(model: &str, _host: &str) -> StructuredOutput {
+    if model.contains("claude") { anthropic::structured_output(model) } else { StructuredOutput::WithoutTools }
 }
 
 fn write_declaration(tool: &DeclaredTool<'_>) -> String {

@@ -1,12 +1,11 @@
 //! Results and requests.
 
 use crate::providers::hosts::Host;
-use crate::providers::request::{Request, RequestBody, UNAVAILABLE, declare_called, tools, visible_text};
+use crate::providers::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools, visible_text};
 use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};
 use serde_json::{Map, Value, json};
 use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::session::ToolChoice;
 
 /// The provider's form of the parts of a turn.
 pub(crate) struct ConverseTurns;
@@ -116,7 +115,7 @@ fn tool_config(request: &Request<'_>) -> Option<Value> {
         return declare_called(request, declare).map(|tools| json!({"tools": tools}));
     }
     let mut config = json!({"tools": tools(request)});
-    if request.tool_choice == ToolChoice::Required {
+    if choice_name(request, "none", "any") == Some("any") {
         config["toolChoice"] = json!({"any": {}});
     }
     Some(config)

@@ -10,6 +10,7 @@ use crate::providers::cohere::messages::CohereReader;
 use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
 use crate::providers::strict::budget::{StrictBudget, StrictForm, StrictRules};
+use crate::providers::structured::{AnswerForm, StructuredOutput};
 use crate::providers::tool_names::NameRule;
 use serde_json::json;
 
@@ -45,6 +46,12 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     strict: Some(StrictRules {
         form: &StrictForm { formats: &["date-time", "time", "date", "uuid"], ..anthropic::STRICT_FORM },
         budget: StrictBudget::AllOrNone { max_fields: 200 },
+    }),
+    repeats_refusals: false,
+    answer_form: Some(AnswerForm {
+        write: |answer| json!({"response_format": {"type": "json_object", "json_schema": answer.schema}}),
+        needs_strict: false,
+        support: |_, _| StructuredOutput::WithoutTools,
     }),
     tool_list: ToolListForm::Flat,
     max_tools: None,

@@ -15,6 +15,7 @@ mod tests;
 use crate::providers::gemini::read::GeminiReader;
 use crate::providers::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
 use crate::providers::spec::{DeclaredKinds, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm};
+use crate::providers::structured::{AnswerForm, StructuredOutput};
 use crate::providers::tool_names::NameRule;
 use serde_json::{Value, json};
 
@@ -43,6 +44,12 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SCHEMA_RULES,
     property_names: None,
     strict: None,
+    repeats_refusals: false,
+    answer_form: Some(AnswerForm {
+        write: |answer| write_answer("responseSchema", answer.schema),
+        needs_strict: false,
+        support: |model, _| structured_output(model),
+    }),
     tool_list: ToolListForm::Grouped,
     max_tools: Some(512),
     search_tool: None,
@@ -55,6 +62,11 @@ pub(crate) const JSON_SCHEMA_SPEC: ProviderSpec = ProviderSpec {
     urls: None,
     declaration: |tool| write_declaration(tool, "parametersJsonSchema"),
     schema: JSON_SCHEMA_RULES,
+    answer_form: Some(AnswerForm {
+        write: |answer| write_answer("responseJsonSchema", answer.schema),
+        needs_strict: false,
+        support: |model, _| structured_output(model),
+    }),
     ..SPEC
 };
 
@@ -73,6 +85,21 @@ fn path_of_model(model: &str, stream: bool) -> Vec<String> {
     let method = if stream { "streamGenerateContent" } else { "generateContent" };
     let resource = if model.contains('/') { model.to_owned() } else { format!("models/{model}") };
     format!("v1beta/{resource}:{method}").split('/').map(str::to_owned).collect()
+}
+
+/// Writes the form of a text, with the schema under a member of the configuration.
+fn write_answer(member: &str, schema: Value) -> Value {
+    json!({"generationConfig": {"responseMimeType": "application/json", member: schema}})
+}
+
+/// Models before Gemini 3 refuse a form of the text in a request with tools.
+fn structured_output(model: &str) -> StructuredOutput {
+    let number = model.split_once("gemini-").and_then(|(_, rest)| rest.split(['.', '-']).next()?.parse::<u32>().ok());
+    if number.is_some_and(|number| number >= 3) {
+        StructuredOutput::BesideTools
+    } else {
+        StructuredOutput::WithoutTools
+    }
 }
 
 /// A request with both kinds of tools has to ask for the calls that the provider answers itself.

@@ -66,13 +66,15 @@ impl TurnForm for GeminiTurns {
     }
 
     /// A turn of thoughts alone, or of a signature, says nothing.
-    fn tidy(content: &mut Vec<Value>, _is_last: bool) {
+    fn tidy(turns: &mut [ChatTurn]) {
         let says_something = |item: &Value| match item.get("text") {
             Some(text) => item["thought"] != true && text.as_str().is_some_and(|text| !text.trim().is_empty()),
             None => true,
         };
-        if !content.iter().any(says_something) {
-            content.clear();
+        for turn in turns.iter_mut().filter(|turn| turn.is_model) {
+            if !turn.content.iter().any(says_something) {
+                turn.content.clear();
+            }
         }
     }
 

@@ -38,6 +38,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     reader: || Box::<LiveReader>::default(),
     encode: messages::encode,
     request: messages::request,
+    repeats_refusals: false,
+    answer_form: None,
     tool_list: ToolListForm::Merged,
     request_settings: |_| None,
     ..gemini::SPEC

@@ -30,6 +30,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SchemaForm::AsIs,
     property_names: None,
     strict: None,
+    repeats_refusals: false,
+    answer_form: None,
     tool_list: ToolListForm::Flat,
     max_tools: None,
     search_tool: None,

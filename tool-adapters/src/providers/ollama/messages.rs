@@ -8,12 +8,11 @@ use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, parse_object};
 use crate::providers::openai_chat::messages::CallEntry;
 use crate::providers::partial_calls::PartialCalls;
-use crate::providers::request::{Request, RequestBody, object_arguments, text_of, tools};
+use crate::providers::request::{Request, RequestBody, may_not_call, object_arguments, text_of, tools};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::session::ToolChoice;
 use tool_core::trace::TokenUsage;
 
 /// Reads Ollama's chat.
@@ -105,7 +104,7 @@ pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
 /// Writes the body of a request.
 pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     // There is no tool choice. Without tools the model cannot call them.
-    let has_tools = request.tool_choice != ToolChoice::None && !request.declarations.is_empty();
+    let has_tools = !may_not_call(request) && !request.declarations.is_empty();
     RequestBody::new(request)
         .with("model", request.model)
         .with("messages", chat_messages::<OllamaMessages>(request, host))

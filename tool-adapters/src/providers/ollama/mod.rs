@@ -8,7 +8,9 @@ mod tests;
 use crate::providers::ollama::messages::OllamaReader;
 use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
 use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
+use crate::providers::structured::{AnswerForm, StructuredOutput};
 use crate::providers::tool_names::NameRule;
+use serde_json::json;
 
 /// The facts of Ollama's chat.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -40,6 +42,12 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SchemaForm::Subset(&SUBSET),
     property_names: None,
     strict: None,
+    repeats_refusals: false,
+    answer_form: Some(AnswerForm {
+        write: |answer| json!({"format": answer.schema}),
+        needs_strict: false,
+        support: |_, _| StructuredOutput::WithoutCalls,
+    }),
     tool_list: ToolListForm::Flat,
     max_tools: None,
     search_tool: None,

@@ -14,7 +14,9 @@ use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{
     BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
+use crate::providers::structured::{AnswerForm, AnswerSchema, StructuredOutput};
 use crate::providers::tool_names::NameRule;
+use serde_json::{Value, json};
 
 /// The facts of Chat Completions.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -38,11 +40,41 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SchemaForm::Whole,
     property_names: None,
     strict: Some(STRICT),
+    repeats_refusals: false,
+    answer_form: Some(ANSWER_FORM),
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),
     search_tool: None,
     request_settings: |_| None,
 };
+
+/// The form for structured output, which other servers have too.
+pub(crate) const ANSWER_FORM: AnswerForm =
+    AnswerForm { write: write_answer, needs_strict: false, support: structured_output };
+
+fn write_answer(answer: AnswerSchema<'_>) -> Value {
+    let schema = json!({"name": answer.name, "schema": answer.schema, "strict": answer.strict});
+    json!({"response_format": {"type": "json_schema", "json_schema": schema}})
+}
+
+/// The servers that differ from most: those that take the form beside tools, that refuse it there, and that refuse it always.
+/// With the others, such as vLLM and llama.cpp, a model cannot call tools while its text has a form.
+fn structured_output(_model: &str, host: &str) -> StructuredOutput {
+    let is_at = |domains: &[&str]| {
+        domains
+            .iter()
+            .any(|domain| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+    };
+    if is_at(&["api.openai.com", "openai.azure.com", "api.x.ai"]) {
+        StructuredOutput::BesideTools
+    } else if is_at(&["api.groq.com", "api.cerebras.ai", "generativelanguage.googleapis.com"]) {
+        StructuredOutput::WithoutTools
+    } else if is_at(&["api.deepseek.com"]) {
+        StructuredOutput::Never
+    } else {
+        StructuredOutput::WithoutCalls
+    }
+}
 
 /// OpenAI's server.
 pub(crate) const OPENAI: Server = Server {

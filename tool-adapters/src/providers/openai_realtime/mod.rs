@@ -37,6 +37,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SchemaForm::Whole,
     property_names: None,
     strict: None,
+    repeats_refusals: false,
+    answer_form: None,
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),
     search_tool: None,

@@ -9,12 +9,14 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::providers::openai_chat::OPENAI;
 use crate::providers::openai_chat::strict::STRICT;
+use crate::providers::openai_chat::{self, OPENAI};
 use crate::providers::openai_responses::read::ResponsesReader;
 use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, ToolListForm, segments};
+use crate::providers::structured::{AnswerForm, AnswerSchema};
 use crate::providers::tool_names::NameRule;
+use serde_json::{Value, json};
 
 /// The facts of Responses.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -39,8 +41,20 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     schema: SchemaForm::Whole,
     property_names: None,
     strict: Some(STRICT),
+    repeats_refusals: false,
+    answer_form: Some(AnswerForm {
+        write: write_answer,
+        needs_strict: false,
+        support: |model, host| (openai_chat::ANSWER_FORM.support)(model, host),
+    }),
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),
     search_tool: Some(r#"{"type":"tool_search"}"#),
     request_settings: |_| None,
 };
+
+/// Writes the form of the text.
+fn write_answer(answer: AnswerSchema<'_>) -> Value {
+    let AnswerSchema { name, schema, strict, .. } = answer;
+    json!({"text": {"format": {"type": "json_schema", "name": name, "schema": schema, "strict": strict}}})
+}

@@ -1,10 +1,12 @@
 //! The events of an answer, collected into a step of the agent loop.
 
+use crate::providers::turns::REFUSED_TURN;
 use crate::providers::{Declarations, Event, Finish, ProtocolError, Provider};
 use crate::transport::api_key::{ApiKey, log_excerpt, redact_event};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
 use tool_core::session::{ModelInfo, ModelStep, RawTurn, ReplyFinish};
 use tool_core::tool::ProviderId;
 use tool_core::trace::{ModelUsage, TokenUsage};
@@ -21,8 +23,6 @@ pub(crate) struct AnswerCollector<'a> {
     /// The id of the server's steps in the history.
     pub(crate) turn_id: ProviderId,
     pub(crate) declarations: &'a Declarations,
-    /// The limit of output tokens of the request.
-    pub(crate) max_tokens: Option<u32>,
     pub(crate) key: Option<&'a ApiKey>,
     pub(crate) listener: Option<&'a mut EventListener>,
     pub(crate) usage: UsageReporter,
@@ -119,7 +119,6 @@ impl AnswerCollector<'_> {
         if self.answer.was_shown {
             failure.retry = RetryAdvice::Never;
         }
-        failure.usage = self.usage.usage;
         failure
     }
 
@@ -141,7 +140,11 @@ impl AnswerCollector<'_> {
         )))
     }
 
-    fn step(self, finish: ReplyFinish) -> ModelStep {
+    fn step(mut self, finish: ReplyFinish) -> ModelStep {
+        self.usage.failed = None;
+        if finish == ReplyFinish::Refused && self.provider.spec().repeats_refusals {
+            self.answer.items.push(json!({"type": REFUSED_TURN}));
+        }
         let provider = self.turn_id;
         ModelStep {
             text: Some(self.answer.text).filter(|text| !text.is_empty()),
@@ -152,7 +155,7 @@ impl AnswerCollector<'_> {
             service_tier: self.usage.service_tier.clone(),
             response_id: self.usage.response_id.clone(),
             finish,
-            max_tokens: self.max_tokens,
+            max_tokens: None,
         }
     }
 }
@@ -168,9 +171,14 @@ fn reply_finish(finish: &Finish) -> ReplyFinish {
     }
 }
 
+/// The tokens of answers that were paid for and gave no step, until the loop asks for them.
+pub(crate) type FailedUsage = Arc<Mutex<TokenUsage>>;
+
 /// The usage of an answer. Dropping it reports the usage to the current span as observed, however the answer ends, as the
 /// provider bills the tokens of a broken answer too.
 pub(crate) struct UsageReporter {
+    /// Takes the usage of an answer that gives no step. `None` once it has given one.
+    failed: Option<FailedUsage>,
     /// The requested model and its biller. `None` for a request without a span, whose usage is not reported.
     info: Option<ModelInfo>,
     model: Option<String>,
@@ -180,8 +188,9 @@ pub(crate) struct UsageReporter {
 }
 
 impl UsageReporter {
-    pub(crate) fn new(info: Option<ModelInfo>) -> Self {
-        Self { info, model: None, service_tier: None, response_id: None, usage: TokenUsage::default() }
+    pub(crate) fn new(info: Option<ModelInfo>, failed: FailedUsage) -> Self {
+        let failed = Some(failed);
+        Self { failed, info, model: None, service_tier: None, response_id: None, usage: TokenUsage::default() }
     }
 
     /// Returns true if the provider has named the response or its usage.
@@ -197,6 +206,9 @@ impl UsageReporter {
 
 impl Drop for UsageReporter {
     fn drop(&mut self) {
+        if let Some(failed) = &self.failed {
+            *failed.lock().unwrap_or_else(PoisonError::into_inner) += self.usage;
+        }
         let Some(info) = self.info.take().filter(|_| !self.usage.is_empty()) else { return };
         let mut used = ModelUsage::new(self.model.take().map_or(info.model, Cow::Owned), self.usage);
         (used.provider, used.response_id) = (info.provider, self.response_id.take());

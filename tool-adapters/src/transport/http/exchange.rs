@@ -245,7 +245,7 @@ mod tests {
     use super::*;
     use crate::providers::{declare, protocol};
     use crate::transport::api_key::KeySource;
-    use crate::transport::http::answer::{Answer, UsageReporter};
+    use crate::transport::http::answer::{Answer, FailedUsage, UsageReporter};
     use crate::transport::model_access::env_setting;
     use futures_util::FutureExt;
     use std::cell::Cell;
@@ -350,10 +350,9 @@ mod tests {
             model: "m",
             turn_id: Provider::OpenAiChat.id(),
             declarations: &declarations,
-            max_tokens: None,
             key: None,
             listener: None,
-            usage: UsageReporter::new(None),
+            usage: UsageReporter::new(None, FailedUsage::default()),
             answer: Answer::default(),
         };
         let mut protocol = protocol(Provider::OpenAiChat);

@@ -9,14 +9,13 @@ use serde_json::Value;
 use std::error::Error;
 use std::time::{Duration, SystemTime};
 use tool_core::ToolError;
-use tool_core::trace::TokenUsage;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RequestFailure {
     pub(crate) error: ToolError,
     pub(crate) retry: RetryAdvice,
-    /// The tokens of the answer that failed.
-    pub(crate) usage: TokenUsage,
+    /// True if the provider refused the request for its content.
+    pub(crate) is_refused_request: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,7 +66,7 @@ impl RequestFailure {
     }
 
     fn new(error: ToolError, retry: RetryAdvice) -> Self {
-        Self { error, retry, usage: TokenUsage::default() }
+        Self { error, retry, is_refused_request: false }
     }
 
     /// Converts an error of sending the request or of receiving the answer.
@@ -102,7 +101,15 @@ impl RequestFailure {
             _ if retry == RetryAdvice::Never => ToolError::permanent(message),
             _ => ToolError::transient(message),
         };
-        Self::new(error.retryable(retry != RetryAdvice::Never), retry)
+        let is_refused_request = matches!(status.as_u16(), 400 | 404 | 422 | 501);
+        Self { is_refused_request, ..Self::new(error.retryable(retry != RetryAdvice::Never), retry) }
+    }
+
+    /// Returns true if the provider refused the request for the form of the text that it asks for.
+    pub(crate) fn refuses_structured_output(&self) -> bool {
+        let message = self.error.message().to_ascii_lowercase();
+        let words = ["format", "schema", "structured", "mime type", "output_config", "outputconfig", "json mode"];
+        self.is_refused_request && words.iter().any(|word| message.contains(word))
     }
 
     /// Converts an error within a stream.

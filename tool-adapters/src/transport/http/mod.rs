@@ -59,5 +59,6 @@ mod exchange;
 mod failure;
 mod model;
 
+pub use crate::providers::StructuredOutput;
 pub use crate::transport::http::exchange::{Timeouts, client_builder};
 pub use crate::transport::http::model::{HttpModel, HttpTransport};

@@ -1,21 +1,24 @@
 //! A model behind an HTTP API.
 
 use crate::providers::declare::RequestTools;
+use crate::providers::request::output_limit;
 use crate::providers::{
-    Declarations, DeclareOptions, Event, Host, Protocol, Provider, ReasoningBack, Request, TokenLimit, protocol,
+    Declarations, DeclareOptions, Event, Host, Protocol, Provider, ReasoningBack, Request, StructuredOutput,
+    TokenLimit, protocol,
 };
-use crate::transport::base_url::is_local;
-use crate::transport::http::answer::{Answer, AnswerCollector, EventListener, UsageReporter};
+use crate::transport::base_url::{host_of, is_local};
+use crate::transport::http::answer::{Answer, AnswerCollector, EventListener, FailedUsage, UsageReporter};
 use crate::transport::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
 use crate::transport::model_access::{ProviderModel, model_info};
 use crate::transport::request_span;
 use reqwest::{Client, Method};
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, PoisonError};
 use tokio::time::{Instant, sleep, timeout_at};
-use tool_core::session::{Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs};
+use tool_core::session::{Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice};
 use tool_core::trace::TokenUsage;
-use tool_core::{ErrorKind, ProviderTool, ToolError, time};
+use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};
 
 /// A model of a provider, over HTTP. See the [module](super).
 ///
@@ -56,8 +59,11 @@ pub struct HttpTransport {
     protocol: Option<Box<dyn Protocol>>,
     /// The declarations of the last request.
     declared: Option<CachedDeclarations>,
-    /// The tokens of answers that failed, until the loop asks for them.
-    failed_usage: TokenUsage,
+    failed_usage: FailedUsage,
+    /// The requests that ask for a typed answer in the provider's form. `None` for those that the server is known to take.
+    structured_output: Option<StructuredOutput>,
+    /// True once the server has refused that form.
+    refuses_structured_output: bool,
     listener: Option<EventListener>,
     reasoning_back: Option<ReasoningBack>,
     token_limit: Option<TokenLimit>,
@@ -80,6 +86,17 @@ impl ProviderModel<HttpTransport> {
     /// Enables or disables streaming. Defaults to true. Bedrock never streams.
     pub fn stream(self, stream: bool) -> Self {
         Self { transport: HttpTransport { stream, ..self.transport }, ..self }
+    }
+
+    /// Sets the requests in which a typed answer is asked for in the provider's form for structured output, such as
+    /// `response_format`.
+    ///
+    /// The default is what the provider's documents say about the model and the server. A server that no table knows gets the
+    /// form where the model may not call tools. If a server refuses the form, the request is sent again without, and so are
+    /// later ones.
+    pub fn structured_output(self, requests: StructuredOutput) -> Self {
+        let transport = HttpTransport { structured_output: Some(requests), ..self.transport };
+        Self { transport, ..self }
     }
 
     /// Sets the time limits. The limit for connecting does not apply to a [`client`](Self::client) of the program.
@@ -149,9 +166,28 @@ impl ProviderModel<HttpTransport> {
         repaired
     }
 
+    /// Returns true if a request asks for its typed answer in the provider's form for structured output.
+    fn wants_structured_output(&self, request: &ModelRequest<'_>, host: &str) -> bool {
+        let Some(form) = self.provider.spec().answer_form else { return false };
+        let takes_answer = request.tools.iter().any(ToolDefinition::takes_answer);
+        if !takes_answer || self.transport.refuses_structured_output || form.is_set_in(&self.extra) {
+            return false;
+        }
+        let has_tools = request.tools.len() > 1 || !request.searchable.is_empty() || !request.provider_tools.is_empty();
+        let may_call = has_tools && !matches!(request.tool_choice, ToolChoice::Answer | ToolChoice::None);
+        let requests = self.transport.structured_output.unwrap_or_else(|| (form.support)(&self.model, host));
+        match requests {
+            StructuredOutput::BesideTools => true,
+            StructuredOutput::WithoutCalls => !may_call,
+            StructuredOutput::WithoutTools => !has_tools,
+            StructuredOutput::Never => false,
+        }
+    }
+
     /// Returns the tools in the provider's form. Declares them again only if they have changed.
-    fn declarations(&mut self, request: &ModelRequest<'_>) -> Declarations {
+    fn declarations(&mut self, request: &ModelRequest<'_>, structured: bool) -> Declarations {
         let wanted = RequestTools::new(self.provider, request.tools, request.searchable, self.declare);
+        let wanted = wanted.structured(structured);
         let same_tool = |(ours, theirs): (&Arc<dyn ProviderTool>, _)| Arc::ptr_eq(ours, theirs);
         if let Some((declarations, options, tools)) = &self.transport.declared
             && *options == self.declare
@@ -168,18 +204,63 @@ impl ProviderModel<HttpTransport> {
         self.transport.declared.insert((declarations, self.declare, request.provider_tools.to_vec())).0.clone()
     }
 
+    /// Asks the model. With `structured`, a typed answer is asked for in the provider's form.
+    async fn ask(
+        &mut self,
+        request: ModelRequest<'_>,
+        structured: bool,
+        host: &str,
+        deadline: Instant,
+    ) -> Result<ModelStep, RequestFailure> {
+        let declarations = self.declarations(&request, structured);
+        let stream = self.transport.stream && http_api(self.provider).is_ok_and(|http| http.streams);
+        let mut instructions = Cow::Borrowed(request.instructions);
+        if let Some(answer) = declarations.answer()
+            && !http_api(self.provider).is_ok_and(|http| http.server.is_at(host))
+        {
+            // Other servers may pass over the form.
+            instructions.to_mut().push_str("\nThe JSON of the answer has this schema: ");
+            instructions.to_mut().push_str(&answer.schema);
+            instructions.to_mut().push('\n');
+        }
+        let repaired = self.repair(request.history);
+        let server = self.host();
+        let protocol = self.transport.protocol.get_or_insert_with(|| protocol(self.provider));
+        protocol.host(server);
+        let body = protocol.request(&Request {
+            model: &self.model,
+            instructions: &instructions,
+            history: &repaired.messages,
+            declarations: &declarations,
+            tool_choice: request.tool_choice,
+            stream,
+            max_tokens: self.transport.max_tokens,
+            extra: &self.extra,
+        });
+        let mut step = self.send(&body.to_string(), &declarations, stream, deadline).await?;
+        step.max_tokens = output_limit(&body);
+        step.text = step.text.map(|text| declarations.restore_answer(text));
+        Ok(step)
+    }
+
     /// Sends a request until there is an answer, or no attempt is left.
-    async fn send(&mut self, body: &str, declarations: &Declarations, stream: bool) -> Result<ModelStep, ToolError> {
-        let deadline = time::after(Instant::now(), self.transport.timeouts.total);
+    async fn send(
+        &mut self,
+        body: &str,
+        declarations: &Declarations,
+        stream: bool,
+        deadline: Instant,
+    ) -> Result<ModelStep, RequestFailure> {
         let (idle, max_bytes) = (self.transport.timeouts.idle, self.transport.max_bytes);
         let turn_id = self.host().turn_id();
-        let late = |_| ToolError::transient("the callback provided no API key within the total time limit");
+        let late = |_| RequestFailure::transient("the callback provided no API key within the total time limit");
         let (mut failed, mut is_renewed) = (0, false);
         loop {
             // The key may have expired between two attempts.
             let endpoint = Endpoint::new(self.provider, &self.access, &self.model, stream);
-            let endpoint = timeout_at(deadline, endpoint).await.map_err(late)??;
-            let client = self.shared_client(is_local(endpoint.url.host_str().unwrap_or_default()))?;
+            let endpoint = timeout_at(deadline, endpoint).await.map_err(late)?.map_err(RequestFailure::permanent)?;
+            let client = self.shared_client(is_local(endpoint.url.host_str().unwrap_or_default()));
+            let client = client.map_err(RequestFailure::permanent)?;
             let exchange = Exchange { endpoint: &endpoint, client: &client, deadline, idle, max_bytes };
             let span = request_span::open(&Method::POST, &endpoint.url, true);
             // Without a span nothing is reported, so that no biller is looked up.
@@ -189,10 +270,9 @@ impl ProviderModel<HttpTransport> {
                 model: &self.model,
                 turn_id: turn_id.clone(),
                 declarations,
-                max_tokens: self.transport.max_tokens,
                 key: Some(&endpoint.hidden),
                 listener: self.transport.listener.as_mut(),
-                usage: UsageReporter::new(info),
+                usage: UsageReporter::new(info, Arc::clone(&self.transport.failed_usage)),
                 answer: Answer::default(),
             };
             let mut protocol = self.transport.protocol.take().unwrap_or_else(|| protocol(self.provider));
@@ -205,7 +285,6 @@ impl ProviderModel<HttpTransport> {
                 Err(failure) => failure,
             };
             span.fail_with(&failure.error);
-            self.transport.failed_usage += failure.usage;
             let is_refused = failure.error.kind() == ErrorKind::Auth;
             if is_refused && self.access.forget_key(endpoint.key.as_ref()) && !is_renewed {
                 is_renewed = true;
@@ -214,7 +293,7 @@ impl ProviderModel<HttpTransport> {
             failed += 1;
             let delay =
                 self.retry_delay(&failure, failed).filter(|delay| time::after(Instant::now(), *delay) < deadline);
-            let Some(delay) = delay else { return Err(failure.error) };
+            let Some(delay) = delay else { return Err(failure) };
             tracing::warn!(provider = %self.provider, error = %failure.error, ?delay, "retrying a request to a model");
             sleep(delay).await;
         }
@@ -245,27 +324,28 @@ impl ProviderModel<HttpTransport> {
 
 impl Model for HttpModel {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-        let declarations = self.declarations(&request);
-        let stream = self.transport.stream && http_api(self.provider).is_ok_and(|http| http.streams);
-        let repaired = self.repair(request.history);
-        let host = self.host();
-        let protocol = self.transport.protocol.get_or_insert_with(|| protocol(self.provider));
-        protocol.host(host);
-        let body = protocol.request(&Request {
-            model: &self.model,
-            instructions: request.instructions,
-            history: &repaired.messages,
-            declarations: &declarations,
-            tool_choice: request.tool_choice,
-            stream,
-            max_tokens: self.transport.max_tokens,
-            extra: &self.extra,
-        });
-        self.send(&body.to_string(), &declarations, stream).await
+        let deadline = time::after(Instant::now(), self.transport.timeouts.total);
+        let mut host = String::new();
+        if request.tools.iter().any(ToolDefinition::takes_answer) {
+            let base = http_api(self.provider).map(|http| self.access.base_url(&http.server)).unwrap_or_default();
+            host = host_of(&base).to_ascii_lowercase();
+        }
+        let structured = self.wants_structured_output(&request, &host);
+        let failure = match self.ask(request, structured, &host, deadline).await {
+            Ok(step) => return Ok(step),
+            Err(failure) => failure,
+        };
+        if !structured || !failure.refuses_structured_output() {
+            return Err(failure.error);
+        }
+        tracing::warn!(provider = %self.provider, error = %failure.error, "the server takes no form of the answer here");
+        let step = self.ask(request, false, &host, deadline).await.map_err(|failure| failure.error)?;
+        self.transport.refuses_structured_output = true;
+        Ok(step)
     }
 
     fn take_failed_usage(&mut self) -> TokenUsage {
-        std::mem::take(&mut self.transport.failed_usage)
+        std::mem::take(&mut *self.transport.failed_usage.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn about(&self) -> ModelInfo {

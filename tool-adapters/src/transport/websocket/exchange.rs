@@ -146,7 +146,7 @@ impl LiveTask {
         }
         // The model was asked not to call. Where it cannot be asked, it reads the reason and answers.
         let refusal = self.calls.session.refuse_step(&call);
-        self.answer_unrun(call, wire_id, &refusal, connection);
+        self.answer_unrun(call, wire_id, &refusal, false, connection);
     }
 
     /// Answers a call of a response of which a part is lost: its arguments may not be the model's.
@@ -157,15 +157,23 @@ impl LiveTask {
         let error = "a part of the message was lost, so the call was not run; call the tool again";
         let refusal = self.calls.session.refuse(&call, ToolError::transient(error));
         let wire_id = call.id().to_owned();
-        self.answer_unrun(call, wire_id, &refusal, connection);
+        self.state.steps.has_call = true;
+        self.answer_unrun(call, wire_id, &refusal, true, connection);
     }
 
-    /// Answers a call that does not run.
-    fn answer_unrun(&mut self, call: ToolCall, wire_id: String, answer: &ToolResponse, connection: &mut Connection) {
+    /// Answers a call that does not run. With `wants_reply`, the model is asked to go on.
+    fn answer_unrun(
+        &mut self,
+        call: ToolCall,
+        wire_id: String,
+        answer: &ToolResponse,
+        wants_reply: bool,
+        connection: &mut Connection,
+    ) {
         let conversation = self.state.conversation;
         let response = self.state.responses;
         self.calls.refuse(call.clone(), wire_id, conversation, response, answer.clone());
-        self.send_response(answer, false, connection);
+        self.send_response(answer, wants_reply, connection);
         self.transcript.answer(call, answer);
         self.events.push(LiveEvent::Answered(answer.clone()));
     }

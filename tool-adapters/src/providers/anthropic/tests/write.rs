@@ -1,9 +1,11 @@
 //! Anthropic: results and requests.
 
+use crate::providers::anthropic::structured_output;
 use crate::providers::anthropic::tests::{message, start, step, stop, tool_use};
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider::{Anthropic, Bedrock, Gemini, GeminiLive};
 use crate::providers::request::Request;
+use crate::providers::structured::StructuredOutput;
 use crate::providers::tests::fixtures::{
     answers, assistant, declared, history, native, pretty, pretty_request, read, request, request_with, response,
     result, user,
@@ -251,5 +253,17 @@ fn past_calls_declare_their_tools_in_a_request_without_tools() {
         });
         let tools = body.pointer(place).expect("tools");
         assert_eq!((tools.as_array().map(Vec::len), &tools.pointer(name)), (Some(1), &Some(&json!("look"))), "{body}");
+    }
+}
+
+#[test]
+fn newer_models_take_a_form_of_the_answer() {
+    for model in ["claude-3-7-sonnet-20250219", "claude-sonnet-4-20250514", "claude-opus-4-0", "claude-opus-4-1"] {
+        assert_eq!(structured_output(model), StructuredOutput::Never, "{model}");
+    }
+    for model in
+        ["claude-sonnet-4-5-20250929", "claude-opus-4-6", "claude-sonnet-5", "eu.anthropic.claude-haiku-4-5-v1:0"]
+    {
+        assert_eq!(structured_output(model), StructuredOutput::BesideTools, "{model}");
     }
 }

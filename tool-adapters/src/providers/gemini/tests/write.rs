@@ -1,8 +1,10 @@
 //! Gemini: results and requests.
 
+use crate::providers::gemini::structured_output;
 use crate::providers::gemini::tests::{call, chunk, step};
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider::Gemini;
+use crate::providers::structured::StructuredOutput;
 use crate::providers::tests::fixtures::{
     answers, assistant, history, native, pretty, pretty_request, read, request, request_with, response, result, sse,
     user,
@@ -165,4 +167,14 @@ fn results_follow_their_calls_before_later_user_messages() {
     let kinds = contents.as_array().expect("turns").iter().map(|turn| turn["parts"].as_array().expect("parts"));
     let kinds = kinds.map(|parts| parts.iter().filter(|part| part.get("functionResponse").is_some()).count());
     assert_eq!(kinds.collect::<Vec<_>>(), [0, 0, 2, 0], "{contents}");
+}
+
+#[test]
+fn newer_models_take_a_form_of_the_answer_beside_tools() {
+    for model in ["gemini-2.5-flash", "gemini-1.5-pro-002", "gemini-flash-latest", "gemma-3"] {
+        assert_eq!(structured_output(model), StructuredOutput::WithoutTools, "{model}");
+    }
+    for model in ["gemini-3-flash", "gemini-3.5-pro", "models/gemini-10-pro"] {
+        assert_eq!(structured_output(model), StructuredOutput::BesideTools, "{model}");
+    }
 }

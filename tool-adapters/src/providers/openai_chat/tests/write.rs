@@ -1,6 +1,7 @@
 //! Requests and results as Chat Completions wants them.
 
 use crate::providers::provider::Provider::OpenAiChat;
+use crate::providers::structured::StructuredOutput;
 use crate::providers::tests::streams::{asked, encoded, history, nothing};
 use expect_test::expect;
 use serde_json::json;
@@ -65,4 +66,20 @@ fn an_invented_name_is_written_in_a_form_the_provider_accepts() {
     let history = [Message::Assistant { text: None, calls: vec![call], native: None }];
     let body = asked(OpenAiChat, &history, ToolChoice::Auto, nothing());
     assert!(body.contains(r#""name":"made_up_n_me""#), "{body}");
+}
+
+#[test]
+fn servers_differ_in_the_requests_that_take_a_form_of_the_answer() {
+    let form = crate::providers::openai_chat::ANSWER_FORM;
+    for (host, expected) in [
+        ("api.openai.com", StructuredOutput::BesideTools),
+        ("eu.api.openai.com", StructuredOutput::BesideTools),
+        ("ours.openai.azure.com", StructuredOutput::BesideTools),
+        ("api.groq.com", StructuredOutput::WithoutTools),
+        ("api.deepseek.com", StructuredOutput::Never),
+        ("127.0.0.1", StructuredOutput::WithoutCalls),
+        ("notapi.openai.com", StructuredOutput::WithoutCalls),
+    ] {
+        assert_eq!((form.support)("a-model", host), expected, "{host}");
+    }
 }
