@@ -302,6 +302,11 @@ pub(crate) fn malformed(message: impl Into<String>, text: &str) -> ProtocolError
     ProtocolError::Malformed { message: message.into(), text: text.chars().take(200).collect(), source: None }
 }
 
+/// Makes the error of a part that came where it has no place.
+pub(crate) fn out_of_place(message: impl Into<String>) -> ProtocolError {
+    ProtocolError::OutOfPlace { message: message.into() }
+}
+
 /// Makes the error of an event that the reader of a provider could not parse.
 pub(crate) fn unparsed(error: serde_json::Error, text: &str) -> ProtocolError {
     ProtocolError::Malformed {

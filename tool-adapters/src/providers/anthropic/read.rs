@@ -1,15 +1,16 @@
 //! The reader of messages and their stream events, and the members that it reads.
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::event::{Finish, ProtocolError};
+use crate::providers::content_blocks::{Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace};
+use crate::providers::event::{Event, Finish, ProtocolError, malformed, out_of_place};
 use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
 use crate::providers::lenient::{
     LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
     parse_object,
 };
-use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
+use crate::providers::misspelled::{Misspelled, essential_names};
 use crate::providers::repeats::LastEvent;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use tool_core::trace::TokenUsage;
 
@@ -17,17 +18,30 @@ use tool_core::trace::TokenUsage;
 #[derive(Debug, Default)]
 pub(crate) struct AnthropicReader {
     blocks: ContentBlocks,
+    /// The content with which the message began, as JSON. It counts if the stream does not begin it anew.
+    first_content: String,
     /// The counts of tokens so far. Members that an event leaves out keep their value.
     usage: LenientObject<MessageUsage>,
     /// The message's id.
     id: String,
     origin: ResponseOrigin,
-    begun: bool,
+    progress: Progress,
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
     finish: Option<Finish>,
-    /// The number of the block and the kind of the last event's piece.
+    /// The index of the block and the kind of the last event's piece.
     last_event: Option<LastEvent<(usize, PieceKind)>>,
+}
+
+/// The part of the message that has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Progress {
+    #[default]
+    Nothing,
+    Begun,
+    /// The reason for the end has come.
+    Ending,
+    Ended,
 }
 
 /// The kind of a piece of a block.
@@ -39,178 +53,391 @@ enum PieceKind {
     Input,
 }
 
+impl PieceKind {
+    /// Returns true if a block of a type has such pieces. Blocks of unknown types may have text.
+    fn fits(self, block: &ContentBlock) -> bool {
+        match block.item().get("type").and_then(Value::as_str) {
+            Some("text") => matches!(self, Self::Text),
+            Some("thinking") => matches!(self, Self::Thinking | Self::Signature),
+            _ => matches!(self, Self::Input) == block.has_input(),
+        }
+    }
+}
+
 impl MessageReader for AnthropicReader {
     fn read(&mut self, name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         if self.read_repeated(text, sink) {
             return Ok(());
         }
         self.last_event = None;
-        let Some(event) = parse_object::<MessageEvent<'_>>(text)? else { return sink.unknown(text) };
-        let known = match event.kind.as_str() {
-            "message" => self.read_answer(&event, sink),
-            "message_start" => self.begin(&event, sink),
-            "content_block_start" => self.begin_block(event.index.as_str(), &event.content_block, sink),
-            "content_block_delta" => self.read_delta(text, &event, sink),
-            "content_block_stop" => self.blocks.complete(event.index.as_str(), sink),
-            "message_delta" => self.read_end(&event, sink),
-            "message_stop" => self.stop(sink),
-            "ping" => true,
-            "error" => self.read_error(text, sink),
-            "" if name == "error" => self.read_error(text, sink),
-            _ => false,
+        let Some(event) = parse_object::<MessageEvent<'_>>(text)? else {
+            sink.error(malformed("expected an object as an event", text));
+            return Ok(());
         };
-        if known { Ok(()) } else { sink.unknown(text) }
+        match self.read_event(name, text, &event, sink) {
+            Ok(true) => Ok(()),
+            Ok(false) => sink.unknown(text),
+            Err(error) => {
+                sink.error(error);
+                Ok(())
+            }
+        }
     }
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {
-        if self.begun {
-            self.blocks.truncate_all(sink);
-            if !self.failed {
-                sink.error(ProtocolError::Truncated { call_id: None });
-            }
-            if let Some(finish) = self.finish.take() {
-                sink.end(finish);
-            }
+        match self.progress {
+            Progress::Begun if !self.failed => sink.error(ProtocolError::Truncated { call_id: None }),
+            // Some hosts leave `message_stop` out. All of the answer is there by then.
+            Progress::Ending if !self.failed => self.end(sink),
+            _ => {}
         }
         *self = Self::default();
     }
 }
 
-/// Each method returns false for an event that it does not know.
 impl AnthropicReader {
-    fn read_answer(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
-        // Open blocks belong to another message.
-        self.finish(sink);
+    /// Reads an event; returns false for an unknown one without a part of the answer.
+    fn read_event(
+        &mut self,
+        name: &str,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<bool, ProtocolError> {
+        // Some hosts write the type as the name of the event only.
+        match event.kind.0.as_deref().unwrap_or(name) {
+            "message" if event.kind.0.is_some() => self.read_answer(text, event, sink)?,
+            "message_start" => self.begin(text, event, sink)?,
+            "content_block_start" => self.read_start(text, event, sink)?,
+            "content_block_delta" => return self.read_delta(text, event, sink),
+            "content_block_stop" => self.read_stop(text, event, sink)?,
+            "message_delta" => self.read_end(event, sink)?,
+            "message_stop" => self.stop(sink),
+            "ping" => {}
+            "error" => self.read_error(text, sink),
+            _ if event.error.0.is_some() => self.read_error(text, sink),
+            _ if !(event.delta.raw.is_empty() && event.content_block.raw.is_empty()) => {
+                return Err(malformed("an event of an unknown type has a part of the answer", text));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Reads a whole answer, which may repeat the message of the stream.
+    fn read_answer(
+        &mut self,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        if self.progress != Progress::Nothing && self.id != event.id.as_str() {
+            self.begin_anew(sink);
+        }
+        let was_ended = self.progress == Progress::Ended;
+        self.progress = Progress::Begun;
+        event.id.as_str().clone_into(&mut self.id);
+        self.first_content.clear();
         self.origin.emit(event.id.as_str(), event.model.as_str(), sink);
-        self.read_content(&event.content, sink);
-        self.finish = finish_of(event.stop_reason.as_str());
+        if event.content.raw.is_empty() {
+            return Err(malformed("expected `content` in an answer", text));
+        }
+        self.read_content(&event.content, sink)?;
         self.read_usage(event.usage, sink);
+        if was_ended {
+            self.progress = Progress::Ended;
+            return Ok(());
+        }
+        self.finish = finish_of(event.stop_reason.as_str());
         self.end(sink);
-        true
+        Ok(())
     }
 
-    fn begin(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
-        let message = event.message.object::<MessageEvent<'_>>();
-        let id = message.as_ref().map_or("", |message| message.id.as_str());
-        if self.begun && self.id == id {
-            return false;
+    /// Forgets the message before, which has to have ended.
+    fn begin_anew(&mut self, sink: &mut EventSink<'_>) {
+        if self.progress != Progress::Ended {
+            sink.error(out_of_place("a message began before the end of another"));
         }
-        // Blocks before the first event of a message belong to it.
-        if !self.id.is_empty() {
-            self.finish(sink);
+        *self = Self::default();
+    }
+
+    fn begin(&mut self, text: &str, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+        let Some(message) = event.message.object::<MessageEvent<'_>>() else {
+            return Err(malformed("expected an object as the `message` that begins", text));
+        };
+        if message.content.value.0.is_none() && !matches!(message.content.raw, "" | "null") {
+            return Err(malformed("expected an array as the `content` of a message", text));
         }
-        self.begun = true;
+        let id = message.id.as_str();
+        match self.progress {
+            // Blocks before the first event of a message belong to it.
+            Progress::Begun | Progress::Ending if self.id.is_empty() => {}
+            Progress::Begun | Progress::Ending if self.id == id => return Ok(()),
+            Progress::Nothing => {}
+            _ => self.begin_anew(sink),
+        }
+        if self.progress == Progress::Nothing {
+            self.progress = Progress::Begun;
+        }
         id.clone_into(&mut self.id);
-        if let Some(message) = &message {
-            self.origin.emit(id, message.model.as_str(), sink);
-            self.read_content(&message.content, sink);
-            self.read_usage(message.usage, sink);
+        self.origin.emit(id, message.model.as_str(), sink);
+        self.read_usage(message.usage, sink);
+        self.finish = finish_of(message.stop_reason.as_str()).or(self.finish.take());
+        if message.content.value.0.as_ref().is_some_and(|content| !content.is_empty()) {
+            message.content.raw.clone_into(&mut self.first_content);
         }
-        true
+        Ok(())
     }
 
-    fn read_content(&mut self, content: &RawObjects<'_, WireBlock<'_>>, sink: &mut EventSink<'_>) {
-        for (index, block) in content.0.iter().flatten().enumerate() {
-            let key = index.to_string();
-            self.begin_block(&key, block, sink);
-            self.blocks.complete(&key, sink);
+    /// Reads the content with which the message began, unless the block of this index begins it anew.
+    fn read_first_content(&mut self, next: Option<usize>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+        if self.first_content.is_empty() {
+            return Ok(());
         }
+        let raw = std::mem::take(&mut self.first_content);
+        let mut content = WithRaw::<RawObjects<'_, WireBlock<'_>>>::default();
+        let is_read = content.read_json(&mut JsonReader::new(&raw)).is_ok();
+        let length = content.value.0.as_ref().map_or(0, Vec::len);
+        if is_read && next.is_none_or(|next| next >= length) {
+            self.read_content(&content, sink)?;
+        }
+        Ok(())
     }
 
-    fn begin_block(&mut self, key: &str, block: &RawObject<'_, WireBlock<'_>>, sink: &mut EventSink<'_>) -> bool {
-        let Some(wire) = &block.object else { return false };
-        let Ok(item) = serde_json::from_str::<Value>(block.raw) else { return false };
-        self.begun = true;
-        let is_new = match wire.kind.as_str() {
-            "tool_use" => {
-                let (id, name) = (wire.id.as_str().to_owned(), wire.name.as_str().to_owned());
-                let block = ContentBlock::other(item).with_input("/input");
-                self.blocks.begin_call(key, block, WireCall { id, name, kind: "" }, sink)
-            }
-            "text" => self.blocks.begin(key, ContentBlock::text(item)),
-            // A tool that the provider runs itself.
-            _ if wire.input.0.is_some() => self.blocks.begin(key, ContentBlock::other(item).with_input("/input")),
-            _ => self.blocks.begin(key, ContentBlock::other(item)),
+    fn read_content(
+        &mut self,
+        content: &WithRaw<'_, RawObjects<'_, WireBlock<'_>>>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        let Some(blocks) = &content.value.0 else {
+            let is_null = content.raw == "null";
+            return if is_null { Ok(()) } else { Err(malformed("expected an array as `content`", content.raw)) };
         };
-        if is_new {
-            sink.text(wire.text.as_str());
-            sink.reasoning(wire.thinking.as_str());
-            self.blocks.append_whole_input(key, wire.input, sink);
+        for (index, block) in blocks.iter().enumerate() {
+            if self.begin_block(index, block, sink)? == Beginning::Open {
+                return Err(out_of_place(format!("an answer came before the end of content block {index}")));
+            }
+            self.complete(index, sink)?;
         }
-        is_new
+        Ok(())
     }
 
-    fn read_delta(&mut self, text: &str, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
-        let Some(delta) = &event.delta.object else { return false };
-        let key = event.index.as_str();
-        let Some((number, block)) = self.blocks.open(key) else {
-            if delta.kind.as_str() != "input_json_delta" || self.blocks.has_had(key) {
-                return false;
+    /// Ends a block.
+    fn complete(&mut self, index: usize, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+        let item = self.blocks.complete(index, sink)?;
+        sink.events.extend(item.map(Event::Item));
+        Ok(())
+    }
+
+    /// Returns the error of a part that comes after the end.
+    fn check_open(&self, index: usize) -> Result<(), ProtocolError> {
+        match self.progress {
+            Progress::Nothing | Progress::Begun => Ok(()),
+            Progress::Ending | Progress::Ended => {
+                Err(out_of_place(format!("a part of content block {index} came after the end of the message")))
             }
-            sink.error(ProtocolError::Orphan { key: key.to_owned() });
-            return true;
+        }
+    }
+
+    fn read_start(
+        &mut self,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        let index = event.block_index(text)?;
+        self.check_open(index)?;
+        self.read_first_content(Some(index), sink)?;
+        self.progress = Progress::Begun;
+        if event.content_block.raw.is_empty() {
+            return Err(malformed("expected the `content_block` that begins", text));
+        }
+        self.begin_block(index, &event.content_block, sink).map(|_| ())
+    }
+
+    fn begin_block(
+        &mut self,
+        index: usize,
+        block: &RawObject<'_, WireBlock<'_>>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<Beginning, ProtocolError> {
+        let item = serde_json::from_str::<Value>(block.raw).ok();
+        let Some((wire, mut item)) = block.object.as_ref().zip(item) else {
+            return Err(malformed("expected an object as a content block", block.raw));
         };
+        let kind = wire.kind.as_str();
+        let is_call = kind == "tool_use";
+        if kind.is_empty() {
+            return Err(malformed("expected the `type` of a content block", block.raw));
+        }
+        if is_call && wire.name.0.is_none() {
+            return Err(malformed("expected the `name` of a call", block.raw));
+        }
+        if wire.others.is_found() {
+            return Err(malformed("a member of a content block is misspelled", block.raw));
+        }
+        let (id, name) = (wire.id.as_str().to_owned(), wire.name.as_str().to_owned());
+        let identity = BlockIdentity {
+            kind: kind.to_owned(),
+            id: id.clone(),
+            name: if is_call { name.clone() } else { String::new() },
+        };
+        let beginning = self.blocks.begin(index, &identity)?;
+        match beginning {
+            Beginning::Open => return Ok(beginning),
+            Beginning::InPlaceOfAnother => self.complete(index, sink)?,
+            Beginning::New | Beginning::Again => {}
+        }
+
+        let has_input = kind.ends_with("tool_use") || wire.input.0.is_some();
+        if has_input && let Some(members) = item.as_object_mut() {
+            members.entry("input").or_insert_with(|| json!({}));
+        }
+        let block = match kind {
+            "text" => ContentBlock::text(item),
+            _ if has_input => ContentBlock::other(item).with_input(InputPlace::Object("/input"), &wire.input.text()),
+            _ => ContentBlock::other(item),
+        };
+        if beginning == Beginning::Again {
+            self.blocks.insert(index, identity, block);
+            return Ok(beginning);
+        }
+        if is_call {
+            self.blocks.insert_call(index, identity, block, WireCall { id, name, kind: "" }, sink);
+            return Ok(beginning);
+        }
+        if has_input {
+            self.blocks.note_provider_call();
+        }
+        sink.text(wire.text.as_str());
+        sink.reasoning(wire.thinking.as_str());
+        self.blocks.insert(index, identity, block);
+        Ok(beginning)
+    }
+
+    /// Reads a piece of a block; returns false for one of an unknown kind that is no part of a call or a text.
+    fn read_delta(
+        &mut self,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<bool, ProtocolError> {
+        let index = event.block_index(text)?;
+        self.check_open(index)?;
+        self.read_first_content(None, sink)?;
+        self.progress = Progress::Begun;
+        let Some(delta) = &event.delta.object else {
+            return Err(malformed("expected an object as the `delta` of a content block", text));
+        };
+        let Some(block) = self.blocks.open(index) else {
+            let is_of_call = delta.kind.as_str() == "input_json_delta";
+            return Err(self.blocks.misplaced_piece(index, is_of_call));
+        };
+
         let (kind, piece) = match delta.kind.as_str() {
             "text_delta" => (PieceKind::Text, &delta.text),
             "thinking_delta" => (PieceKind::Thinking, &delta.thinking),
             "input_json_delta" => (PieceKind::Input, &delta.partial_json),
             "signature_delta" => (PieceKind::Signature, &delta.signature),
-            "citations_delta" => {
-                add_citation(block, delta);
-                return true;
-            }
+            "citations_delta" => return add_citation(block, delta, text).map(|()| true),
             "compaction_delta" => {
                 replace_members(block, event.delta.raw);
-                return true;
+                return Ok(true);
             }
-            _ => return false,
+            _ if block.has_input() || delta.has_piece() => {
+                return Err(malformed("expected a piece of a known kind", text));
+            }
+            _ => return Ok(false),
         };
+        if !kind.fits(block) {
+            return Err(out_of_place(format!("a piece of another kind of block came for content block {index}")));
+        }
+        match piece.raw.as_bytes().first() {
+            Some(b'"') => {}
+            Some(b'n') => return Ok(true),
+            _ => return Err(malformed("expected a text as the piece of a content block", text)),
+        }
         append(block, kind, Cow::Borrowed(piece.as_str()), sink);
-        self.last_event = LastEvent::new(text, [piece.raw], (number, kind));
-        true
+        self.last_event = LastEvent::new(text, [piece.raw], (index, kind));
+        Ok(true)
     }
 
     /// Reads an event that repeats the last one but for its piece; returns false for another one.
     fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
-        let Some(((number, kind), piece, [_])) = LastEvent::repeated(self.last_event.as_ref(), text) else {
+        let Some(((index, kind), piece, [_])) = LastEvent::repeated(self.last_event.as_ref(), text) else {
             return false;
         };
-        let Some(block) = self.blocks.open_at(*number) else { return false };
+        let Some(block) = self.blocks.open(*index) else { return false };
         append(block, *kind, piece, sink);
         true
     }
 
-    fn read_end(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
-        self.begun = true;
-        let delta = RawJson(Some(event.delta.raw)).object::<MessageEvent<'_>>();
-        let reason = delta.and_then(|delta| finish_of(delta.stop_reason.as_str()));
-        self.finish = reason.or(self.finish.take());
-        self.read_usage(event.usage, sink);
-        true
+    fn read_stop(
+        &mut self,
+        text: &str,
+        event: &MessageEvent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), ProtocolError> {
+        let index = event.block_index(text)?;
+        // Nothing of this message has come: the block belongs to another one.
+        if self.progress == Progress::Nothing {
+            return Ok(());
+        }
+        self.read_first_content(None, sink)?;
+        self.complete(index, sink)
     }
 
-    fn stop(&mut self, sink: &mut EventSink<'_>) -> bool {
-        let begun = self.begun;
-        if begun {
+    fn read_end(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+        self.read_usage(event.usage, sink);
+        if self.progress == Progress::Ended {
+            return Ok(());
+        }
+        if self.progress == Progress::Nothing {
+            self.progress = Progress::Begun;
+        }
+        let raw = event.delta.raw;
+        if event.delta.object.is_none() && !matches!(raw, "" | "null") {
+            return Err(malformed("expected an object as the `delta` of a message", raw));
+        }
+        let delta = RawJson(Some(raw)).object::<MessageEvent<'_>>();
+        if let Some(reason) = delta.and_then(|delta| finish_of(delta.stop_reason.as_str())) {
+            self.finish = Some(reason);
+            self.progress = Progress::Ending;
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, sink: &mut EventSink<'_>) {
+        if matches!(self.progress, Progress::Begun | Progress::Ending) {
             self.end(sink);
         }
-        begun
     }
 
     fn end(&mut self, sink: &mut EventSink<'_>) {
-        self.blocks.truncate_all(sink);
-        let finish = match self.finish.take() {
-            None | Some(Finish::Stop) if self.blocks.has_calls() => Finish::ToolCalls,
-            finish => finish.unwrap_or(Finish::Stop),
-        };
-        sink.end(finish);
-        *self = Self::default();
+        self.progress = Progress::Ended;
+        let finish = self.finish.take();
+        let is_cut_off = matches!(finish, Some(Finish::Length | Finish::Filtered | Finish::Refused));
+        let ended = self.read_first_content(None, sink).and_then(|()| self.blocks.end(is_cut_off, sink));
+        match ended {
+            Ok(items) => sink.events.extend(items.into_iter().map(Event::Item)),
+            Err(error) => return sink.error(error),
+        }
+        match finish {
+            None => sink.error(out_of_place("the message ended without a reason")),
+            Some(Finish::Stop) if self.blocks.has_calls() => sink.end(Finish::ToolCalls),
+            // The provider has run the calls that it means.
+            Some(Finish::ToolCalls) if !self.blocks.has_calls() && self.blocks.has_provider_calls() => {
+                sink.end(Finish::Stop);
+            }
+            Some(finish) => sink.end(finish),
+        }
     }
 
-    fn read_error(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
-        let found = sink.provider_error(text);
-        self.failed |= found;
-        found
+    fn read_error(&mut self, text: &str, sink: &mut EventSink<'_>) {
+        self.failed = true;
+        if !sink.provider_error(text) {
+            sink.error(malformed("the provider reports an error", text));
+        }
     }
 
     fn read_usage(&mut self, usage: RawJson<'_>, sink: &mut EventSink<'_>) {
@@ -225,19 +452,23 @@ impl AnthropicReader {
 }
 
 fn append(block: &mut ContentBlock, kind: PieceKind, piece: Cow<'_, str>, sink: &mut EventSink<'_>) {
-    let member = match kind {
-        PieceKind::Input => return block.append_input(piece, sink),
-        PieceKind::Signature => "signature",
+    let is_new = !block.is_repeated();
+    match kind {
+        PieceKind::Input => block.append_input(piece, sink),
+        PieceKind::Signature => block.append_signature("", &piece, sink),
         PieceKind::Text => {
-            sink.text(&piece);
-            "text"
+            if is_new {
+                sink.text(&piece);
+            }
+            block.append("", "text", &piece, sink);
         }
         PieceKind::Thinking => {
-            sink.reasoning(&piece);
-            "thinking"
+            if is_new {
+                sink.reasoning(&piece);
+            }
+            block.append("", "thinking", &piece, sink);
         }
-    };
-    block.append("", member, &piece, sink);
+    }
 }
 
 /// Takes over the members of a summary of earlier messages, which comes in one piece.
@@ -248,15 +479,18 @@ fn replace_members(block: &mut ContentBlock, delta: &str) {
     }
 }
 
-fn add_citation(block: &mut ContentBlock, delta: &WireBlock<'_>) {
-    let Some(citation) = delta.citation.parse::<Value>() else { return };
-    let Some(item) = block.item_mut().as_object_mut() else { return };
+fn add_citation(block: &mut ContentBlock, delta: &WireBlock<'_>, text: &str) -> Result<(), ProtocolError> {
+    let Some(citation) = delta.citation.parse::<Value>() else {
+        return Err(malformed("expected the `citation` of a piece", text));
+    };
+    let Some(item) = block.item_mut().as_object_mut() else { return Ok(()) };
     let citations = item.entry("citations").or_insert(Value::Null);
     match citations {
         Value::Array(citations) => citations.push(citation),
         Value::Null => *citations = Value::Array(vec![citation]),
         _ => {}
     }
+    Ok(())
 }
 
 fn finish_of(reason: &str) -> Option<Finish> {
@@ -266,9 +500,14 @@ fn finish_of(reason: &str) -> Option<Finish> {
         "tool_use" => Finish::ToolCalls,
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
         "refusal" => Finish::Refused,
-        "pause_turn" => Finish::Paused,
+        // A summary of earlier messages came, and the answer follows it.
+        "pause_turn" | "compaction" => Finish::Paused,
         other => Finish::of_unlisted(other),
     })
+}
+
+essential_names! {
+    BlockNames = ["text", "input"];
 }
 
 json_objects! {
@@ -282,9 +521,10 @@ json_objects! {
         delta: RawObject<'a, WireBlock<'a>>,
         /// The message of `message_start`.
         message: RawJson<'a>,
-        content: RawObjects<'a, WireBlock<'a>>,
+        content: WithRaw<'a, RawObjects<'a, WireBlock<'a>>>,
         stop_reason: LenientText<'a>,
         usage: RawJson<'a>,
+        error: RawJson<'a>,
     }
 
     /// A content block, or a piece of one.
@@ -298,6 +538,22 @@ json_objects! {
         signature: WithRaw<'a, LenientText<'a>>,
         partial_json: WithRaw<'a, LenientText<'a>>,
         citation: RawJson<'a>,
+        ..others: Misspelled<BlockNames>,
+    }
+}
+
+impl MessageEvent<'_> {
+    /// Returns the index of the block that the event is about.
+    fn block_index(&self, text: &str) -> Result<usize, ProtocolError> {
+        let index = self.index.as_str().parse();
+        index.map_err(|_| malformed("expected the `index` of a content block", text))
+    }
+}
+
+impl WireBlock<'_> {
+    /// Returns true if a piece has a member of which answers are made.
+    fn has_piece(&self) -> bool {
+        [self.text.raw, self.thinking.raw, self.partial_json.raw, self.signature.raw].iter().any(|raw| !raw.is_empty())
     }
 }
 

@@ -4,8 +4,10 @@
 //! their results) are not calls to answer. Calls without an id are answered without one. A message ends with its stream:
 //! `Event::Finished` comes from `finish`.
 
+pub(crate) mod parts;
 pub(crate) mod pieces;
 pub(crate) mod read;
+pub(crate) mod seen_parts;
 pub mod tools;
 pub(crate) mod write;
 

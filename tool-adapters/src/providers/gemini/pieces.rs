@@ -4,35 +4,52 @@
 //! that are not JSON, so that no tool runs with a part of them.
 
 use crate::providers::codec::{EventSink, WireCall};
-use crate::providers::event::{Event, ProtocolError, malformed};
+use crate::providers::event::{Event, ProtocolError, malformed, out_of_place};
 use crate::providers::framing::frame::MAX_EVENT_BYTES;
+use crate::providers::gemini::parts::PartItems;
 use crate::providers::json_reader::json_objects;
-use crate::providers::lenient::{LenientText, RawJson};
-use serde_json::{Map, Value, json};
+use crate::providers::lenient::{LenientObjects, LenientText, RawJson, WithRaw};
+use crate::providers::misspelled::{Misspelled, essential_names};
+use serde_json::{Map, Number, Value, json};
+use std::collections::HashSet;
 use std::str::FromStr;
 use tool_core::ToolCall;
 
 /// The maximum depth of a place.
 const MAX_STEPS: usize = 64;
 
-/// The call whose pieces arrive.
+/// The calls whose pieces arrive, in the order of their latest pieces.
 #[derive(Debug, Default)]
-pub(crate) struct CallPieces(Option<Box<OpenCall>>);
+pub(crate) struct CallPieces(Vec<OpenCall>);
 
 #[derive(Debug, Default)]
 struct OpenCall {
     wire: WireCall,
-    /// Our id, once the name is known.
-    id: Option<String>,
+    /// Our id.
+    id: String,
     arguments: Value,
-    /// The place of a text that goes on.
-    open_text: Option<String>,
+    /// The places of texts that go on.
+    open_texts: HashSet<String>,
     /// The part of the message with its signature, to be sent back.
     part: Map<String, Value>,
     /// The bytes of the pieces.
     size: usize,
-    /// True for a call with pieces that have no place in it.
-    is_broken: bool,
+    is_too_large: bool,
+}
+
+/// A call that is whole.
+#[derive(Debug)]
+pub(crate) struct WholeCall {
+    pub(crate) wire: WireCall,
+    /// The arguments as JSON.
+    pub(crate) arguments: String,
+    id: String,
+    part: Map<String, Value>,
+}
+
+essential_names! {
+    pub(crate) CallNames = ["args", "partialArgs", "partial_args", "willContinue", "will_continue"];
+    pub(crate) ArgumentNames = ["stringValue", "string_value", "willContinue", "will_continue"];
 }
 
 json_objects! {
@@ -41,27 +58,21 @@ json_objects! {
         pub(crate) name: LenientText<'a>,
         pub(crate) args: RawJson<'a>,
         /// Pieces of arguments, if the request asks for them.
-        pub(crate) partial_args: RawJson<'a> = "partialArgs" | "partial_args",
+        pub(crate) partial_args: WithRaw<'a, LenientObjects<PartialArgument<'a>>> = "partialArgs" | "partial_args",
         pub(crate) will_continue: LenientText<'a> = "willContinue" | "will_continue",
+        ..others: Misspelled<CallNames>,
     }
 
     /// One value, or a piece of a text.
-    struct PartialArgument<'a> {
+    pub(crate) struct PartialArgument<'a> {
         json_path: LenientText<'a> = "jsonPath" | "json_path",
         string_value: RawJson<'a> = "stringValue" | "string_value",
         number_value: RawJson<'a> = "numberValue" | "number_value",
         bool_value: RawJson<'a> = "boolValue" | "bool_value",
+        null_value: WithRaw<'a, RawJson<'a>> = "nullValue" | "null_value",
         will_continue: LenientText<'a> = "willContinue" | "will_continue",
+        ..others: Misspelled<ArgumentNames>,
     }
-}
-
-/// The parts that become items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PartItems {
-    /// Every part, for a conversation that the client keeps.
-    All,
-    /// Parts other than text, calls and audio, for a conversation that the server keeps. Audio is an event.
-    Other,
 }
 
 /// A step to a place in arguments.
@@ -72,139 +83,196 @@ enum PathStep {
 }
 
 impl CallPieces {
-    /// Reads a piece of a call; returns false for a call that comes whole. `raw` is the part that has it.
+    /// Returns true for a piece of a call, and false for a call that comes whole.
+    pub(crate) fn takes(&self, piece: &FunctionCall<'_>) -> bool {
+        piece.is_partial() || self.0.iter().any(|open| open.continues_with(piece))
+    }
+
+    /// Reads a piece of a call: of the open call that it names or, without a name, of the one whose piece came last. Returns
+    /// the call if it is whole. `raw` is the part that has the piece.
     pub(crate) fn read(
         &mut self,
         piece: &FunctionCall<'_>,
         raw: &str,
-        items: PartItems,
         sink: &mut EventSink<'_>,
-    ) -> bool {
-        if !self.0.as_ref().is_some_and(|open| open.continues_with(piece)) {
-            self.truncate(sink);
-            if !piece.is_partial() {
-                return false;
-            }
+    ) -> Result<Option<WholeCall>, ProtocolError> {
+        let found = self.0.iter().rposition(|open| open.continues_with(piece));
+        let mut open = match found {
+            Some(at) => self.0.remove(at),
+            None => OpenCall::begin(piece, sink)?,
+        };
+        open.add(piece, raw)?;
+        if piece.will_continue.is_true() {
+            self.0.push(open);
+            return Ok(None);
         }
-        let open = self.0.get_or_insert_default();
-        open.add(piece, raw, sink);
-        if !piece.will_continue.is_true()
-            && let Some(open) = self.0.take()
-        {
-            open.complete(items, sink);
-        }
-        true
+        open.complete(sink).map(Some)
     }
 
-    /// Ends a message in which the call may be open.
+    /// Ends a message in which calls may be open.
     pub(crate) fn truncate(&mut self, sink: &mut EventSink<'_>) {
-        if let Some(mut open) = self.0.take() {
-            sink.error(ProtocolError::Truncated { call_id: open.id.clone() });
-            open.is_broken = true;
-            open.complete(PartItems::Other, sink);
+        for open in std::mem::take(&mut self.0) {
+            sink.error(ProtocolError::Truncated { call_id: Some(open.id.clone()) });
+            let mut text = open.object().to_string();
+            sink.join(&mut text);
+            // Without its last brace it is not JSON.
+            text.pop();
+            sink.push(Event::Arguments { id: open.id.clone(), delta: text.clone() });
+            sink.push(Event::Call(ToolCall::new(open.id, open.wire.name, text)));
         }
     }
 }
 
 impl FunctionCall<'_> {
-    fn is_partial(&self) -> bool {
-        self.partial_args.0.is_some() || self.will_continue.is_true()
+    pub(crate) fn is_partial(&self) -> bool {
+        !matches!(self.partial_args.raw, "" | "null") || self.will_continue.is_true()
+    }
+
+    /// Fails for a known member of another type.
+    pub(crate) fn check(&self, raw: &str) -> Result<(), ProtocolError> {
+        if self.partial_args.value.has_others() {
+            return Err(malformed("expected objects as the `partialArgs` of a call", raw));
+        }
+        if self.others.is_found() || self.partial_args.value.iter().any(|argument| argument.others.is_found()) {
+            return Err(malformed("a member of a call is misspelled", raw));
+        }
+        Ok(())
     }
 }
 
 impl OpenCall {
-    /// Returns true for a piece of this call. One with a name and without arguments begins another.
-    fn continues_with(&self, piece: &FunctionCall<'_>) -> bool {
-        let same = |ours: &str, given: &str| ours.is_empty() || given.is_empty() || ours == given;
-        let begins = !piece.name.as_str().is_empty() && !self.wire.name.is_empty() && piece.partial_args.0.is_none();
-        same(&self.wire.id, piece.id.as_str()) && same(&self.wire.name, piece.name.as_str()) && !begins
+    /// Begins a call, which has to have a name.
+    fn begin(piece: &FunctionCall<'_>, sink: &mut EventSink<'_>) -> Result<Self, ProtocolError> {
+        let name = piece.name.as_str().to_owned();
+        if name.is_empty() {
+            return Err(ProtocolError::Orphan { key: "functionCall".to_owned() });
+        }
+        let wire = WireCall { id: piece.id.as_str().to_owned(), name: name.clone(), kind: "" };
+        let id = sink.assign(wire.clone());
+        sink.push(Event::CallStarted { id: id.clone(), name });
+        Ok(Self { wire, id, ..Self::default() })
     }
 
-    fn add(&mut self, piece: &FunctionCall<'_>, raw: &str, sink: &mut EventSink<'_>) {
-        if self.wire.id.is_empty() {
-            piece.id.as_str().clone_into(&mut self.wire.id);
+    /// Returns true for a piece of this call. One with a name and without arguments begins another, unless it has this id.
+    fn continues_with(&self, piece: &FunctionCall<'_>) -> bool {
+        let (id, name) = (piece.id.as_str(), piece.name.as_str());
+        let has_same_name = name.is_empty() || self.wire.name == name;
+        if !id.is_empty() {
+            return has_same_name && self.wire.id == id;
         }
-        if self.wire.name.is_empty() {
-            piece.name.as_str().clone_into(&mut self.wire.name);
-        }
-        if self.id.is_none() && !self.wire.name.is_empty() {
-            let id = sink.assign(self.wire.clone());
-            sink.push(Event::CallStarted { id: id.clone(), name: self.wire.name.clone() });
-            self.id = Some(id);
-        }
+        has_same_name && (name.is_empty() || !matches!(piece.partial_args.raw, "" | "null"))
+    }
+
+    fn add(&mut self, piece: &FunctionCall<'_>, raw: &str) -> Result<(), ProtocolError> {
         self.size += raw.len();
         if self.size > MAX_EVENT_BYTES {
-            return self.break_off(ProtocolError::TooLarge { most: MAX_EVENT_BYTES }, sink);
+            if std::mem::replace(&mut self.is_too_large, true) {
+                return Ok(());
+            }
+            return Err(ProtocolError::TooLarge { most: MAX_EVENT_BYTES });
         }
         if let Ok(Value::Object(mut part)) = serde_json::from_str(raw) {
             part.retain(|name, _| !matches!(name.as_str(), "functionCall" | "function_call"));
             self.part.extend(part);
         }
-        if let Some(whole) =
-            piece.args.parse::<Value>().filter(|whole| whole.as_object().is_some_and(|it| !it.is_empty()))
-        {
+        if let Some(whole) = piece.args.parse::<Map<String, Value>>().filter(|whole| !whole.is_empty()) {
+            let whole = Value::Object(whole);
+            if !self.arguments.is_null() && self.arguments != whole {
+                return Err(out_of_place("the arguments of a call are others than their pieces"));
+            }
             self.arguments = whole;
         }
-        for argument in piece.partial_args.objects::<PartialArgument<'_>>().iter() {
-            if self.set(argument).is_none() {
-                let message = format!("no place `{}` in the arguments of a call", argument.json_path.as_str());
-                return self.break_off(malformed(message, raw), sink);
-            }
+        for argument in piece.partial_args.value.iter() {
+            self.set(argument).map_err(|problem| {
+                let path = argument.json_path.as_str();
+                malformed(format!("{problem} `{path}` of the arguments of a call"), raw)
+            })?;
         }
+        Ok(())
     }
 
-    /// Sets a value, or goes on with a text; `None` if it has no place.
-    fn set(&mut self, argument: &PartialArgument<'_>) -> Option<()> {
+    /// Sets a value, or goes on with a text. Returns the problem of a value that has no place.
+    fn set(&mut self, argument: &PartialArgument<'_>) -> Result<(), &'static str> {
         let path = argument.json_path.as_str();
-        let place = place_at(&mut self.arguments, &steps_of(path)?)?;
+        let steps = steps_of(path).ok_or("expected a path instead of")?;
+        let place = place_at(&mut self.arguments, &steps).ok_or("no place")?;
         let goes_on = argument.will_continue.is_true();
-        match (argument.string_value.string(), place) {
-            (Some(piece), Value::String(text)) if self.open_text.as_deref() == Some(path) => text.push_str(&piece),
-            (Some(piece), place) => *place = Value::from(piece),
-            // A text may go on without a piece.
-            (None, Value::String(_)) if self.open_text.as_deref() == Some(path) => {}
-            (None, place) if goes_on => *place = Value::from(""),
-            (None, place) => {
-                let other = argument.number_value.parse().or_else(|| argument.bool_value.parse());
-                *place = other.unwrap_or(Value::Null);
-            }
+        let is_open = self.open_texts.contains(path);
+        let Some(value) = argument.value(goes_on || is_open) else { return Err("expected a value at") };
+        match (place, value) {
+            (Value::String(text), Value::String(piece)) if is_open => text.push_str(&piece),
+            (place, value) if place.is_null() => *place = value,
+            (place, value) if !is_open && *place == value => {}
+            _ => return Err("another value came before at"),
         }
-        self.open_text = goes_on.then(|| path.to_owned());
-        Some(())
+        if goes_on {
+            self.open_texts.insert(path.to_owned());
+        } else {
+            self.open_texts.remove(path);
+        }
+        Ok(())
     }
 
-    fn break_off(&mut self, error: ProtocolError, sink: &mut EventSink<'_>) {
-        if !std::mem::replace(&mut self.is_broken, true) {
-            sink.error(error);
-        }
-        self.arguments = Value::Null;
+    fn object(&self) -> Value {
+        if self.arguments.is_null() { json!({}) } else { self.arguments.clone() }
     }
 
-    /// Emits the call. One without a name has no answer.
-    fn complete(self, items: PartItems, sink: &mut EventSink<'_>) {
-        let Self { wire, id, arguments, mut part, is_broken, .. } = self;
-        let Some(id) = id else {
-            return sink.error(ProtocolError::Orphan { key: "functionCall".to_owned() });
-        };
-        let arguments = if arguments.is_null() { json!({}) } else { arguments };
-        let mut text = arguments.to_string();
-        sink.join(&mut text);
-        let arguments = serde_json::from_str(&text).unwrap_or(arguments);
-        if is_broken {
-            // Without its last brace it is not JSON.
-            text.pop();
+    /// Returns the call. Fails if one of its texts goes on.
+    fn complete(self, sink: &mut EventSink<'_>) -> Result<WholeCall, ProtocolError> {
+        if let Some(path) = self.open_texts.iter().next() {
+            return Err(out_of_place(format!("the text `{path}` of the arguments of a call has no end")));
         }
-        sink.push(Event::Arguments { id: id.clone(), delta: text.clone() });
-        sink.push(Event::Call(ToolCall::new(id, &*wire.name, text)));
-        if items == PartItems::All {
-            let mut call =
-                Map::from_iter([("name".to_owned(), Value::from(wire.name)), ("args".to_owned(), arguments)]);
-            if !wire.id.is_empty() {
-                call.insert("id".to_owned(), wire.id.into());
-            }
-            part.insert("functionCall".to_owned(), call.into());
-            sink.push(Event::Item(part.into()));
+        let mut arguments = self.object().to_string();
+        sink.join(&mut arguments);
+        let Self { wire, id, part, .. } = self;
+        Ok(WholeCall { wire, arguments, id, part })
+    }
+}
+
+impl PartialArgument<'_> {
+    /// Returns the value. A piece of a text may have none.
+    fn value(&self, is_text: bool) -> Option<Value> {
+        if let Some(text) = self.string_value.string() {
+            return Some(Value::from(text));
         }
+        if self.string_value.0.is_some() {
+            return None;
+        }
+        if self.number_value.0.is_some() {
+            return self.number_value.parse::<Number>().map(Value::Number);
+        }
+        if self.bool_value.0.is_some() {
+            return self.bool_value.parse::<bool>().map(Value::Bool);
+        }
+        if !self.null_value.raw.is_empty() {
+            return Some(Value::Null);
+        }
+        is_text.then(|| Value::from(""))
+    }
+}
+
+impl WholeCall {
+    /// Returns the signature of the part.
+    pub(crate) fn signature(&self) -> &str {
+        let signature = self.part.get("thoughtSignature").or_else(|| self.part.get("thought_signature"));
+        signature.and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Emits the call, and the part of the message that it is.
+    pub(crate) fn emit(self, items: PartItems, sink: &mut EventSink<'_>) {
+        let Self { wire, arguments, id, mut part } = self;
+        sink.push(Event::Arguments { id: id.clone(), delta: arguments.clone() });
+        sink.push(Event::Call(ToolCall::new(id, &*wire.name, &*arguments)));
+        if items == PartItems::Other {
+            return;
+        }
+        let arguments = serde_json::from_str::<Value>(&arguments).unwrap_or_default();
+        let mut call = Map::from_iter([("name".to_owned(), Value::from(wire.name)), ("args".to_owned(), arguments)]);
+        if !wire.id.is_empty() {
+            call.insert("id".to_owned(), wire.id.into());
+        }
+        part.insert("functionCall".to_owned(), call.into());
+        sink.push(Event::Item(part.into()));
     }
 }
 

@@ -1,31 +1,51 @@
 //! The reader of answers and chunks, and the members that it reads.
 
-use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::gemini::pieces::{CallPieces, FunctionCall, PartItems};
-use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::event::{Event, Finish, ProtocolError, malformed};
+use crate::providers::gemini::parts::{Content, PartItems, PartReader};
+use crate::providers::json_reader::{FromJson, JsonReader, OtherMembers, json_objects};
 use crate::providers::lenient::{
-    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
-    parse_items, parse_object,
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, WithRaw, parse_items, parse_object,
 };
 use crate::providers::repeats::LastEvent;
-use serde::de::Error as _;
-use serde_json::{Error, Map, Value};
-use tool_core::ToolCall;
+use serde_json::{Value, json};
 use tool_core::trace::TokenUsage;
 
 /// Reads generateContent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct GeminiReader {
     origin: ResponseOrigin,
     begun: bool,
-    has_calls: bool,
-    pieces: CallPieces,
+    parts: PartReader,
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
-    finish: Option<Finish>,
+    /// True if the prompt was blocked.
+    is_blocked: bool,
+    /// The reason for the end; the last one, unless one was a failure.
+    end: Option<EndReason>,
     /// The last chunk with the JSON of its usage, if it has no more than a piece of text.
     last_event: Option<LastEvent<(String, Option<UsageMetadata>)>>,
+}
+
+/// The reason for which a message ended, in the provider's words.
+#[derive(Debug)]
+struct EndReason {
+    reason: String,
+    message: String,
+}
+
+impl Default for GeminiReader {
+    fn default() -> Self {
+        Self {
+            origin: ResponseOrigin::default(),
+            begun: false,
+            parts: PartReader::new(PartItems::All),
+            failed: false,
+            is_blocked: false,
+            end: None,
+            last_event: None,
+        }
+    }
 }
 
 impl MessageReader for GeminiReader {
@@ -42,11 +62,15 @@ impl MessageReader for GeminiReader {
 
     /// The message ends with the stream: some models name the reason for the end in every chunk.
     fn finish(&mut self, sink: &mut EventSink<'_>) {
-        self.pieces.truncate(sink);
-        let Self { begun, has_calls, failed, finish, .. } = std::mem::take(self);
-        match finish {
-            Some(Finish::Stop) if has_calls => sink.end(Finish::ToolCalls),
-            Some(finish) => sink.end(finish),
+        self.parts.end(sink);
+        let Self { begun, parts, failed, is_blocked, end, .. } = std::mem::take(self);
+        match end {
+            _ if is_blocked => sink.end(Finish::Filtered),
+            Some(end) if is_failure(&end.reason) => sink.error(end.into_error()),
+            Some(end) => match finish_of(&end.reason) {
+                Finish::Stop if parts.has_calls() => sink.end(Finish::ToolCalls),
+                finish => sink.end(finish),
+            },
             None if begun && !failed => sink.error(ProtocolError::Truncated { call_id: None }),
             None => {}
         }
@@ -62,8 +86,9 @@ impl GeminiReader {
         };
         let usage = if last_raw == raw { Ok(last_usage.clone()) } else { parse_object(raw) };
         let Ok(usage) = usage else { return false };
-        sink.text(&piece);
-        sink.push(Event::Item(Map::from_iter([("text".to_owned(), Value::from(piece))]).into()));
+        if self.parts.read_text(&piece, sink).is_err() {
+            return false;
+        }
         if let Some(usage) = usage {
             usage.emit(sink);
         }
@@ -71,7 +96,36 @@ impl GeminiReader {
     }
 
     fn read_chunk(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some(answer) = parse_object::<GenerateAnswer<'_>>(text)? else { return sink.unknown(text) };
+        let Some(answer) = parse_object::<GenerateAnswer<'_>>(text)? else {
+            sink.error(malformed("expected an object as a chunk", text));
+            return Ok(());
+        };
+        let read = self.read_answer(text, &answer, sink);
+        let was_read = read.is_ok();
+        match read {
+            Ok(true) => {}
+            Ok(false) => sink.unknown(text)?,
+            Err(error) => sink.error(error),
+        }
+        if let Some(usage) = &**answer.usage_metadata {
+            usage.emit(sink);
+        }
+        if !was_read {
+            return Ok(());
+        }
+        let piece = answer.piece();
+        let WithRaw { raw, value } = answer.usage_metadata;
+        self.last_event = piece.and_then(|piece| LastEvent::new(text, [piece, raw], (raw.to_owned(), value.0)));
+        Ok(())
+    }
+
+    /// Reads a chunk; returns false for one that is unknown, or has alternatives to the answer.
+    fn read_answer(
+        &mut self,
+        text: &str,
+        answer: &GenerateAnswer<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<bool, ProtocolError> {
         let mut known = answer.candidates.is_some() || answer.usage_metadata.is_some();
         self.begun |= known;
         if !answer.error.text().is_empty() {
@@ -79,51 +133,67 @@ impl GeminiReader {
             known |= found;
             self.failed |= found;
         }
-        let feedback = answer.prompt_feedback.as_ref();
-        if let Some(feedback) = feedback.filter(|feedback| !feedback.block_reason.as_str().is_empty()) {
-            let message = Some(feedback.block_reason_message.as_str()).filter(|message| !message.is_empty());
-            let message = message.unwrap_or("the prompt was blocked");
-            sink.error(failure(feedback.block_reason.as_str(), message));
-            (known, self.begun) = (true, true);
-            self.finish = Some(Finish::Filtered);
+        if let Some(feedback) = &*answer.prompt_feedback.value
+            && !feedback.block_reason.as_str().is_empty()
+        {
+            known = true;
+            self.begun = true;
+            self.is_blocked = true;
+            let feedback = serde_json::from_str::<Value>(answer.prompt_feedback.raw).unwrap_or_default();
+            sink.push(Event::Unknown(json!({"promptFeedback": feedback})));
         }
         if self.begun {
             self.origin.emit(answer.response_id.as_str(), answer.model_version.as_str(), sink);
         }
-        let piece = answer.piece();
-        let candidates = answer.candidates.unwrap_or_default();
-        // Further candidates are alternatives to the first.
-        if !known || candidates.iter().any(|candidate| candidate.index.0 != 0) {
-            sink.unknown(text)?;
-        }
+        answer.check(text)?;
+        let Some(candidates) = &answer.candidates else { return Ok(known) };
         for candidate in candidates.iter().filter(|candidate| candidate.index.0 == 0) {
             self.read_candidate(candidate, sink)?;
         }
-        if let Some(usage) = &**answer.usage_metadata {
-            usage.emit(sink);
-        }
-        let WithRaw { raw, value } = answer.usage_metadata;
-        self.last_event = piece.and_then(|piece| LastEvent::new(text, [piece, raw], (raw.to_owned(), value.0)));
-        Ok(())
+        // Further candidates are alternatives to the first.
+        Ok(known && candidates.iter().all(|candidate| candidate.index.0 == 0))
     }
 
-    fn read_candidate(&mut self, candidate: &Candidate<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        self.has_calls |= read_parts(&candidate.content, PartItems::All, &mut self.pieces, sink)?;
+    fn read_candidate(&mut self, candidate: &Candidate<'_>, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+        let read = self.parts.read(&candidate.content, sink);
         let reason = candidate.finish_reason.as_str();
-        if is_failure(reason) {
-            sink.error(failure(reason, candidate.finish_message.as_str()));
+        // The default of the enum is not a reason.
+        let is_default = reason == UNSPECIFIED && self.end.is_some();
+        let has_failed = self.end.as_ref().is_some_and(|end| end.reason != UNSPECIFIED && is_failure(&end.reason));
+        if !(reason.is_empty() || is_default || has_failed) {
+            let message = candidate.finish_message.as_str().to_owned();
+            self.end = Some(EndReason { reason: reason.to_owned(), message });
         }
-        if !reason.is_empty() {
-            self.finish = Some(finish_of(reason));
-        }
-        Ok(())
+        read
     }
+}
+
+const UNSPECIFIED: &str = "FINISH_REASON_UNSPECIFIED";
+
+/// The reasons for which the model's output could not be used.
+const FAILURES: [&str; 11] = [
+    UNSPECIFIED,
+    "LANGUAGE",
+    "OTHER",
+    "MALFORMED_FUNCTION_CALL",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
+    "MISSING_THOUGHT_SIGNATURE",
+    "MALFORMED_RESPONSE",
+    "NO_IMAGE",
+    "IMAGE_OTHER",
+    "PUP_LIMITED_DISABLED",
+];
+
+fn is_failure(reason: &str) -> bool {
+    FAILURES.contains(&reason)
 }
 
 fn finish_of(reason: &str) -> Finish {
     match reason {
         "STOP" => Finish::Stop,
-        "MAX_TOKENS" => Finish::Length,
+        // The rest of a `CONTINUATION` comes with a token that no request has.
+        "MAX_TOKENS" | "CONTINUATION" => Finish::Length,
         "SAFETY"
         | "RECITATION"
         | "BLOCKLIST"
@@ -138,144 +208,49 @@ fn finish_of(reason: &str) -> Finish {
     }
 }
 
-/// Returns true if the model's output could not be used.
-fn is_failure(reason: &str) -> bool {
-    matches!(
-        reason,
-        "MALFORMED_FUNCTION_CALL"
-            | "UNEXPECTED_TOOL_CALL"
-            | "TOO_MANY_TOOL_CALLS"
-            | "MISSING_THOUGHT_SIGNATURE"
-            | "MALFORMED_RESPONSE"
-    )
-}
-
-fn failure(reason: &str, message: &str) -> ProtocolError {
-    let message = if message.is_empty() { "the model's answer could not be used" } else { message };
-    ProtocolError::Provider { code: Some(reason.to_owned()), message: message.to_owned() }
-}
-
-/// The form in which a call comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallForm {
-    Whole,
-    /// In pieces, which are no items by themselves.
-    Pieces,
-    /// Without a name.
-    Nameless,
-}
-
-/// Reads the parts of a content; returns true if there are calls among them.
-pub(crate) fn read_parts(
-    content: &Content<'_>,
-    items: PartItems,
-    pieces: &mut CallPieces,
-    sink: &mut EventSink<'_>,
-) -> serde_json::Result<bool> {
-    let mut has_calls = false;
-    for part in content.parts.0.iter().flatten() {
-        has_calls |= read_part(part, items, pieces, sink)?;
+impl EndReason {
+    fn into_error(self) -> ProtocolError {
+        let unusable = "the model's answer could not be used";
+        let message = if self.message.is_empty() { unusable.to_owned() } else { self.message };
+        ProtocolError::Provider { code: Some(self.reason), message }
     }
-    Ok(has_calls)
-}
-
-fn read_part(
-    part: &RawObject<'_, WirePart<'_>>,
-    items: PartItems,
-    pieces: &mut CallPieces,
-    sink: &mut EventSink<'_>,
-) -> serde_json::Result<bool> {
-    let RawObject { raw, object: Some(part) } = part else {
-        parse_object::<WirePart<'_>>(part.raw)?;
-        return Err(Error::custom("expected an object as a part"));
-    };
-    if part.thought.is_true() {
-        sink.reasoning(part.text.as_str());
-    } else {
-        sink.text(part.text.as_str());
-    }
-    let call = part.function_call.as_ref().map(|call| read_call(call, raw, items, pieces, sink));
-    let has_call = matches!(call, Some(CallForm::Whole | CallForm::Pieces));
-    if matches!(call, Some(CallForm::Pieces | CallForm::Nameless)) {
-        return Ok(has_call);
-    }
-    if items == PartItems::Other {
-        let audio = part.inline_data.as_ref().filter(|data| data.mime_type.as_str().starts_with("audio/"));
-        if let Some(audio) = audio {
-            let (data, mime_type) = (audio.data.as_str().to_owned(), audio.mime_type.as_str().to_owned());
-            sink.push(Event::Audio { data, mime_type });
-            return Ok(has_call);
-        }
-        if part.text.0.is_some() || part.function_call.is_some() {
-            return Ok(has_call);
-        }
-    }
-    sink.item(raw)?;
-    Ok(has_call)
-}
-
-/// Reads a call or a piece of one; returns true for a call that is emitted. One without a name has no answer.
-pub(crate) fn read_call(
-    call: &FunctionCall<'_>,
-    raw: &str,
-    items: PartItems,
-    pieces: &mut CallPieces,
-    sink: &mut EventSink<'_>,
-) -> CallForm {
-    if pieces.read(call, raw, items, sink) {
-        return CallForm::Pieces;
-    }
-    if call.name.as_str().is_empty() {
-        sink.error(ProtocolError::Orphan { key: "functionCall".to_owned() });
-        return CallForm::Nameless;
-    }
-    let name = call.name.as_str().to_owned();
-    let id = sink.assign(WireCall { id: call.id.as_str().to_owned(), name: name.clone(), kind: "" });
-    sink.push(Event::CallStarted { id: id.clone(), name: name.clone() });
-    let arguments = call.args.text();
-    let arguments = if arguments.is_empty() { "{}".to_owned() } else { arguments.into_owned() };
-    sink.push(Event::Arguments { id: id.clone(), delta: arguments.clone() });
-    sink.push(Event::Call(ToolCall::new(id, name, arguments)));
-    CallForm::Whole
 }
 
 impl<'a> GenerateAnswer<'a> {
+    /// Fails for a chunk with a part of an answer that cannot be read.
+    fn check(&self, text: &str) -> Result<(), ProtocolError> {
+        if self.candidates.as_ref().is_some_and(LenientObjects::has_others) {
+            return Err(malformed("expected an array of objects as `candidates`", text));
+        }
+        let candidates = self.candidates.iter().flat_map(LenientObjects::iter);
+        let others = candidates.map(|candidate| &candidate.others).chain([&self.others]);
+        let has_parts = |name: &str, json: &str| name == "parts" || has_member(json, "parts");
+        if others.flat_map(|others| &others.0).any(|member| has_parts(&member.name, member.json)) {
+            return Err(malformed("a member with parts of an answer is unknown", text));
+        }
+        Ok(())
+    }
+
     /// Returns the JSON of the text of a chunk that has nothing else.
     fn piece(&self) -> Option<&'a str> {
         let candidate = self.candidates.as_ref()?.only()?;
         let is_first = candidate.index.0 == 0 && candidate.finish_reason.as_str().is_empty();
-        if !is_first || self.error.0.is_some() || self.prompt_feedback.is_some() {
+        if !is_first || self.error.0.is_some() || self.prompt_feedback.value.is_some() {
             return None;
         }
-        let [RawObject { raw, object: Some(part) }] = candidate.content.parts.0.as_deref()? else { return None };
-        let piece = Some(part.text.raw).filter(|piece| piece.starts_with('"'))?;
+        let part = candidate.content.only_part()?;
+        let piece = Some(part.object.as_ref()?.text.raw).filter(|piece| piece.starts_with('"'))?;
         // What is left is `{"text":}`.
         let count = |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
-        (count(raw) == count(piece) + 9).then_some(piece)
+        (count(part.raw) == count(piece) + 9).then_some(piece)
     }
 }
 
-impl<'json: 'a, 'a> FromJson<'json> for Content<'a> {
-    fn read_json(&mut self, json: &mut JsonReader<'json>) -> serde_json::Result<()> {
-        if json.peek() != b'{' {
-            return json.skip();
-        }
-        let before = json.clone();
-        let mut parts = RawObjects::default();
-        let read = json.object(|name, json| if name == "parts" { parts.read_json(json) } else { json.skip() });
-        if read.is_ok() {
-            self.parts = parts;
-            return Ok(());
-        }
-        json.clone_from(&before);
-        json.skip()
-    }
-}
-
-/// A content, of which the parts are read.
-#[derive(Debug, Default)]
-pub(crate) struct Content<'a> {
-    parts: RawObjects<'a, WirePart<'a>>,
+/// Returns true if an object in a JSON text has a member of this name.
+pub(crate) fn has_member(json: &str, name: &str) -> bool {
+    let quoted = format!("\"{name}\"");
+    let mut found = json.match_indices(&quoted).map(|(at, _)| at + quoted.len());
+    found.any(|end| json.get(end..).is_some_and(|rest| rest.trim_ascii_start().starts_with(':')))
 }
 
 json_objects! {
@@ -284,9 +259,10 @@ json_objects! {
         pub(crate) response_id: LenientText<'a> = "responseId" | "response_id",
         pub(crate) model_version: LenientText<'a> = "modelVersion" | "model_version",
         pub(crate) candidates: Option<LenientObjects<Candidate<'a>>>,
-        pub(crate) prompt_feedback: LenientObject<PromptFeedback<'a>> = "promptFeedback" | "prompt_feedback",
+        pub(crate) prompt_feedback: WithRaw<'a, LenientObject<PromptFeedback<'a>>> = "promptFeedback" | "prompt_feedback",
         pub(crate) usage_metadata: WithRaw<'a, LenientObject<UsageMetadata>> = "usageMetadata" | "usage_metadata",
         pub(crate) error: RawJson<'a>,
+        ..others: OtherMembers<'a>,
     }
 
     pub(crate) struct Candidate<'a> {
@@ -294,24 +270,12 @@ json_objects! {
         pub(crate) content: Content<'a>,
         pub(crate) finish_reason: LenientText<'a> = "finishReason" | "finish_reason",
         pub(crate) finish_message: LenientText<'a> = "finishMessage" | "finish_message",
+        ..others: OtherMembers<'a>,
     }
 
     /// The reason for which a prompt was blocked.
     pub(crate) struct PromptFeedback<'a> {
         pub(crate) block_reason: LenientText<'a> = "blockReason" | "block_reason",
-        pub(crate) block_reason_message: LenientText<'a> = "blockReasonMessage" | "block_reason_message",
-    }
-
-    pub(crate) struct WirePart<'a> {
-        pub(crate) text: WithRaw<'a, LenientText<'a>>,
-        pub(crate) thought: LenientText<'a>,
-        pub(crate) function_call: LenientObject<FunctionCall<'a>> = "functionCall" | "function_call",
-        pub(crate) inline_data: LenientObject<InlineData<'a>> = "inlineData" | "inline_data",
-    }
-
-    pub(crate) struct InlineData<'a> {
-        pub(crate) mime_type: LenientText<'a> = "mimeType" | "mime_type",
-        pub(crate) data: LenientText<'a>,
     }
 
     /// The tokens used.

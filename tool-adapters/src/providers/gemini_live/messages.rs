@@ -1,13 +1,14 @@
 //! The reader of server messages, and the messages of the client.
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
-use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::gemini::pieces::{CallPieces, FunctionCall, PartItems};
-use crate::providers::gemini::read::{Content, UsageMetadata, WirePart, read_call, read_parts};
+use crate::providers::event::{Event, Finish, ProtocolError, malformed};
+use crate::providers::gemini::parts::{Content, PartItems, PartReader};
+use crate::providers::gemini::pieces::FunctionCall;
+use crate::providers::gemini::read::{UsageMetadata, has_member};
 use crate::providers::gemini::write::{function_response, with_settings};
 use crate::providers::hosts::Host;
-use crate::providers::json_reader::json_objects;
-use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson, parse_object};
+use crate::providers::json_reader::{OtherMember, OtherMembers, json_objects};
+use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson, WithRaw, parse_object};
 use crate::providers::request::{Request, RequestBody, object_arguments, text, tools};
 use crate::providers::spec::{HeardText, LiveMessage, LiveMessages, ResumptionHandle};
 use crate::providers::turns::OPENING;
@@ -18,17 +19,24 @@ use tool_core::call::ModelResult;
 use tool_core::session::Message;
 
 /// Reads Live.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LiveReader {
     /// True after the beginning of a turn, until its end.
     begun: bool,
-    pieces: CallPieces,
+    /// The parts and the calls of the turn: a call that the server sends again within it is the same call.
+    parts: PartReader,
+}
+
+impl Default for LiveReader {
+    fn default() -> Self {
+        Self { begun: false, parts: PartReader::new(PartItems::Other) }
+    }
 }
 
 json_objects! {
     struct ServerMessage<'a> {
-        server_content: LenientObject<ServerContent<'a>> = "serverContent" | "server_content",
-        tool_call: LenientObject<ServerCalls<'a>> = "toolCall" | "tool_call",
+        server_content: WithRaw<'a, LenientObject<ServerContent<'a>>> = "serverContent" | "server_content",
+        tool_call: WithRaw<'a, LenientObject<ServerCalls<'a>>> = "toolCall" | "tool_call",
         tool_call_cancellation: RawJson<'a> = "toolCallCancellation" | "tool_call_cancellation",
         usage_metadata: LenientObject<UsageMetadata> = "usageMetadata" | "usage_metadata",
         error: RawJson<'a>,
@@ -36,6 +44,7 @@ json_objects! {
         go_away: RawJson<'a> = "goAway" | "go_away",
         /// For the transport: the handle for resuming the session.
         session_resumption_update: RawJson<'a> = "sessionResumptionUpdate" | "session_resumption_update",
+        ..others: OtherMembers<'a>,
     }
 
     struct ServerContent<'a> {
@@ -47,74 +56,154 @@ json_objects! {
         /// The user's speech.
         input_transcription: RawJson<'a> = "inputTranscription" | "input_transcription",
         /// The model's speech.
-        output_transcription: LenientObject<WirePart<'a>> = "outputTranscription" | "output_transcription",
+        output_transcription: WithRaw<'a, LenientObject<Transcription<'a>>> = "outputTranscription" | "output_transcription",
+        ..others: OtherMembers<'a>,
+    }
+
+    struct Transcription<'a> {
+        text: WithRaw<'a, LenientText<'a>>,
     }
 
     struct ServerCalls<'a> {
-        function_calls: LenientObjects<FunctionCall<'a>> = "functionCalls" | "function_calls",
+        function_calls: WithRaw<'a, LenientObjects<FunctionCall<'a>>> = "functionCalls" | "function_calls",
     }
 }
 
+/// The members that have parts of a turn.
+const PARTS: [&str; 6] = ["modelTurn", "parts", "functionCalls", "model_turn", "function_calls", "outputTranscription"];
+
 impl MessageReader for LiveReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some(message) = parse_object::<ServerMessage<'_>>(text)? else { return sink.unknown(text) };
-        let mut known = message.usage_metadata.is_some();
-        if let Some(content) = &*message.server_content {
-            known |= self.read_content(content, sink)?;
-        }
-        if let Some(calls) = &*message.tool_call {
-            (known, self.begun) = (true, true);
-            for call in calls.function_calls.iter() {
-                read_call(call, text, PartItems::Other, &mut self.pieces, sink);
-            }
-        }
-        if message.tool_call_cancellation.0.is_some() {
-            known = true;
-            cancel(message.tool_call_cancellation.member("ids").parse().unwrap_or_default(), sink);
-        }
+        let Some(message) = parse_object::<ServerMessage<'_>>(text)? else {
+            sink.error(malformed("expected an object as a message", text));
+            return Ok(());
+        };
+        let read = self.read_message(text, &message, sink);
         if let Some(usage) = &*message.usage_metadata {
             usage.emit(sink);
         }
-        known |= !message.error.text().is_empty() && sink.provider_error(text);
+        let known = match read {
+            Ok(known) => known || !message.error.text().is_empty() && sink.provider_error(text),
+            Err(error) => {
+                sink.error(error);
+                return Ok(());
+            }
+        };
         let is_for_transport = message.go_away.0.is_some() || message.session_resumption_update.0.is_some();
         if known && !is_for_transport { Ok(()) } else { sink.unknown(text) }
     }
 
     /// The connection is closed.
     fn finish(&mut self, sink: &mut EventSink<'_>) {
-        self.pieces.truncate(sink);
-        if std::mem::take(&mut self.begun) {
+        self.parts.end(sink);
+        if self.begun {
             sink.error(ProtocolError::Truncated { call_id: None });
         }
+        *self = Self::default();
     }
 }
 
 impl LiveReader {
+    /// Reads a message; returns true if all of it is known.
+    fn read_message(
+        &mut self,
+        text: &str,
+        message: &ServerMessage<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<bool, ProtocolError> {
+        check_others(&message.others, text)?;
+        let mut known = message.usage_metadata.is_some();
+        if let Some(content) = required(&message.server_content, text)? {
+            check_others(&content.others, text)?;
+            known |= self.read_content(text, content, sink)?;
+        }
+        if let Some(calls) = required(&message.tool_call, text)? {
+            (known, self.begun) = (true, true);
+            let calls = &calls.function_calls;
+            if calls.raw.is_empty() || calls.value.has_others() {
+                return Err(malformed("expected objects as `functionCalls`", text));
+            }
+            for call in calls.value.iter() {
+                self.parts.read_call(call, text, "", sink)?;
+            }
+        }
+        if message.tool_call_cancellation.0.is_some() {
+            known = true;
+            cancel(message.tool_call_cancellation.member("ids").parse().unwrap_or_default(), sink);
+        }
+        Ok(known)
+    }
+
     /// Reads a content; returns true if all of it is known.
-    fn read_content(&mut self, content: &ServerContent<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<bool> {
+    fn read_content(
+        &mut self,
+        text: &str,
+        content: &ServerContent<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<bool, ProtocolError> {
         let mut known = content.generation_complete.is_true();
         if let Some(turn) = &content.model_turn {
             (known, self.begun) = (true, true);
-            read_parts(turn, PartItems::Other, &mut self.pieces, sink)?;
+            self.parts.read(turn, sink)?;
         }
-        if let Some(speech) = &*content.output_transcription {
+        if let Some(speech) = required(&content.output_transcription, text)? {
             (known, self.begun) = (true, true);
-            sink.text(speech.text.as_str());
+            if !matches!(speech.text.raw.as_bytes().first(), None | Some(b'"' | b'n')) {
+                return Err(malformed("expected a text as the model's speech", text));
+            }
+            sink.text(speech.text.value.as_str());
         }
         if content.interrupted.is_true() {
             known = true;
             sink.push(Event::Interrupted);
         }
         if content.turn_complete.is_true() {
-            self.pieces.truncate(sink);
-            (known, self.begun) = (true, false);
-            sink.end(match content.turn_complete_reason.as_str() {
-                "" | "TURN_COMPLETE_REASON_UNSPECIFIED" => Finish::Stop,
-                reason => Finish::of_unlisted(reason),
-            });
+            known = true;
+            self.end(content.turn_complete_reason.as_str(), sink);
         }
         Ok(known && content.input_transcription.0.is_none())
     }
+
+    /// Ends the turn.
+    fn end(&mut self, reason: &str, sink: &mut EventSink<'_>) {
+        self.parts.end(sink);
+        *self = Self::default();
+        let finish = finish_of(reason);
+        if let Some(failure) = finish.failure() {
+            let message = "the model's turn ended with a failure".to_owned();
+            sink.error(ProtocolError::Provider { code: Some(failure.to_owned()), message });
+        }
+        sink.end(finish);
+    }
+}
+
+fn finish_of(reason: &str) -> Finish {
+    match reason {
+        "" | "TURN_COMPLETE_REASON_UNSPECIFIED" | "NEED_MORE_INPUT" => Finish::Stop,
+        // What the user has said, or the model was about to say or show, is not allowed.
+        reason if ["INPUT_", "GENERATED_", "OUTPUT_", "UNSAFE_"].iter().any(|kind| reason.starts_with(kind)) => {
+            Finish::Filtered
+        }
+        reason => Finish::of_unlisted(reason),
+    }
+}
+
+/// Returns an object that may be absent. Fails for another value.
+fn required<'o, T>(member: &'o WithRaw<'_, LenientObject<T>>, text: &str) -> Result<Option<&'o T>, ProtocolError> {
+    if member.value.is_none() && !matches!(member.raw, "" | "null") {
+        return Err(malformed("expected an object as a member of a message", text));
+    }
+    Ok(member.value.as_ref())
+}
+
+/// Fails for unknown members that have parts of a turn.
+fn check_others(others: &OtherMembers<'_>, text: &str) -> Result<(), ProtocolError> {
+    let has_parts =
+        |member: &OtherMember<'_>| PARTS.iter().any(|name| member.name == *name || has_member(member.json, name));
+    if others.0.iter().any(has_parts) {
+        return Err(malformed("a member with parts of a turn is unknown", text));
+    }
+    Ok(())
 }
 
 /// Withdraws calls by the server's ids. An id that the server never gave stays as it is.

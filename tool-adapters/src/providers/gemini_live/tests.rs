@@ -1,11 +1,11 @@
 //! The messages of Live's server and client.
 
-use crate::providers::event::{Event, ProtocolError};
+use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider::GeminiLive;
 use crate::providers::tests::fixtures::{
-    answers, brief, calls, errors, history, lines, pretty, pretty_request, read, read_cut_off, request, request_with,
-    response,
+    answers, brief, calls, cut_calls, errors, history, lines, pretty, pretty_request, read, read_cut_off, request,
+    request_with, response,
 };
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -95,15 +95,74 @@ fn arguments_keep_every_digit() {
     assert_eq!(calls(&read(GeminiLive, message))[0].arguments(), r#"{"z": 1.50, "a": 123456789012345678901}"#);
 }
 
+// M3
 #[test]
-fn ids_that_come_again_and_ids_that_nobody_knows_are_no_harm() {
-    let twice = [session()[7].clone(), session()[7].clone(), json!({"toolCallCancellation": {"ids": ["fc-1", "x"]}})];
-    let events = read(GeminiLive, &stream(&twice));
-    assert_eq!(
-        calls(&events).iter().map(|call| call.id().to_owned()).collect::<Vec<_>>(),
-        ["fc-1", "fc-2", "fc-1_2", "fc-2_2",]
-    );
-    assert!(events.contains(&Event::Cancelled(vec!["fc-1_2".into(), "x".into()])), "the latest of that id");
+fn calls_that_come_again_in_a_turn_run_once() {
+    let again = session()[7].clone();
+    let mut other = again.clone();
+    other["toolCall"]["functionCalls"][1]["args"] = json!({"place": "right"});
+    let cancelled = json!({"toolCallCancellation": {"ids": ["fc-1", "fc-2", "x"]}});
+    let events = read(GeminiLive, &stream(&[again.clone(), again.clone(), other, cancelled.clone()]));
+    let ids = |events: &[Event]| calls(events).iter().map(|call| call.id().to_owned()).collect::<Vec<_>>();
+    assert_eq!(ids(&events), ["fc-1", "fc-2", "fc-2_2"]);
+    let latest = Event::Cancelled(vec!["fc-1".into(), "fc-2_2".into(), "x".into()]);
+    assert!(events.contains(&latest), "the latest of that id");
+
+    let over = json!({"serverContent": {"turnComplete": true}});
+    let events = read(GeminiLive, &stream(&[again.clone(), over, again]));
+    assert_eq!(ids(&events), ["fc-1", "fc-2", "fc-1_2", "fc-2_2"], "in another turn");
+}
+
+// M1
+#[test]
+fn a_message_that_cannot_be_read_cuts_the_calls_of_its_turn_off() {
+    for unreadable in [
+        json!([1]),
+        json!({"serverContent": "text"}),
+        json!({"serverContent": {"modelTurn": "text"}}),
+        json!({"serverContent": {"modelTurn": {"parts": ["text"]}}}),
+        json!({"serverContent": {"modelturn": {"parts": [{"text": "a"}]}}}),
+        json!({"serverContents": {"modelTurn": {"parts": [{"text": "a"}]}}}),
+        json!({"serverContent": {"outputTranscription": "a"}}),
+        json!({"serverContent": {"outputTranscription": {"text": 5}}}),
+        json!({"toolCall": {}}),
+        json!({"toolCall": [session()[7]["toolCall"]]}),
+        json!({"toolCall": {"functionCalls": ["look"]}}),
+        json!({"toolCall": {"functionCalls": [{"id": "fc-3"}]}}),
+        json!({"toolCalls": session()[7]["toolCall"]}),
+    ] {
+        let over = json!({"serverContent": {"turnComplete": true}});
+        let mut next = session()[7].clone();
+        next["toolCall"]["functionCalls"] = json!([{"id": "fc-9", "name": "look"}]);
+        let told = read(GeminiLive, &stream(&[unreadable.clone(), session()[7].clone(), over, next]));
+        assert!(errors(&told)[0].is_loss(), "{unreadable}");
+        assert_eq!(cut_calls(&told).len(), 2, "{unreadable}");
+        assert_eq!(calls(&told).iter().map(|call| call.id().to_owned()).collect::<Vec<_>>(), ["fc-9"], "{unreadable}");
+    }
+    let garbled = "{\"serverContent\": {\"turnComplete\": NaN}}\n".to_owned() + &stream(&session()[7..8]);
+    assert_eq!(calls(&read(GeminiLive, &garbled)), []);
+}
+
+// M1
+#[test]
+fn reasons_to_end_a_turn_are_told() {
+    for (reason, finish) in [
+        ("", Finish::Stop),
+        ("TURN_COMPLETE_REASON_UNSPECIFIED", Finish::Stop),
+        ("NEED_MORE_INPUT", Finish::Stop),
+        ("PROHIBITED_INPUT_CONTENT", Finish::Filtered),
+        ("INPUT_OTHER", Finish::Filtered),
+        ("GENERATED_IMAGE_MINORS", Finish::Filtered),
+        ("UNSAFE_PROMPT_FOR_IMAGE_GENERATION", Finish::Filtered),
+        ("BLOCKLIST", Finish::Filtered),
+        ("MALFORMED_FUNCTION_CALL", Finish::Other("MALFORMED_FUNCTION_CALL".into())),
+        ("RESPONSE_REJECTED", Finish::Other("RESPONSE_REJECTED".into())),
+    ] {
+        let over = json!({"serverContent": {"turnComplete": true, "turnCompleteReason": reason}});
+        let told = read(GeminiLive, &stream(&[over]));
+        assert_eq!(told.last(), Some(&Event::Finished(finish.clone())), "{reason}");
+        assert_eq!(errors(&told).len(), usize::from(finish.failure().is_some()), "{reason}");
+    }
 }
 
 #[test]

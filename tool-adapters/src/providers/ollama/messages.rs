@@ -1,98 +1,13 @@
-//! The reader of answers and chunks, and the results and requests.
+//! The results and requests.
 
 use crate::providers::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages};
-use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall, short_id};
-use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::codec::{CallIds, ToolAnswer, short_id};
 use crate::providers::hosts::Host;
-use crate::providers::json_reader::json_objects;
-use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, parse_object};
-use crate::providers::openai_chat::messages::CallEntry;
-use crate::providers::partial_calls::PartialCalls;
 use crate::providers::request::{Request, RequestBody, may_not_call, object_arguments, text_of, tools};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::trace::TokenUsage;
-
-/// Reads Ollama's chat.
-#[derive(Debug, Default)]
-pub(crate) struct OllamaReader {
-    calls: PartialCalls<usize>,
-    /// The number of calls in the message.
-    count: usize,
-    origin: ResponseOrigin,
-    begun: bool,
-}
-
-json_objects! {
-    struct Line<'a> {
-        model: LenientText<'a>,
-        message: LenientObject<LineMessage<'a>>,
-        done: LenientText<'a>,
-        done_reason: LenientText<'a>,
-        prompt_eval_count: LenientCount,
-        eval_count: LenientCount,
-    }
-
-    struct LineMessage<'a> {
-        content: LenientText<'a>,
-        thinking: LenientText<'a>,
-        tool_calls: LenientObjects<CallEntry<'a>>,
-    }
-}
-
-impl MessageReader for OllamaReader {
-    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let Some(line) = parse_object::<Line<'_>>(text)?.filter(|line| line.message.is_some() || line.done.is_true())
-        else {
-            return sink.error_or_unknown(text);
-        };
-        self.begun = true;
-        self.origin.emit("", line.model.as_str(), sink);
-        if let Some(message) = &*line.message {
-            sink.reasoning(message.thinking.as_str());
-            sink.text(message.content.as_str());
-            for entry in message.tool_calls.iter() {
-                self.read_call(entry, sink);
-            }
-        }
-        if line.done.is_true() {
-            self.end(&line, sink);
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, sink: &mut EventSink<'_>) {
-        if std::mem::take(self).begun {
-            sink.error(ProtocolError::Truncated { call_id: None });
-        }
-    }
-}
-
-impl OllamaReader {
-    fn read_call(&mut self, entry: &CallEntry<'_>, sink: &mut EventSink<'_>) {
-        let Some(function) = &*entry.function else { return };
-        let key = self.count;
-        self.count += 1;
-        let (id, name) = (entry.id.as_str().to_owned(), function.name.as_str().to_owned());
-        self.calls.begin(key, WireCall { id, name, kind: "" });
-        self.calls.append(&key, function.arguments.text(), sink);
-        self.calls.complete(&key, sink);
-    }
-
-    fn end(&mut self, line: &Line<'_>, sink: &mut EventSink<'_>) {
-        let (input, output) = (line.prompt_eval_count.0, line.eval_count.0);
-        sink.push(Event::Usage(TokenUsage { input, output, ..TokenUsage::default() }));
-        sink.end(match line.done_reason.as_str() {
-            "stop" | "" if self.count > 0 => Finish::ToolCalls,
-            "stop" | "" => Finish::Stop,
-            "length" => Finish::Length,
-            other => Finish::of_unlisted(other),
-        });
-        *self = Self::default();
-    }
-}
 
 struct OllamaMessages;
 
@@ -137,14 +52,21 @@ impl ChatForm for OllamaMessages {
     }
 }
 
-/// Writes a call, under its id if the server gave one.
+/// Writes a call, under its id if the server gave one, with the members that the server sent beside it.
 fn write_call(call: &ChatCall<'_>) -> Value {
-    let function = json!({"name": call.name, "arguments": object_arguments(call.call.arguments())});
-    let mut written = json!({"function": function});
+    let mut written = call.native.clone().unwrap_or_default();
     if !call.given_id().is_empty() {
-        written["id"] = call.id.as_str().into();
+        written.insert("id".to_owned(), call.id.as_str().into());
     }
-    written
+    let mut function = json!({"name": call.name, "arguments": object_arguments(call.call.arguments())});
+    let further = written.get("function").and_then(Value::as_object).cloned().unwrap_or_default();
+    for (name, value) in further {
+        if function.get(&name).is_none() {
+            function[name] = value;
+        }
+    }
+    written.insert("function".to_owned(), function);
+    written.into()
 }
 
 /// Writes a result under the tool's name, and under the call's id if the server gave one. Images stand beside the text.

@@ -424,22 +424,6 @@ impl ChatMessage<'_> {
     }
 }
 
-/// Reads a text, or parts of text and reasoning.
-pub(crate) fn read_content(content: RawJson<'_>, sink: &mut EventSink<'_>) {
-    if let Some(text) = content.string() {
-        return sink.text(&text);
-    }
-    for part in content.objects::<ContentPart<'_>>().iter() {
-        sink.text(part.text.as_str());
-        match part.thinking.string() {
-            Some(text) => sink.reasoning(&text),
-            None => {
-                part.thinking.objects::<ContentPart<'_>>().iter().for_each(|part| sink.reasoning(part.text.as_str()));
-            }
-        }
-    }
-}
-
 fn finish_of(reason: &str) -> Finish {
     match reason {
         "stop" => Finish::Stop,
@@ -494,13 +478,6 @@ json_objects! {
         pub(crate) function_call: LenientObject<CalledFunction<'a>>,
         role: RawJson<'a>,
         ..others: OtherMembers<'a>,
-    }
-
-    /// A part of the content.
-    pub(crate) struct ContentPart<'a> {
-        pub(crate) text: LenientText<'a>,
-        /// The reasoning of Mistral's models: a text or parts.
-        pub(crate) thinking: RawJson<'a>,
     }
 
     /// A call or a piece of one. Cohere's and Ollama's are read with it too.

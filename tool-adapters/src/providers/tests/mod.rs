@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod declare;
 #[cfg(test)]
+pub(crate) mod faults;
+#[cfg(test)]
 pub(crate) mod fixtures;
 #[cfg(test)]
 mod framing;

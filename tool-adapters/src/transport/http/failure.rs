@@ -44,6 +44,11 @@ const TRANSIENT: &[&str] = &[
     "malformed",
     "unexpected_tool_call",
     "too_many_tool_calls",
+    "invalid_tool_generation",
+    "finish_reason_unspecified",
+    "language",
+    "no_image",
+    "image_other",
     "model_error",
     "modelstreamerror",
     "network",
@@ -122,7 +127,7 @@ impl RequestFailure {
             Self::new(ToolError::rate_limit(message), RetryAdvice::Backoff)
         } else if has(&["auth", "permission", "api_key"]) {
             Self::permanent(ToolError::auth(message))
-        } else if has(TRANSIENT) || matches!(code.as_str(), "error" | "other") {
+        } else if has(TRANSIENT) || matches!(code.as_str(), "error" | "other" | "load" | "unload") {
             Self::transient(message)
         } else {
             Self::permanent(ToolError::permanent(message))

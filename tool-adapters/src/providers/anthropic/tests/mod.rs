@@ -20,6 +20,14 @@ fn input(index: u32, piece: &str) -> Value {
     delta(index, json!({"type": "input_json_delta", "partial_json": piece}))
 }
 
+fn text(index: u32, piece: &str) -> Value {
+    delta(index, json!({"type": "text_delta", "text": piece}))
+}
+
+fn thinking(index: u32, piece: &str) -> Value {
+    delta(index, json!({"type": "thinking_delta", "thinking": piece}))
+}
+
 fn stop(index: u32) -> Value {
     json!({"type": "content_block_stop", "index": index})
 }
