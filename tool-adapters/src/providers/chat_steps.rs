@@ -10,6 +10,9 @@ use tool_core::ToolCall;
 use tool_core::call::ModelResult;
 use tool_core::session::Message;
 
+/// The model's text between results and the user's next message, for servers that refuse the one right after the other.
+const ACKNOWLEDGEMENT: &str = "I see.";
+
 /// A provider's form of messages.
 pub(crate) trait ChatForm {
     /// Writes a message of the model.
@@ -135,7 +138,11 @@ impl<'a> MessageWriter<'a> {
         if text.trim().is_empty() {
             return;
         }
-        let last = self.messages.last_mut().filter(|last| self.host.rules.alternates && last["role"] == "user");
+        let rules = &self.host.rules;
+        if (rules.is_mistral || rules.alternates) && self.last_is("tool") {
+            self.messages.push(json!({"role": "assistant", "content": ACKNOWLEDGEMENT}));
+        }
+        let last = self.messages.last_mut().filter(|last| rules.alternates && last["role"] == "user");
         match last.and_then(|last| last.get_mut("content")) {
             Some(Value::String(before)) => {
                 before.push_str("\n\n");
@@ -143,6 +150,10 @@ impl<'a> MessageWriter<'a> {
             }
             _ => self.messages.push(user_message(text)),
         }
+    }
+
+    fn last_is(&self, role: &str) -> bool {
+        self.messages.last().is_some_and(|last| last["role"] == role)
     }
 
     fn add_step<F: ChatForm>(&mut self, text: &'a str, calls: &'a [ToolCall], native: Option<&[Value]>) {
@@ -159,6 +170,9 @@ impl<'a> MessageWriter<'a> {
             let id = self.unused_id::<F>(given, call);
             let name = self.request.declarations.written_name(call.name());
             written.push(ChatCall { id, name, call, native });
+        }
+        if self.host.rules.alternates && self.last_is("assistant") {
+            self.messages.push(user_message(CONTINUE));
         }
         let step = ChatStep { text, calls: written, native };
         self.messages.push(F::step(&step, self.host));

@@ -126,19 +126,20 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
             _ => {}
         }
     }
-    let mut turns = tidied::<F>(writer.turns);
+    let mut turns = tidied::<F>(writer.turns, request.model);
     if turns.first().is_none_or(|turn| turn.is_model) {
         turns.insert(0, ChatTurn::user(vec![F::text(OPENING)], 0));
     }
     let ends_with_text = |turn: &ChatTurn| turn.content.last().is_some_and(|item| item.get("text").is_some());
     if turns.last().is_some_and(|turn| turn.is_model && ends_with_text(turn)) {
         turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
+        return tidied::<F>(turns, request.model);
     }
     turns
 }
 
 /// Removes what the provider refuses in the turns of the model, and joins the user's turns around one of which nothing is left.
-fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>) -> Vec<ChatTurn> {
+fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, model: &str) -> Vec<ChatTurn> {
     F::tidy(&mut turns);
     let mut tidied = Vec::<ChatTurn>::with_capacity(turns.len());
     for mut turn in turns {
@@ -148,6 +149,9 @@ fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>) -> Vec<ChatTurn> {
         if turn.content.is_empty() {
             continue;
         }
+        if turn.has_users_text() {
+            tidied.extend(acknowledgement::<F>(tidied.last(), model));
+        }
         let may_join = |last: &&mut ChatTurn| last.is_model == turn.is_model && last.may_have_text::<F>();
         match tidied.last_mut().filter(may_join) {
             Some(last) => last.content.extend(turn.content),
@@ -155,6 +159,12 @@ fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>) -> Vec<ChatTurn> {
         }
     }
     tidied
+}
+
+/// Returns what the model says between results and the user's text, if the provider's model refuses both in one turn.
+fn acknowledgement<F: TurnForm>(last: Option<&ChatTurn>, model: &str) -> Option<ChatTurn> {
+    let text = F::acknowledgement(model).filter(|_| last.is_some_and(|last| last.results > 0))?;
+    Some(ChatTurn { is_model: true, content: vec![F::text(text)], results: 0 })
 }
 
 /// The places of messages that the provider refused to answer: it refuses every request that has them.
@@ -212,10 +222,7 @@ impl<'a> TurnWriter<'a> {
             return;
         }
         let item = F::text(text);
-        let has_results = self.turns.last().is_some_and(|turn| turn.results > 0);
-        if let Some(text) = F::acknowledgement(self.request.model).filter(|_| has_results) {
-            self.turns.push(ChatTurn { is_model: true, content: vec![F::text(text)], results: 0 });
-        }
+        self.turns.extend(acknowledgement::<F>(self.turns.last(), self.request.model));
         match self.turns.last_mut().filter(|turn| !turn.is_model && turn.may_have_text::<F>()) {
             Some(turn) => turn.content.push(item),
             None => self.turns.push(ChatTurn::user(vec![item], 0)),

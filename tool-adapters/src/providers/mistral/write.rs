@@ -10,9 +10,6 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use tool_core::call::ModelResult;
 
-/// The model's text between results and the user's next message: the provider refuses the one right after the other.
-const ACKNOWLEDGEMENT: &str = "I see.";
-
 struct MistralMessages;
 
 /// Writes one message for each result.
@@ -32,18 +29,9 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
         .finish()
 }
 
-/// Returns the history in an order that the provider accepts: the model says something between results and the user.
+/// Returns the history in the form of Mistral's messages.
 pub(crate) fn messages(request: &Request<'_>, host: &Host) -> Vec<Value> {
-    let messages = chat_messages::<MistralMessages>(request, host);
-    let mut ordered = Vec::<Value>::with_capacity(messages.len());
-    for message in messages {
-        let follows_result = ordered.last().is_some_and(|last| last["role"] == "tool");
-        if follows_result && message["role"] == "user" {
-            ordered.push(json!({"role": "assistant", "content": ACKNOWLEDGEMENT}));
-        }
-        ordered.push(message);
-    }
-    ordered
+    chat_messages::<MistralMessages>(request, host)
 }
 
 impl ChatForm for MistralMessages {
