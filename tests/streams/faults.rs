@@ -175,15 +175,10 @@ fn traced(provider: Provider, event: &[u8]) -> Shown {
         Provider::Bedrock => text.contains("contentBlockDelta"),
         // A chunk with a part of the answer.
         _ => {
-            let parts = [
-                "\"content\":\"",
-                "\"content\": \"",
-                "\"text\"",
-                "\"arguments\"",
-                "\"functionCall\"",
-                "\"tool_calls\"",
-            ];
-            parts.iter().any(|part| text.contains(part))
+            let texts = ["\"content\":\"", "\"content\": \"", "\"refusal\":\"", "\"text\""];
+            let calls = ["\"arguments\"", "\"functionCall\"", "\"tool_calls\""];
+            let has = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
+            has(&texts) || has(&calls)
         }
     };
     if is_piece { Shown::Never } else { Shown::Always }
