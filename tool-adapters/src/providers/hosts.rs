@@ -62,6 +62,8 @@ pub enum TokenLimit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     turn_id: ProviderId,
+    /// True for the provider's own server.
+    pub(crate) is_own: bool,
     pub(crate) rules: HostRules,
 }
 
@@ -88,7 +90,7 @@ impl Host {
         };
         let own = server.map_or("", |server| server.base_url);
         let address = if is_own { address_of(own) } else { address };
-        Self { turn_id, rules: HostRules::of(provider, domain_of(&address)) }
+        Self { turn_id, is_own, rules: HostRules::of(provider, domain_of(&address)) }
     }
 
     /// Sets the steps that go back as the server sent them. Defaults to what is known about the server, and to all for others.
@@ -367,6 +369,17 @@ mod tests {
         assert!(!goes_back(ReasoningBack::Never, true));
         assert!(goes_back(ReasoningBack::WithinTurn, true) && !goes_back(ReasoningBack::WithinTurn, false));
         assert!(goes_back(ReasoningBack::Always, false));
+    }
+
+    #[test]
+    fn the_book_names_every_server() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/book/providers.md");
+        let book = std::fs::read_to_string(path).expect("the book");
+        for row in ROWS {
+            let line = book.lines().find(|line| line.starts_with('|') && line.contains(&format!("`{}`", row.domain)));
+            let limit = format!("| `{}` |", row.rules.token_limit_name());
+            assert!(line.is_some_and(|line| line.contains(&limit)), "{}", row.domain);
+        }
     }
 
     #[test]

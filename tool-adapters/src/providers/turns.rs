@@ -45,8 +45,8 @@ pub(crate) trait TurnForm {
     /// Sets the name and the arguments of a call in the provider's form, and its id if it has one.
     fn set_call(item: &mut Value, id: &str, name: &str, input: Map<String, Value>);
 
-    /// Returns an item as the provider accepts it back; `None` for one that it refuses.
-    fn echo(item: &Value) -> Option<Value>;
+    /// Returns an item as the server accepts it back; `None` for one that it refuses.
+    fn echo(item: &Value, host: &Host) -> Option<Value>;
 
     /// Returns true for a thought. A turn must not end with one.
     fn is_thought(_item: &Value) -> bool {
@@ -105,7 +105,7 @@ pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) ->
 
 /// Returns the turns of a conversation. The user begins, results precede the user's text, and no turn is empty.
 pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<ChatTurn> {
-    let mut writer = TurnWriter { request, turns: Vec::new(), calls: HashMap::new(), used: HashSet::new() };
+    let mut writer = TurnWriter { request, host, turns: Vec::new(), calls: HashMap::new(), used: HashSet::new() };
     let turn_begins = begin_of_turn(request.history);
     let refused = RefusedMessages::find(request.history, host);
     for (place, message) in request.history.iter().enumerate() {
@@ -209,6 +209,7 @@ fn is_refused(message: &Message, host: &Host) -> bool {
 
 struct TurnWriter<'a> {
     request: &'a Request<'a>,
+    host: &'a Host,
     turns: Vec<ChatTurn>,
     /// The ids and names of the history's calls in this request.
     calls: HashMap<&'a str, (String, String)>,
@@ -274,10 +275,10 @@ impl<'a> TurnWriter<'a> {
         let mut content = Vec::new();
         for item in items {
             let Some(given) = F::call_id(item) else {
-                content.extend(F::echo(item));
+                content.extend(F::echo(item, self.host));
                 continue;
             };
-            let (Some(call), Some(mut item)) = (calls.next(), F::echo(item)) else { continue };
+            let (Some(call), Some(mut item)) = (calls.next(), F::echo(item, self.host)) else { continue };
             let given = if given.is_empty() && F::IDS { call.id() } else { given };
             let id = self.add_call::<F>(given, call);
             let name = self.request.declarations.written_name(call.name());

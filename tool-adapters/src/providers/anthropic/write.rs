@@ -59,12 +59,12 @@ impl TurnForm for AnthropicTurns {
         item["input"] = input.into();
     }
 
-    fn echo(item: &Value) -> Option<Value> {
+    fn echo(item: &Value, host: &Host) -> Option<Value> {
         let is_blank = |member: &str| item[member].as_str().is_none_or(|text| text.trim().is_empty());
         let refused = match item["type"].as_str() {
             Some("text") => is_blank("text"),
-            // Cut off before it was signed.
-            Some("thinking") => is_blank("signature"),
+            // Cut off before it was signed. Other servers with this protocol sign nothing, and need the thoughts of a step again.
+            Some("thinking") => host.is_own && is_blank("signature"),
             _ => false,
         };
         (!refused).then(|| item.clone())

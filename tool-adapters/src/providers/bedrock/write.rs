@@ -48,7 +48,7 @@ impl TurnForm for ConverseTurns {
         }
     }
 
-    fn echo(item: &Value) -> Option<Value> {
+    fn echo(item: &Value, _host: &Host) -> Option<Value> {
         let is_blank = item["text"].as_str().is_some_and(|text| text.trim().is_empty());
         // Models that do not sign their reasoning do not take it back.
         let reasoning = item.get("reasoningContent").and_then(|reasoning| reasoning.get("reasoningText"));

@@ -59,7 +59,7 @@ impl TurnForm for GeminiTurns {
         }
     }
 
-    fn echo(item: &Value) -> Option<Value> {
+    fn echo(item: &Value, _host: &Host) -> Option<Value> {
         let unsigned = member(item, "thoughtSignature", "thought_signature").is_none();
         let is_empty = item.as_object()?.is_empty() || unsigned && item["text"] == "";
         (!is_empty).then(|| item.clone())

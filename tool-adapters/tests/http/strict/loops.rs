@@ -13,6 +13,9 @@ use tool_adapters::Provider;
 use tool_adapters::agent::{AgentLoop, RetryPolicy};
 use tool_adapters::providers::ReasoningBack;
 use tool_adapters::transport::http::{HttpModel, client_builder};
+use tool_core::ToolCall;
+use tool_core::call::ModelResult;
+use tool_core::session::{History, Message, Repair};
 
 /// A server of a provider.
 struct Row {
@@ -246,4 +249,35 @@ async fn a_switch_keeps_reasoning_back() {
         let marks = (0..7).filter(|number| last.contains(&format!("mark-{number}-"))).collect::<Vec<_>>();
         assert_eq!(marks, came_back, "{steps:?}");
     }
+}
+
+// M5
+#[tokio::test]
+async fn a_cut_history_is_repaired_and_reported() {
+    for row in ROWS {
+        let server = start(row).await;
+        let mut history = History::new();
+        // The calls of a step that was cut off, and a result whose call is gone.
+        history.push(Message::Result { call_id: "gone".into(), tool: "add".into(), result: result("a lost result") });
+        let calls = vec![ToolCall::new("1", "add", "{}"), ToolCall::new("1", "$READFILE", "oops")];
+        history.push(Message::Assistant { text: None, calls, native: None });
+        history.push(Message::Result { call_id: "1".into(), tool: "add".into(), result: result("3") });
+        let mut agent = AgentLoop::with_history(session().await.0, model(row, &server), history);
+        assert_eq!(agent.prompt("Go on.").await.error, None, "{}", row.name);
+
+        let first = server.requests()[0].body.to_string();
+        assert!(first.contains("a lost result") && first.contains("is not known"), "{}: {first}", row.name);
+        let repairs = agent.model_mut().history_repairs().changes().to_vec();
+        let is_reported = [
+            matches!(&repairs[0], Repair::NotedResult { call_id, .. } if call_id == "gone"),
+            matches!(&repairs[1], Repair::RenamedCall { from, .. } if from == "1"),
+            matches!(&repairs[2], Repair::AddedResult { tool, .. } if tool == "$READFILE"),
+        ];
+        assert_eq!((is_reported, repairs.len()), ([true; 3], 3), "{repairs:?}");
+        assert_eq!(agent.history().check().changes(), repairs, "the history itself stays");
+    }
+}
+
+fn result(text: &str) -> ModelResult {
+    ModelResult { text: text.to_owned(), is_error: false, reply: true, parts: false, is_text: true }
 }
