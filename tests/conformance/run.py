@@ -13,6 +13,7 @@ import time
 import cases
 import command_line
 import declarations
+import histories
 import live
 import protocols
 import providers
@@ -42,14 +43,14 @@ def main() -> int:
     arguments.add_argument("--recordings", type=pathlib.Path, help="the source distribution of anthropic")
     arguments.add_argument("--command-line", help="the example `tools`")
     arguments.add_argument("--provider", action="append", help="only these")
-    arguments.add_argument("--only", choices=["declarations", "protocols"], help="only this part")
+    arguments.add_argument("--only", choices=["declarations", "protocols", "histories"], help="only this part")
     given = arguments.parse_args()
     driver, begun, failed = Driver(given.driver), time.monotonic(), 0
     wanted = given.provider or list(providers.OF)
 
     print(f"{'provider':20}{'source':11}{'form':8}{'tools':>7}{'accepted':>10}{'refused':>9}{'strict':>8}{'instances':>11}{'lost':>6}{'problems':>10}")
     problems: dict[str, None] = {}
-    for source, requests in groups(driver, given.suite) if given.only != "protocols" else ():
+    for source, requests in groups(driver, given.suite) if given.only in (None, "declarations") else ():
         for provider in wanted:
             for strict in (False, True) if provider in STRICT or source == "examples" else (False,):
                 tally = declarations.Tally()
@@ -65,12 +66,14 @@ def main() -> int:
                     tally.wrong(f"{provider}: more than 1% of {source} is refused")
                 failed += len(tally.problems)
                 problems.update(dict.fromkeys(tally.problems))
-    of_protocols = protocols.check(driver, wanted) if given.only != "declarations" else []
-    if given.only != "declarations":
+    of_protocols = protocols.check(driver, wanted) if given.only in (None, "protocols") else []
+    if given.only in (None, "histories"):
+        of_protocols += histories.check(driver, wanted)
+    if given.only in (None, "protocols"):
         of_protocols += live.check()
-    if given.command_line and given.only != "protocols":
+    if given.command_line and given.only in (None, "declarations"):
         of_protocols += command_line.check(driver, given.command_line, cases.corpus()[:100], wanted)
-    if given.recordings and given.only != "declarations":
+    if given.recordings and given.only in (None, "protocols"):
         of_protocols += protocols.anthropic_fixtures(driver, given.recordings)
     problems.update(dict.fromkeys(of_protocols))
     shown = collections.Counter()

@@ -1,6 +1,6 @@
 //! The driver of the conformance suite: reads a line of JSON, writes a line of JSON.
 //!
-//! `{"do": "tools" | "declare" | "parse" | "encode" | "request" | "price" | "biller", ..}`; each module says what its
+//! `{"do": "tools" | "declare" | "parse" | "encode" | "request" | "history" | "price" | "biller", ..}`; each module says what its
 //! command takes. A command that cannot be done answers `{"failed": ".."}`.
 
 #![allow(dead_code, reason = "of the examples, only the tools are wanted")]
@@ -19,6 +19,7 @@ mod error;
 mod events;
 #[path = "../../../examples/concierge/front_desk.rs"]
 mod front_desk;
+mod history;
 #[path = "../../../examples/concierge/index.rs"]
 mod index;
 #[path = "../../../examples/concierge/knowledge_base.rs"]
@@ -67,6 +68,7 @@ async fn obey(command: &Value) -> Answer {
         Some("parse") => events::parse(command),
         Some("encode") => messages::encode(command).await,
         Some("request") => messages::request(command).await,
+        Some("history") => history::history(command),
         Some("price") => Ok(prices::price(command)),
         Some("biller") => Ok(prices::biller(command)),
         _ => Err("no such command".into()),

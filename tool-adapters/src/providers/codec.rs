@@ -4,6 +4,7 @@ use crate::providers::event::{Event, Finish, ProtocolError, malformed, provider_
 use crate::providers::framing::frame::MAX_EVENT_BYTES;
 use crate::providers::half_characters::{Halves, UnpairedHalf, join_whole};
 use crate::providers::lenient::ServiceTier;
+use crate::providers::tool_names::NameRule;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -220,6 +221,8 @@ pub(crate) struct ToolAnswer<'a> {
     pub(crate) call: Option<&'a WireCall>,
     /// The text and content for the model.
     pub(crate) result: ModelResult,
+    /// The names that the provider accepts.
+    pub(crate) names: NameRule,
 }
 
 impl<'a> ToolAnswer<'a> {
@@ -241,10 +244,10 @@ impl<'a> ToolAnswer<'a> {
         }
     }
 
-    /// Returns the tool's name at the provider.
-    pub(crate) fn name(&self) -> &'a str {
+    /// Returns the tool's name at the provider, or the nearest that the provider accepts: models invent names.
+    pub(crate) fn name(&self) -> Cow<'a, str> {
         let name = self.call.map(|call| call.name.as_str()).filter(|name| !name.is_empty());
-        name.unwrap_or(self.response.meta().tool())
+        self.names.nearest(name.unwrap_or(self.response.meta().tool()))
     }
 }
 
@@ -354,19 +357,24 @@ impl CallIds {
     }
 }
 
-/// Returns an id of at most 64 characters.
+/// Returns an id of at most 64 visible characters.
 pub(crate) fn short_id(id: &str) -> Cow<'_, str> {
-    conforming(id, |_| true)
+    conforming(id, 64, |char| char.is_ascii_graphic())
+}
+
+/// Returns an id of at most 40 visible characters, which is the limit of OpenAI's Chat Completions.
+pub(crate) fn chat_id(id: &str) -> Cow<'_, str> {
+    conforming(id, 40, |char| char.is_ascii_graphic())
 }
 
 /// Returns an id of the form `[a-zA-Z0-9_-]{1,64}`.
 pub(crate) fn word_id(id: &str) -> Cow<'_, str> {
-    conforming(id, |char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-'))
+    conforming(id, 64, |char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-'))
 }
 
 /// Returns the id if it conforms, and otherwise one that depends on it alone, so that a call and its result agree.
-fn conforming(id: &str, allowed: fn(char) -> bool) -> Cow<'_, str> {
-    if !id.is_empty() && id.chars().count() <= 64 && id.chars().all(allowed) {
+fn conforming(id: &str, max_length: usize, allowed: fn(char) -> bool) -> Cow<'_, str> {
+    if !id.is_empty() && id.chars().count() <= max_length && id.chars().all(allowed) {
         return Cow::Borrowed(id);
     }
     Cow::Owned(format!("call_{}", hex(Sha256::digest(id).get(..16).unwrap_or_default())))
@@ -404,9 +412,11 @@ mod tests {
     #[test]
     fn keeps_ids_that_a_provider_accepts() {
         let long = "x".repeat(64);
-        for id in ["call_1", "fc:ä b", &long] {
+        for id in ["call_1", "functions.look:0", &long] {
             assert_eq!(short_id(id), id);
         }
+        assert_eq!(chat_id("functions.look:0"), "functions.look:0");
+        assert_eq!(chat_id(&long).len(), 37);
         assert_eq!(word_id("toolu_0-1"), "toolu_0-1");
     }
 
@@ -416,7 +426,7 @@ mod tests {
         for id in ["", "a b", "ä", &long] {
             let made = word_id(id);
             assert!(made.len() == 37 && made.starts_with("call_"), "{made}");
-            assert_eq!(made, conforming(id, |char| char.is_ascii_alphanumeric() || "_.:-".contains(char)), "{id}");
+            assert_eq!(made, conforming(id, 64, |char| char.is_ascii_alphanumeric() || "_.:-".contains(char)), "{id}");
             assert_eq!(word_id(&made), made, "what it makes conforms");
         }
     }

@@ -6,6 +6,7 @@ use crate::providers::event::{Event, ProtocolError, malformed, unparsed};
 use crate::providers::framing::frame::{Frame, is_too_large_to_parse};
 use crate::providers::framing::framer::{Framer, Framing};
 use crate::providers::half_characters::{Halves, mark_surrogates};
+use crate::providers::hosts::Host;
 use crate::providers::provider::Provider;
 use crate::providers::request::Request;
 use crate::providers::spec::{self, ProviderSpec};
@@ -18,6 +19,7 @@ use serde_json::Value;
 use tool_core::ToolResponse;
 use tool_core::call::ResultForm;
 use tool_core::json::is_nested_too_deep;
+use tool_core::session::RepairedMessages;
 
 /// Reads a provider's messages and writes requests and results. It does no I/O: bytes go in, events come out.
 ///
@@ -83,7 +85,13 @@ pub trait Protocol: Send {
     /// Sets the form of results in [`encode`](Self::encode). Defaults to [`ResultForm::Plain`].
     fn result_form(&mut self, form: ResultForm);
 
+    /// Names the server that requests go to, which decides what they have. Defaults to the provider's own.
+    fn host(&mut self, host: Host);
+
     /// Writes the body of a request, or the message that sets up the session of a WebSocket protocol.
+    ///
+    /// Steps of the history that this server sent go back as they came ([`Host::turn_id`]), those of others as their text and
+    /// calls. A history that was cut is repaired in the request: see [`History::repair`](tool_core::session::History::repair).
     fn request(&self, request: &Request<'_>) -> Value;
 }
 
@@ -118,7 +126,8 @@ pub fn protocol(provider: Provider) -> Box<dyn Protocol> {
         halves: Halves::default(),
         frames: 0,
     };
-    Box::new(ProviderProtocol { provider, framer: Framer::default(), message, form: ResultForm::default() })
+    let host = Host::of(provider);
+    Box::new(ProviderProtocol { provider, framer: Framer::default(), message, form: ResultForm::default(), host })
 }
 
 /// The protocol of any provider: its spec reads and writes, the rest is the same for all.
@@ -127,6 +136,7 @@ struct ProviderProtocol {
     framer: Framer,
     message: OpenMessage,
     form: ResultForm,
+    host: Host,
 }
 
 /// The message that is being read, and the ids of the conversation's calls.
@@ -186,7 +196,7 @@ impl Protocol for ProviderProtocol {
         let ids = &self.message.ids;
         let answers = responses.iter().map(|response| {
             let call = ids.get(response.meta().call_id().unwrap_or_default());
-            ToolAnswer { response, call, result: response.for_model(self.form) }
+            ToolAnswer { response, call, result: response.for_model(self.form), names: self.provider.spec().names }
         });
         (self.provider.spec().encode)(&answers.collect::<Vec<_>>(), ids)
     }
@@ -195,12 +205,16 @@ impl Protocol for ProviderProtocol {
         self.form = form;
     }
 
+    fn host(&mut self, host: Host) {
+        self.host = host;
+    }
+
     fn request(&self, request: &Request<'_>) -> Value {
         let write = self.provider.spec().request;
-        match request.declarations.written_history(request.history) {
-            Some(history) => write(&Request { history: &history, ..*request }),
-            None => write(request),
-        }
+        let repaired = RepairedMessages::of(request.history);
+        let written = request.declarations.written_history(&repaired.messages);
+        let history = written.as_deref().unwrap_or(&repaired.messages);
+        write(&Request { history, ..*request }, &self.host)
     }
 }
 

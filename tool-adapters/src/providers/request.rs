@@ -1,15 +1,14 @@
 //! Requests to a model, and the parts of their bodies and of results that several providers share.
 
 use crate::providers::declarations::Declarations;
-use serde::de::IgnoredAny;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::session::{Message, RawTurn, ToolChoice};
+use tool_core::session::{Message, ToolChoice};
 use tool_core::text::hex;
-use tool_core::{Content, ToolCall};
 
 /// A request to a model.
 #[derive(Clone, Copy, Debug)]
@@ -144,52 +143,25 @@ pub(crate) fn tools(request: &Request<'_>) -> Value {
     serde_json::from_str(request.declarations.json().get()).unwrap_or_default()
 }
 
-/// Returns the system instruction and the history as messages. `assistant` writes a message of the model; `result` writes
-/// the result of a call by its id and its tool.
-pub(crate) fn chat_messages(
-    request: &Request<'_>,
-    assistant: impl Fn(Option<&str>, &[ToolCall], Option<&RawTurn>) -> Option<Value>,
-    result: impl Fn(&str, &str, &ModelResult) -> Value,
-) -> Vec<Value> {
-    let system = Some(request.instructions).filter(|text| !text.is_empty());
-    let system = system.map(|text| json!({"role": "system", "content": text}));
-    let history = request.history.iter().filter_map(|message| match message {
-        Message::User(text) => Some(json!({"role": "user", "content": text})),
-        Message::Assistant { text, calls, native } => assistant(text.as_deref(), calls, native.as_ref()),
-        Message::Result { call_id, tool, result: given } => Some(result(call_id, tool, given)),
-        _ => None,
-    });
-    system.into_iter().chain(history).collect()
-}
-
-/// Writes a call of the history in the form of Chat Completions.
-pub(crate) fn function_call(id: &str, call: &ToolCall, request: &Request<'_>) -> Value {
-    let name = request.declarations.written_name(call.name());
-    let arguments = argument_text(call.arguments());
-    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
-}
-
 /// Returns arguments as the text of an object. Servers with templates for their models refuse a history with other arguments.
 pub(crate) fn argument_text(arguments: &str) -> Cow<'_, str> {
-    let is_object =
-        arguments.trim_ascii_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(arguments).is_ok();
-    if is_object {
-        return Cow::Borrowed(arguments);
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(_)) => Cow::Borrowed(arguments),
+        _ => Cow::Owned(Value::Object(object_arguments(arguments)).to_string()),
     }
-    Cow::Owned(Value::Object(object_arguments(arguments, INVALID_ARGUMENTS)).to_string())
 }
 
 /// The member that holds arguments which are not a JSON object.
 pub(crate) const INVALID_ARGUMENTS: &str = "INVALID_JSON";
 
-/// Returns arguments as an object. Other arguments become a member of one, under the name `invalid`, so that the model
-/// finds the text that its error is about.
-pub(crate) fn object_arguments(arguments: &str, invalid: &str) -> Map<String, Value> {
+/// Returns arguments as an object. Other arguments become a member of one, so that the model finds the text that its error is
+/// about.
+pub(crate) fn object_arguments(arguments: &str) -> Map<String, Value> {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(object)) => object,
         Ok(Value::Null) => Map::new(),
         _ if arguments.trim_ascii().is_empty() => Map::new(),
-        _ => Map::from_iter([(invalid.to_owned(), arguments.into())]),
+        _ => Map::from_iter([(INVALID_ARGUMENTS.to_owned(), arguments.into())]),
     }
 }
 

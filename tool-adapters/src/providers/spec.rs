@@ -7,6 +7,7 @@
 
 use crate::providers::codec::{CallIds, MessageReader, ToolAnswer};
 use crate::providers::declared_tool::DeclaredTool;
+use crate::providers::hosts::Host;
 use crate::providers::request::Request;
 use crate::providers::schema::rules::{PropertyNames, SchemaForm};
 use crate::providers::strict::budget::StrictRules;
@@ -36,7 +37,7 @@ pub(crate) struct ProviderSpec {
     /// Writes the results of calls.
     pub(crate) encode: fn(&[ToolAnswer<'_>], &CallIds) -> Value,
     /// Writes the body of a request, or the message that sets up a session.
-    pub(crate) request: fn(&Request<'_>) -> Value,
+    pub(crate) request: fn(&Request<'_>, &Host) -> Value,
     /// Writes the declaration of a function tool as JSON.
     pub(crate) declaration: fn(&DeclaredTool<'_>) -> String,
     pub(crate) names: NameRule,

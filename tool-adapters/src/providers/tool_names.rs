@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use tool_core::text::hex;
 
 /// The names that a provider accepts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct NameRule {
     /// The characters besides ASCII letters, digits and `_`.
     pub(crate) punctuation: &'static str,

@@ -1,14 +1,15 @@
 //! A conversation as alternating turns of two roles: for Anthropic, Bedrock and Gemini.
 
+use crate::providers::chat_steps::begin_of_turn;
 use crate::providers::codec::{CallIds, ToolAnswer, word_id};
-use crate::providers::request::{INVALID_ARGUMENTS, Request, object_arguments};
+use crate::providers::hosts::Host;
+use crate::providers::request::{Request, object_arguments};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use tool_core::ToolCall;
 use tool_core::call::ModelResult;
-use tool_core::session::{Message, RawTurn};
-use tool_core::tool::ProviderId;
+use tool_core::session::Message;
 
 /// The user's text for a conversation that does not begin with one.
 pub(crate) const OPENING: &str = "The conversation begins.";
@@ -25,8 +26,6 @@ const LEFT_OUT: &str = "[left out: the model refused to answer it]";
 
 /// A provider's form of the parts of a turn.
 pub(crate) trait TurnForm {
-    /// The provider of raw turns that are written as they came.
-    const NATIVE: ProviderId;
     /// True if results have a turn of their own.
     const SEPARATE_RESULTS: bool = false;
     /// True if calls get an id where the provider gave none.
@@ -43,19 +42,24 @@ pub(crate) trait TurnForm {
     /// Returns the id of a call in the provider's form, empty if it has none; `None` for another item.
     fn call_id(item: &Value) -> Option<&str>;
 
-    /// Sets the arguments of a call in the provider's form, and its id if it has one.
-    fn set_call(item: &mut Value, id: &str, input: Map<String, Value>);
+    /// Sets the name and the arguments of a call in the provider's form, and its id if it has one.
+    fn set_call(item: &mut Value, id: &str, name: &str, input: Map<String, Value>);
 
-    /// Returns an item as the provider accepts it back; `None` for one that it refuses.
-    fn echo(item: &Value) -> Option<Value>;
+    /// Returns an item as the server accepts it back; `None` for one that it refuses.
+    fn echo(item: &Value, host: &Host) -> Option<Value>;
 
     /// Returns true for a thought. A turn must not end with one.
     fn is_thought(_item: &Value) -> bool {
         false
     }
 
-    /// Removes what the provider refuses in a turn that another follows, such as a call of its own without a result.
-    fn remove_unfinished(_content: &mut Vec<Value>) {}
+    /// Removes what the provider refuses in a conversation, such as a call of its own tools without a result.
+    fn tidy(_turns: &mut [ChatTurn]) {}
+
+    /// Returns the model's text between results and the user's text, for a model that refuses both in one turn.
+    fn acknowledgement(_model: &str) -> Option<&'static str> {
+        None
+    }
 
     /// Returns an id that the provider accepts. Defaults to letters, digits, `_` and `-`.
     fn conforming_id(id: &str) -> Cow<'_, str> {
@@ -77,6 +81,16 @@ impl ChatTurn {
         Self { is_model: false, content, results }
     }
 
+    /// Returns true for a turn of the user with more than results.
+    pub(crate) fn has_users_text(&self) -> bool {
+        !self.is_model && self.content.len() > self.results
+    }
+
+    /// Returns true if further text may be added to the turn.
+    fn may_have_text<F: TurnForm>(&self) -> bool {
+        !(F::SEPARATE_RESULTS && self.results > 0)
+    }
+
     /// Writes the turn as a message of the roles `user` and `assistant`.
     pub(crate) fn into_message(self) -> Value {
         json!({"role": if self.is_model { "assistant" } else { "user" }, "content": self.content})
@@ -85,14 +99,15 @@ impl ChatTurn {
 
 /// Writes one message with all results of a step.
 pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let result = |answer: &ToolAnswer<'_>| F::result(&answer.wire_id(F::conforming_id), answer.name(), &answer.result);
+    let result = |answer: &ToolAnswer<'_>| F::result(&answer.wire_id(F::conforming_id), &answer.name(), &answer.result);
     ChatTurn::user(answers.iter().map(result).collect(), 0).into_message()
 }
 
 /// Returns the turns of a conversation. The user begins, results precede the user's text, and no turn is empty.
-pub(crate) fn turns<F: TurnForm>(request: &Request<'_>) -> Vec<ChatTurn> {
-    let mut writer = TurnWriter { request, turns: Vec::new(), calls: HashMap::new(), used: HashSet::new() };
-    let refused = RefusedMessages::find::<F>(request.history);
+pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<ChatTurn> {
+    let mut writer = TurnWriter { request, host, turns: Vec::new(), calls: HashMap::new(), used: HashSet::new() };
+    let turn_begins = begin_of_turn(request.history);
+    let refused = RefusedMessages::find(request.history, host);
     for (place, message) in request.history.iter().enumerate() {
         if refused.left_out.contains(&place) {
             continue;
@@ -104,47 +119,52 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>) -> Vec<ChatTurn> {
             }
             Message::User(text) => writer.add_user::<F>(text),
             Message::Assistant { text, calls, native } => {
-                writer.add_assistant::<F>(text.as_deref().unwrap_or_default(), calls, native.as_ref());
+                let native = host.native(native.as_ref(), place > turn_begins);
+                writer.add_assistant::<F>(text.as_deref().unwrap_or_default(), calls, native);
             }
             Message::Result { call_id, tool, result } => writer.add_result::<F>(call_id, tool, result),
             _ => {}
         }
     }
-    let mut turns = tidy::<F>(writer.turns);
+    let mut turns = tidied::<F>(writer.turns, request.model);
     if turns.first().is_none_or(|turn| turn.is_model) {
         turns.insert(0, ChatTurn::user(vec![F::text(OPENING)], 0));
     }
     let ends_with_text = |turn: &ChatTurn| turn.content.last().is_some_and(|item| item.get("text").is_some());
     if turns.last().is_some_and(|turn| turn.is_model && ends_with_text(turn)) {
         turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
+        return tidied::<F>(turns, request.model);
     }
     turns
 }
 
-/// Removes what the provider refuses in the turns of the model, and joins the turns around one of which nothing is left.
-fn tidy<F: TurnForm>(turns: Vec<ChatTurn>) -> Vec<ChatTurn> {
-    let count = turns.len();
-    let mut tidied = Vec::<ChatTurn>::with_capacity(count);
-    for (place, mut turn) in turns.into_iter().enumerate() {
-        if turn.is_model {
-            while turn.content.last().is_some_and(F::is_thought) {
-                turn.content.pop();
-            }
-            if place + 1 < count {
-                F::remove_unfinished(&mut turn.content);
-            }
+/// Removes what the provider refuses in the turns of the model, and joins the user's turns around one of which nothing is left.
+fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, model: &str) -> Vec<ChatTurn> {
+    F::tidy(&mut turns);
+    let mut tidied = Vec::<ChatTurn>::with_capacity(turns.len());
+    for mut turn in turns {
+        while turn.is_model && turn.content.last().is_some_and(F::is_thought) {
+            turn.content.pop();
         }
-        let may_join =
-            |last: &&mut ChatTurn| !(turn.is_model || last.is_model || F::SEPARATE_RESULTS && last.results > 0);
         if turn.content.is_empty() {
             continue;
         }
+        if turn.has_users_text() {
+            tidied.extend(acknowledgement::<F>(tidied.last(), model));
+        }
+        let may_join = |last: &&mut ChatTurn| last.is_model == turn.is_model && last.may_have_text::<F>();
         match tidied.last_mut().filter(may_join) {
             Some(last) => last.content.extend(turn.content),
             None => tidied.push(turn),
         }
     }
     tidied
+}
+
+/// Returns what the model says between results and the user's text, if the provider's model refuses both in one turn.
+fn acknowledgement<F: TurnForm>(last: Option<&ChatTurn>, model: &str) -> Option<ChatTurn> {
+    let text = F::acknowledgement(model).filter(|_| last.is_some_and(|last| last.results > 0))?;
+    Some(ChatTurn { is_model: true, content: vec![F::text(text)], results: 0 })
 }
 
 /// The places of messages that the provider refused to answer: it refuses every request that has them.
@@ -156,10 +176,10 @@ struct RefusedMessages {
 }
 
 impl RefusedMessages {
-    fn find<F: TurnForm>(history: &[Message]) -> Self {
+    fn find(history: &[Message], host: &Host) -> Self {
         let mut refused = Self::default();
         for (place, message) in history.iter().enumerate() {
-            if is_refused::<F>(message) {
+            if is_refused(message, host) {
                 refused.left_out.insert(place);
                 refused.add_before(history, place);
             }
@@ -182,13 +202,14 @@ impl RefusedMessages {
     }
 }
 
-fn is_refused<F: TurnForm>(message: &Message) -> bool {
+fn is_refused(message: &Message, host: &Host) -> bool {
     let Message::Assistant { native: Some(native), .. } = message else { return false };
-    native.provider == F::NATIVE && native.items.iter().any(|item| item["type"] == REFUSED_TURN)
+    native.provider == host.turn_id() && native.items.iter().any(|item| item["type"] == REFUSED_TURN)
 }
 
 struct TurnWriter<'a> {
     request: &'a Request<'a>,
+    host: &'a Host,
     turns: Vec<ChatTurn>,
     /// The ids and names of the history's calls in this request.
     calls: HashMap<&'a str, (String, String)>,
@@ -202,7 +223,8 @@ impl<'a> TurnWriter<'a> {
             return;
         }
         let item = F::text(text);
-        match self.turns.last_mut().filter(|turn| !(turn.is_model || F::SEPARATE_RESULTS && turn.results > 0)) {
+        self.turns.extend(acknowledgement::<F>(self.turns.last(), self.request.model));
+        match self.turns.last_mut().filter(|turn| !turn.is_model && turn.may_have_text::<F>()) {
             Some(turn) => turn.content.push(item),
             None => self.turns.push(ChatTurn::user(vec![item], 0)),
         }
@@ -226,33 +248,41 @@ impl<'a> TurnWriter<'a> {
         }
     }
 
-    fn add_assistant<F: TurnForm>(&mut self, text: &str, calls: &'a [ToolCall], native: Option<&RawTurn>) {
-        let native = native.filter(|native| native.provider == F::NATIVE);
-        let native = native.filter(|native| native.items.iter().filter_map(F::call_id).count() == calls.len());
+    fn add_assistant<F: TurnForm>(&mut self, text: &str, calls: &'a [ToolCall], native: Option<&[Value]>) {
+        let native = native.filter(|items| items.iter().filter_map(F::call_id).count() == calls.len());
         let content = match native {
-            Some(native) => self.echo::<F>(&native.items, calls),
+            Some(items) => self.echo::<F>(items, calls),
             None => self.write::<F>(text, calls),
         };
+        if content.is_empty() {
+            return;
+        }
+        // A turn with thoughts has to begin with one.
+        let begins_with_thought = |content: &[Value]| content.first().is_some_and(F::is_thought);
+        let is_apart = |turn: &ChatTurn| begins_with_thought(&content) && !begins_with_thought(&turn.content);
+        if self.turns.last().is_some_and(|turn| turn.is_model && is_apart(turn)) {
+            self.turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
+        }
         match self.turns.last_mut().filter(|turn| turn.is_model) {
-            _ if content.is_empty() => {}
             Some(turn) => turn.content.extend(content),
             None => self.turns.push(ChatTurn { is_model: true, content, results: 0 }),
         }
     }
 
-    /// Writes a step of this provider item by item. Calls have the arguments of the history.
+    /// Writes a step of this provider item by item. Calls have the names and the arguments of the history.
     fn echo<F: TurnForm>(&mut self, items: &[Value], calls: &'a [ToolCall]) -> Vec<Value> {
         let mut calls = calls.iter();
         let mut content = Vec::new();
         for item in items {
             let Some(given) = F::call_id(item) else {
-                content.extend(F::echo(item));
+                content.extend(F::echo(item, self.host));
                 continue;
             };
-            let (Some(call), Some(mut item)) = (calls.next(), F::echo(item)) else { continue };
+            let (Some(call), Some(mut item)) = (calls.next(), F::echo(item, self.host)) else { continue };
             let given = if given.is_empty() && F::IDS { call.id() } else { given };
             let id = self.add_call::<F>(given, call);
-            F::set_call(&mut item, &id, object_arguments(call.arguments(), INVALID_ARGUMENTS));
+            let name = self.request.declarations.written_name(call.name());
+            F::set_call(&mut item, &id, &name, object_arguments(call.arguments()));
             content.push(item);
         }
         content
@@ -267,7 +297,7 @@ impl<'a> TurnWriter<'a> {
         for (position, call) in calls.iter().enumerate() {
             let id = self.add_call::<F>(if F::IDS { call.id() } else { "" }, call);
             let name = self.request.declarations.written_name(call.name());
-            let input = object_arguments(call.arguments(), INVALID_ARGUMENTS);
+            let input = object_arguments(call.arguments());
             content.push(F::call(&id, &name, input, position));
         }
         content
@@ -277,9 +307,13 @@ impl<'a> TurnWriter<'a> {
     fn add_call<F: TurnForm>(&mut self, given: &str, call: &'a ToolCall) -> String {
         let mut id = String::new();
         if !given.is_empty() || F::IDS {
-            let given = F::conforming_id(given);
-            id = if self.used.contains(&*given) { F::conforming_id(call.id()) } else { given }.into_owned();
-            self.used.insert(id.clone());
+            let further = (2..).map(|number| format!("{}_{number}", call.id()));
+            let mut ids = [given.to_owned(), call.id().to_owned()].into_iter().chain(further);
+            let unused = ids.find_map(|id| {
+                let id = F::conforming_id(&id).into_owned();
+                self.used.insert(id.clone()).then_some(id)
+            });
+            id = unused.unwrap_or_default();
         }
         let name = self.request.declarations.written_name(call.name()).into_owned();
         self.calls.insert(call.id(), (id.clone(), name));

@@ -20,6 +20,7 @@ mod spans;
 #[path = "../support/spans.rs"]
 mod spans_support;
 mod stream;
+mod strict;
 mod support;
 mod typed;
 mod unasked;

@@ -78,17 +78,23 @@ pub(crate) struct Server {
 impl Server {
     /// Plays one answer for each request. Refuses requests after the last answer.
     pub(crate) async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
+        let mut answers = answers.into_iter().collect::<VecDeque<_>>();
+        Self::answering(move |_| answers.pop_front().unwrap_or_else(|| Answer::new(418, &[], "the script is over")))
+            .await
+    }
+
+    /// Answers each request as a function says.
+    pub(crate) async fn answering(mut answer: impl FnMut(&Request) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
         let url = format!("http://{}", listener.local_addr().expect("has an address"));
         let (sender, left) = mpsc::unbounded_channel();
         let requests = Arc::<Mutex<Vec<Request>>>::default();
         let seen = Arc::clone(&requests);
-        let mut answers = answers.into_iter().collect::<VecDeque<_>>();
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let Some(request) = read(&mut stream).await else { continue };
+                let answer = answer(&request);
                 seen.lock().expect("not poisoned").push(request);
-                let answer = answers.pop_front().unwrap_or_else(|| Answer::new(418, &[], "the script is over"));
                 tokio::spawn(play(stream, answer, sender.clone()));
             }
         });

@@ -18,6 +18,7 @@ pub(crate) mod model;
 pub(crate) mod pipeline;
 pub(crate) mod policy;
 pub(crate) mod prompts;
+pub(crate) mod repairs;
 pub(crate) mod running;
 pub(crate) mod runtime;
 pub(crate) mod search;
@@ -52,6 +53,7 @@ pub use crate::session::model::{
     History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
 };
 pub use crate::session::policy::{Policy, TurnLimits};
+pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::{SEARCH_TOOL, ToolSearch};
 pub use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};

@@ -101,9 +101,13 @@ impl History {
         &self.messages
     }
 
-    /// Adds a message. Calls must be followed by their results.
+    /// Adds a message. Calls are followed by their results. Use [`repair`](Self::repair) for a history that was cut.
     pub fn push(&mut self, message: Message) {
         self.messages.push(message);
+    }
+
+    pub(crate) fn set_messages(&mut self, messages: Vec<Message>) {
+        self.messages = messages;
     }
 
     /// Adds a message before the one at an index, or at the end. For transcripts that arrive after their answers.

@@ -1,6 +1,6 @@
 //! Results and requests.
 
-use crate::providers::provider::Provider;
+use crate::providers::hosts::Host;
 use crate::providers::request::{
     Request, RequestBody, UNAVAILABLE, choice_name, declare_called, embedded_data, tools, visible_text,
 };
@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::tool::ProviderId;
 
 /// The limit of an answer's tokens where the request has none: the provider requires one.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
@@ -24,8 +23,6 @@ const PDF: &str = "application/pdf";
 pub(crate) struct AnthropicTurns;
 
 impl TurnForm for AnthropicTurns {
-    const NATIVE: ProviderId = Provider::Anthropic.id();
-
     fn text(text: &str) -> Value {
         json!({"type": "text", "text": text})
     }
@@ -56,17 +53,18 @@ impl TurnForm for AnthropicTurns {
         (item["type"] == "tool_use").then(|| item["id"].as_str().unwrap_or_default())
     }
 
-    fn set_call(item: &mut Value, id: &str, input: Map<String, Value>) {
+    fn set_call(item: &mut Value, id: &str, name: &str, input: Map<String, Value>) {
         item["id"] = id.into();
+        item["name"] = name.into();
         item["input"] = input.into();
     }
 
-    fn echo(item: &Value) -> Option<Value> {
+    fn echo(item: &Value, host: &Host) -> Option<Value> {
         let is_blank = |member: &str| item[member].as_str().is_none_or(|text| text.trim().is_empty());
         let refused = match item["type"].as_str() {
             Some("text") => is_blank("text"),
-            // Cut off before it was signed.
-            Some("thinking") => is_blank("signature"),
+            // Cut off before it was signed. Other servers with this protocol sign nothing, and need the thoughts of a step again.
+            Some("thinking") => host.is_own && is_blank("signature"),
             _ => false,
         };
         (!refused).then(|| item.clone())
@@ -76,14 +74,18 @@ impl TurnForm for AnthropicTurns {
         item["type"] == "thinking" || item["type"] == "redacted_thinking"
     }
 
-    /// Tools that the provider runs itself need their results.
-    fn remove_unfinished(content: &mut Vec<Value>) {
-        let results = content.iter().filter_map(|item| item["tool_use_id"].as_str()).map(str::to_owned);
-        let results = results.collect::<HashSet<_>>();
-        content.retain(|item| {
-            let is_own = item["type"].as_str().is_some_and(|kind| kind != "tool_use" && kind.ends_with("tool_use"));
-            !is_own || item["id"].as_str().is_some_and(|id| results.contains(id))
-        });
+    /// Calls of tools that the provider runs itself need their results, once the user has spoken. A result may come in a later
+    /// step: a tool that runs code calls ours.
+    fn tidy(turns: &mut [ChatTurn]) {
+        let items = turns.iter().flat_map(|turn| &turn.content);
+        let results = items.filter_map(|item| item["tool_use_id"].as_str()).map(str::to_owned).collect::<HashSet<_>>();
+        let Some(last) = turns.iter().rposition(ChatTurn::has_users_text) else { return };
+        for turn in turns.iter_mut().take(last).filter(|turn| turn.is_model) {
+            turn.content.retain(|item| {
+                let is_own = item["type"].as_str().is_some_and(|kind| kind != "tool_use" && kind.ends_with("tool_use"));
+                !is_own || item["id"].as_str().is_some_and(|id| results.contains(id))
+            });
+        }
     }
 }
 
@@ -112,8 +114,8 @@ fn write_part(part: &Content) -> Option<Value> {
 }
 
 /// Writes the body of a request.
-pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = turns::<AnthropicTurns>(request).into_iter().map(ChatTurn::into_message).collect::<Vec<_>>();
+pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
+    let messages = turns::<AnthropicTurns>(request, host).into_iter().map(ChatTurn::into_message).collect::<Vec<_>>();
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
     let (tools, choice) = tools_and_choice(request);
     RequestBody::new(request)

@@ -1,19 +1,16 @@
 //! Results and requests.
 
-use crate::providers::provider::Provider;
+use crate::providers::hosts::Host;
 use crate::providers::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools, visible_text};
 use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};
 use serde_json::{Map, Value, json};
 use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::tool::ProviderId;
 
 /// The provider's form of the parts of a turn.
 pub(crate) struct ConverseTurns;
 
 impl TurnForm for ConverseTurns {
-    const NATIVE: ProviderId = Provider::Bedrock.id();
-
     fn text(text: &str) -> Value {
         json!({"text": text})
     }
@@ -43,20 +40,32 @@ impl TurnForm for ConverseTurns {
         Some(call.get("toolUseId").and_then(Value::as_str).unwrap_or_default())
     }
 
-    fn set_call(item: &mut Value, id: &str, input: Map<String, Value>) {
+    fn set_call(item: &mut Value, id: &str, name: &str, input: Map<String, Value>) {
         if let Some(call) = item.get_mut("toolUse").and_then(Value::as_object_mut) {
             call.insert("toolUseId".to_owned(), id.into());
+            call.insert("name".to_owned(), name.into());
             call.insert("input".to_owned(), input.into());
         }
     }
 
-    fn echo(item: &Value) -> Option<Value> {
+    fn echo(item: &Value, _host: &Host) -> Option<Value> {
         let is_blank = item["text"].as_str().is_some_and(|text| text.trim().is_empty());
-        (!is_blank).then(|| item.clone())
+        // Models that do not sign their reasoning do not take it back.
+        let reasoning = item.get("reasoningContent").and_then(|reasoning| reasoning.get("reasoningText"));
+        let is_unsigned = reasoning.is_some_and(|reasoning| {
+            reasoning["signature"].as_str().is_none_or(|signature| signature.trim().is_empty())
+        });
+        (!is_blank && !is_unsigned).then(|| item.clone())
     }
 
     fn is_thought(item: &Value) -> bool {
         item.get("reasoningContent").is_some()
+    }
+
+    /// Llama's and Mistral's models refuse a turn that has more than results. Which model a profile stands for is not known.
+    fn acknowledgement(model: &str) -> Option<&'static str> {
+        let takes_both = ["anthropic.", "claude", "nova"].iter().any(|name| model.contains(name));
+        (!takes_both).then_some("I see.")
     }
 }
 
@@ -86,8 +95,8 @@ fn image_format(mime_type: &str) -> Option<&str> {
 
 /// Writes the body of a request. The model is named by the URL. The provider has no word for a choice of no calls, so
 /// calls that come nevertheless are ignored by the session.
-pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = turns::<ConverseTurns>(request).into_iter().map(ChatTurn::into_message).collect::<Vec<_>>();
+pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
+    let messages = turns::<ConverseTurns>(request, host).into_iter().map(ChatTurn::into_message).collect::<Vec<_>>();
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
     RequestBody::new(request)
         .with("messages", messages)

@@ -1,55 +1,61 @@
 //! The results and requests.
 
-use crate::providers::codec::{CallIds, ToolAnswer};
-use crate::providers::provider::Provider;
-use crate::providers::request::{Request, RequestBody, chat_messages, function_call, text_of};
+use crate::providers::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages};
+use crate::providers::codec::{CallIds, ToolAnswer, short_id};
+use crate::providers::hosts::Host;
+use crate::providers::openai_chat::write::write_call;
+use crate::providers::request::{Request, RequestBody, text_of};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::session::RawTurn;
-use tool_core::{Content, ToolCall};
+
+struct CohereMessages;
 
 /// Writes one message for each result.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    answers.iter().map(|answer| result_message(&answer.wire_id(Cow::Borrowed), &answer.result)).collect()
+    answers.iter().map(|answer| result_message(&answer.wire_id(short_id), &answer.result)).collect()
 }
 
 /// Writes the body of a request.
-pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = chat_messages(
-        request,
-        |text, calls, native| assistant_message(text, calls, native, request),
-        |id, _, result| result_message(id, result),
-    );
+pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     RequestBody::new(request)
         .with("model", request.model)
-        .with("messages", messages)
+        .with("messages", chat_messages::<CohereMessages>(request, host))
         .with_tools("NONE", "REQUIRED")
         .with("stream", request.stream)
         .with_some("max_tokens", request.max_tokens)
         .finish()
 }
 
-/// Writes the model's message with its plan. Citations are left out, as they point into a text that may have changed.
-fn assistant_message(
-    text: Option<&str>,
-    calls: &[ToolCall],
-    native: Option<&RawTurn>,
-    request: &Request<'_>,
-) -> Option<Value> {
-    let mut message = json!({"role": "assistant"});
-    if let Some(text) = text {
-        message["content"] = text.into();
-    }
-    if !calls.is_empty() {
-        message["tool_calls"] = calls.iter().map(|call| function_call(call.id(), call, request)).collect();
-        let native = native.filter(|native| native.provider == Provider::Cohere.id());
-        let plan = native.and_then(|native| native.items.iter().find_map(|item| item.get("tool_plan")));
-        if let Some(plan) = plan {
-            message["tool_plan"] = plan.clone();
+impl ChatForm for CohereMessages {
+    /// Writes the model's message with its plan and its thoughts. Citations are left out, as the provider knows none in a
+    /// message whose text has changed.
+    fn step(step: &ChatStep<'_>, host: &Host) -> Value {
+        let mut message = json!({"role": "assistant"});
+        if let Some(parts) = step.content_parts(&["text", "thinking"]) {
+            message["content"] = parts.into();
+        } else if let Some(text) = step.some_text() {
+            message["content"] = text.into();
         }
+        if !step.calls.is_empty() {
+            message["tool_calls"] = step.calls.iter().map(|call| write_call(call, host)).collect();
+        }
+        // A plan is about calls.
+        let plan = step.further_members(host).find(|(name, _)| *name == "tool_plan");
+        if let Some((name, plan)) = plan.filter(|_| !step.calls.is_empty()) {
+            message[name] = plan.clone();
+        }
+        message
     }
-    (text.is_some() || !calls.is_empty()).then_some(message)
+
+    fn result(call: &ChatCall<'_>, result: &ModelResult, _host: &Host) -> Value {
+        result_message(&call.id, result)
+    }
+
+    fn conforming_id(id: &str) -> Cow<'_, str> {
+        short_id(id)
+    }
 }
 
 /// Writes a result as text, or as parts of text and documents. There is no mark for an error: its message says so.

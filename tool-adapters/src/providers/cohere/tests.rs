@@ -365,9 +365,9 @@ fn a_request_says_what_was_said_and_planned() {
         messages: [
           {"role":"system","content":"Be brief."},
           {"role":"user","content":"What is 1 + 2?"},
-          {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}},{"id":"call 2 ä","type":"function","function":{"name":"add","arguments":"{\"INVALID_JSON\":\"oops\"}"}}]},
+          {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}},{"id":"call_a54a8a69cc7f84b6900f12ad17379cc4","type":"function","function":{"name":"add","arguments":"{\"INVALID_JSON\":\"oops\"}"}}]},
           {"role":"tool","tool_call_id":"call_1","content":"{\"sum\":3}"},
-          {"role":"tool","tool_call_id":"call 2 ä","content":"the slot is taken"},
+          {"role":"tool","tool_call_id":"call_a54a8a69cc7f84b6900f12ad17379cc4","content":"the slot is taken"},
           {"role":"assistant","tool_calls":[{"id":"abcDEF123","type":"function","function":{"name":"add","arguments":"{}"}}],"tool_plan":"I will."},
           {"role":"tool","tool_call_id":"abcDEF123","content":[{"type":"text","text":"a cat"},{"type":"text","text":"[image (image/png) left out: it cannot be shown here]"},{"type":"text","text":"[audio (audio/wav) left out: it cannot be shown here]"},{"type":"document","document":{"id":"file:///a.md","data":{"text":"# A"}}},{"type":"text","text":"[resource file:///b.pdf (application/pdf)]"}]},
           {"role":"assistant","content":"It is 3."},

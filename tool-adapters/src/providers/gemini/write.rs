@@ -2,7 +2,7 @@
 
 use crate::providers::codec::{CallIds, ToolAnswer};
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
-use crate::providers::provider::Provider;
+use crate::providers::hosts::Host;
 use crate::providers::request::{Request, RequestBody, choice_name, text_of, tools};
 use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
 use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};
@@ -11,7 +11,6 @@ use std::borrow::Cow;
 use tool_core::Content;
 use tool_core::call::ModelResult;
 use tool_core::schema::is_standard_format;
-use tool_core::tool::ProviderId;
 
 /// The signature of a call that no model of this provider made: newer models refuse the first call of a step without one.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -25,7 +24,6 @@ const IMAGE_TYPES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
 struct GeminiTurns;
 
 impl TurnForm for GeminiTurns {
-    const NATIVE: ProviderId = Provider::Gemini.id();
     const SEPARATE_RESULTS: bool = true;
     const IDS: bool = false;
 
@@ -50,9 +48,10 @@ impl TurnForm for GeminiTurns {
         Some(call.get("id").and_then(Value::as_str).unwrap_or_default())
     }
 
-    fn set_call(item: &mut Value, id: &str, input: Map<String, Value>) {
-        let name = if item.get("functionCall").is_some() { "functionCall" } else { "function_call" };
-        if let Some(call) = item.get_mut(name).and_then(Value::as_object_mut) {
+    fn set_call(item: &mut Value, id: &str, name: &str, input: Map<String, Value>) {
+        let member = if item.get("functionCall").is_some() { "functionCall" } else { "function_call" };
+        if let Some(call) = item.get_mut(member).and_then(Value::as_object_mut) {
+            call.insert("name".to_owned(), name.into());
             call.insert("args".to_owned(), input.into());
             if !id.is_empty() {
                 call.insert("id".to_owned(), id.into());
@@ -60,10 +59,23 @@ impl TurnForm for GeminiTurns {
         }
     }
 
-    fn echo(item: &Value) -> Option<Value> {
+    fn echo(item: &Value, _host: &Host) -> Option<Value> {
         let unsigned = member(item, "thoughtSignature", "thought_signature").is_none();
         let is_empty = item.as_object()?.is_empty() || unsigned && item["text"] == "";
         (!is_empty).then(|| item.clone())
+    }
+
+    /// A turn of thoughts alone, or of a signature, says nothing.
+    fn tidy(turns: &mut [ChatTurn]) {
+        let says_something = |item: &Value| match item.get("text") {
+            Some(text) => item["thought"] != true && text.as_str().is_some_and(|text| !text.trim().is_empty()),
+            None => true,
+        };
+        for turn in turns.iter_mut().filter(|turn| turn.is_model) {
+            if !turn.content.iter().any(says_something) {
+                turn.content.clear();
+            }
+        }
     }
 
     fn conforming_id(id: &str) -> Cow<'_, str> {
@@ -77,13 +89,14 @@ fn member<'a>(item: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
 
 /// Writes one content with all results of a step. Calls without an id are answered without one.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let results = answers.iter().map(|answer| GeminiTurns::result(answer.given_id(), answer.name(), &answer.result));
+    let result = |answer: &ToolAnswer<'_>| GeminiTurns::result(answer.given_id(), &answer.name(), &answer.result);
+    let results = answers.iter().map(result);
     json!({"role": "user", "parts": results.collect::<Vec<_>>()})
 }
 
 /// Writes the body of a request. The model is named by the URL.
-pub(crate) fn request(request: &Request<'_>) -> Value {
-    let contents = turns::<GeminiTurns>(request).into_iter().map(write_turn).collect::<Vec<_>>();
+pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
+    let contents = turns::<GeminiTurns>(request, host).into_iter().map(write_turn).collect::<Vec<_>>();
     let tools = (!request.declarations.is_empty()).then(|| tools(request));
     with_settings(RequestBody::new(request).with("contents", contents), request)
         .with_some("tools", tools)

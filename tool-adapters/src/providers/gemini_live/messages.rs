@@ -6,11 +6,14 @@ use crate::providers::gemini::parts::{Content, PartItems, PartReader};
 use crate::providers::gemini::pieces::FunctionCall;
 use crate::providers::gemini::read::{UsageMetadata, has_member};
 use crate::providers::gemini::write::{function_response, with_settings};
+use crate::providers::hosts::Host;
 use crate::providers::json_reader::{OtherMember, OtherMembers, json_objects};
 use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson, WithRaw, parse_object};
 use crate::providers::request::{Request, RequestBody, object_arguments, text, tools};
 use crate::providers::spec::{HeardText, LiveMessage, LiveMessages, ResumptionHandle};
+use crate::providers::turns::OPENING;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use tool_core::call::ModelResult;
 use tool_core::session::Message;
@@ -234,8 +237,13 @@ fn write_answer(answer: &ToolAnswer<'_>, ids: &CallIds) -> Option<Value> {
     if ids.is_withdrawn(id) {
         return None;
     }
-    let (wire_id, name) = call.map_or((id, answer.name()), |call| (call.id.as_str(), call.name.as_str()));
-    let mut response = function_response(wire_id, name, &answer.result);
+    // The server knows the call under the name that the model gave it.
+    let name = call
+        .map(|call| call.name.as_str())
+        .filter(|name| !name.is_empty())
+        .map_or_else(|| answer.name(), Cow::Borrowed);
+    let wire_id = call.map_or(id, |call| call.id.as_str());
+    let mut response = function_response(wire_id, &name, &answer.result);
     let scheduling = match stage {
         _ if !answer.result.reply => Some("SILENT"),
         AnswerStage::First => None,
@@ -263,7 +271,7 @@ fn find_call<'a>(id: &'a str, ids: &'a CallIds) -> (&'a str, Option<&'a WireCall
 }
 
 /// Writes the message that sets up the session. The choice of tools has no place in it. The history follows it.
-pub(crate) fn request(request: &Request<'_>) -> Value {
+pub(crate) fn request(request: &Request<'_>, _host: &Host) -> Value {
     let model = match request.model {
         model if model.contains('/') => model.to_owned(),
         model => format!("models/{model}"),
@@ -278,7 +286,7 @@ pub(crate) fn request(request: &Request<'_>) -> Value {
 /// Writes the result of a call of an earlier session as a text of the user.
 fn result_note(tool: &str, arguments: &str, result: &ModelResult) -> String {
     let (tool, text) = (tool.escape_debug(), Value::from(text(result)));
-    let arguments = Value::Object(object_arguments(arguments, "invalid"));
+    let arguments = Value::Object(object_arguments(arguments));
     let outcome = if result.is_error { "has failed" } else { "has returned" };
     format!(
         "[Note by the application, not said by the user] The call of `{tool}` with {arguments} {outcome}. Its result, which is \
@@ -319,6 +327,9 @@ impl LiveMessages for GeminiLiveMessages {
                 Some((_, parts)) => parts.push(part),
                 None => turns.push((role, vec![part])),
             }
+        }
+        if turns.first().is_some_and(|(role, _)| *role == "model") {
+            turns.insert(0, ("user", vec![json!({"text": OPENING})]));
         }
         let turns = turns.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts}));
         vec![json!({"clientContent": {"turns": turns.collect::<Vec<_>>(), "turnComplete": true}})]

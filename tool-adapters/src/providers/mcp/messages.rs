@@ -3,6 +3,7 @@
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
 use crate::providers::event::{Event, malformed};
+use crate::providers::hosts::Host;
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientText, RawJson, parse_items, parse_object};
 use crate::providers::mcp::output_schema;
@@ -143,7 +144,7 @@ fn answered_id(answer: &ToolAnswer<'_>) -> Value {
 }
 
 /// Writes the result of `tools/list`.
-pub(crate) fn request(request: &Request<'_>) -> Value {
+pub(crate) fn request(request: &Request<'_>, _host: &Host) -> Value {
     RequestBody::new(request).with("tools", tools(request)).finish()
 }
 

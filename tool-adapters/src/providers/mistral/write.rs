@@ -1,62 +1,57 @@
 //! Results and requests, which differ from those of Chat Completions in ids and in the order of messages.
 
+use crate::providers::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages};
 use crate::providers::codec::{CallIds, ToolAnswer};
-use crate::providers::request::{self, Request, RequestBody, chat_messages, function_call};
-use crate::providers::turns::CONTINUE;
+use crate::providers::hosts::Host;
+use crate::providers::openai_chat::write::write_call;
+use crate::providers::request::{self, Request, RequestBody};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use tool_core::ToolCall;
 use tool_core::call::ModelResult;
 
-/// The model's text between results and the user's next message: the provider refuses the one right after the other.
-const ACKNOWLEDGEMENT: &str = "I see.";
+struct MistralMessages;
 
 /// Writes one message for each result.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let message = |answer: &ToolAnswer<'_>| result_message(&answer.wire_id(short_id), answer.name(), &answer.result);
+    let message = |answer: &ToolAnswer<'_>| result_message(&answer.wire_id(short_id), &answer.name(), &answer.result);
     answers.iter().map(message).collect()
 }
 
 /// Writes the body of a request.
-pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = chat_messages(
-        request,
-        |text, calls, _| assistant_message(text.unwrap_or_default(), calls, request),
-        |id, tool, result| result_message(&short_id(id), &request.declarations.written_name(tool), result),
-    );
+pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     RequestBody::new(request)
         .with("model", request.model)
-        .with("messages", ordered(messages))
+        .with("messages", messages(request, host))
         .with_tools("none", "any")
         .with("stream", request.stream)
         .with_some("max_tokens", request.max_tokens)
         .finish()
 }
 
-/// Brings messages into an order that the provider accepts: the model says something between results and the user, and
-/// does not have the last word.
-fn ordered(messages: Vec<Value>) -> Vec<Value> {
-    let mut ordered = Vec::<Value>::with_capacity(messages.len());
-    let last_role = |messages: &[Value]| messages.last().map(|last| last["role"].clone()).unwrap_or_default();
-    for message in messages {
-        if message["role"] == "user" && last_role(&ordered) == "tool" {
-            ordered.push(json!({"role": "assistant", "content": ACKNOWLEDGEMENT}));
-        }
-        ordered.push(message);
-    }
-    if last_role(&ordered) == "assistant" {
-        ordered.push(json!({"role": "user", "content": CONTINUE}));
-    }
-    ordered
+/// Returns the history in the form of Mistral's messages.
+pub(crate) fn messages(request: &Request<'_>, host: &Host) -> Vec<Value> {
+    chat_messages::<MistralMessages>(request, host)
 }
 
-fn assistant_message(text: &str, calls: &[ToolCall], request: &Request<'_>) -> Option<Value> {
-    if calls.is_empty() {
-        return (!text.is_empty()).then(|| json!({"role": "assistant", "content": text}));
+impl ChatForm for MistralMessages {
+    fn step(step: &ChatStep<'_>, host: &Host) -> Value {
+        let parts = step.content_parts(&["text", "thinking"]);
+        let content = parts.map_or_else(|| step.text.into(), Value::from);
+        let mut message = json!({"role": "assistant", "content": content});
+        if !step.calls.is_empty() {
+            message["tool_calls"] = step.calls.iter().map(|call| write_call(call, host)).collect();
+        }
+        message
     }
-    let calls = calls.iter().map(|call| function_call(&short_id(call.id()), call, request));
-    Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
+
+    fn result(call: &ChatCall<'_>, result: &ModelResult, _host: &Host) -> Value {
+        result_message(&call.id, &call.name, result)
+    }
+
+    fn conforming_id(id: &str) -> Cow<'_, str> {
+        short_id(id)
+    }
 }
 
 /// Writes a result. There is no mark for an error: its message says so.

@@ -1,28 +1,28 @@
 //! The results and requests.
 
-use crate::providers::codec::{CallIds, ToolAnswer};
-use crate::providers::request::{Request, RequestBody, chat_messages, may_not_call, object_arguments, text_of, tools};
+use crate::providers::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages};
+use crate::providers::codec::{CallIds, ToolAnswer, short_id};
+use crate::providers::hosts::Host;
+use crate::providers::request::{Request, RequestBody, may_not_call, object_arguments, text_of, tools};
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::{Content, ToolCall};
+
+struct OllamaMessages;
 
 /// Writes one message for each result.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    answers.iter().map(|answer| result_message(answer.name(), answer.given_id(), &answer.result)).collect()
+    answers.iter().map(|answer| result_message(&answer.name(), answer.given_id(), &answer.result)).collect()
 }
 
 /// Writes the body of a request.
-pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = chat_messages(
-        request,
-        |text, calls, _| assistant_message(text, calls, request),
-        |_, tool, result| result_message(&request.declarations.written_name(tool), "", result),
-    );
+pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     // There is no tool choice. Without tools the model cannot call them.
     let has_tools = !may_not_call(request) && !request.declarations.is_empty();
     RequestBody::new(request)
         .with("model", request.model)
-        .with("messages", messages)
+        .with("messages", chat_messages::<OllamaMessages>(request, host))
         .with_some("tools", has_tools.then(|| tools(request)))
         // The default of the server is to stream.
         .with("stream", request.stream)
@@ -30,17 +30,43 @@ pub(crate) fn request(request: &Request<'_>) -> Value {
         .finish_merged()
 }
 
-fn assistant_message(text: Option<&str>, calls: &[ToolCall], request: &Request<'_>) -> Option<Value> {
-    if calls.is_empty() {
-        return text.map(|text| json!({"role": "assistant", "content": text}));
+impl ChatForm for OllamaMessages {
+    fn step(step: &ChatStep<'_>, host: &Host) -> Value {
+        let mut message = json!({"role": "assistant", "content": step.text});
+        for (name, value) in step.further_members(host) {
+            message[name] = value.clone();
+        }
+        if !step.calls.is_empty() {
+            message["tool_calls"] = step.calls.iter().map(write_call).collect();
+        }
+        message
     }
-    let calls = calls.iter().map(|call| {
-        let name = request.declarations.written_name(call.name());
-        let arguments = object_arguments(call.arguments(), "invalid_arguments");
-        json!({"function": {"name": name, "arguments": arguments}})
-    });
-    let text = text.unwrap_or_default();
-    Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
+
+    fn result(call: &ChatCall<'_>, result: &ModelResult, _host: &Host) -> Value {
+        let id = if call.given_id().is_empty() { "" } else { &call.id };
+        result_message(&call.name, id, result)
+    }
+
+    fn conforming_id(id: &str) -> Cow<'_, str> {
+        short_id(id)
+    }
+}
+
+/// Writes a call, under its id if the server gave one, with the members that the server sent beside it.
+fn write_call(call: &ChatCall<'_>) -> Value {
+    let mut written = call.native.clone().unwrap_or_default();
+    if !call.given_id().is_empty() {
+        written.insert("id".to_owned(), call.id.as_str().into());
+    }
+    let mut function = json!({"name": call.name, "arguments": object_arguments(call.call.arguments())});
+    let further = written.get("function").and_then(Value::as_object).cloned().unwrap_or_default();
+    for (name, value) in further {
+        if function.get(&name).is_none() {
+            function[name] = value;
+        }
+    }
+    written.insert("function".to_owned(), function);
+    written.into()
 }
 
 /// Writes a result under the tool's name, and under the call's id if the server gave one. Images stand beside the text.

@@ -259,7 +259,7 @@ fn a_request_says_what_was_said() {
         messages: [
           {"role":"system","content":"Be brief."},
           {"role":"user","content":"What is 1 + 2?"},
-          {"role":"assistant","content":"Let me see.","tool_calls":[{"function":{"name":"add","arguments":{"a":1,"b":2}}},{"function":{"name":"add","arguments":{"invalid_arguments":"oops"}}}]},
+          {"role":"assistant","content":"Let me see.","tool_calls":[{"function":{"name":"add","arguments":{"a":1,"b":2}}},{"function":{"name":"add","arguments":{"INVALID_JSON":"oops"}}}]},
           {"role":"tool","tool_name":"add","content":"{\"sum\":3}"},
           {"role":"tool","tool_name":"add","content":"the slot is taken"},
           {"role":"assistant","content":"","tool_calls":[{"function":{"name":"add","arguments":{}}}]},
@@ -283,7 +283,10 @@ fn options_of_the_callers_own_stand_beside_ours() {
 fn without_a_choice_the_tools_are_left_out() {
     expect![[r#"
         model: "some-model"
-        messages: [{"role":"system","content":"Be brief."}]
+        messages: [
+          {"role":"system","content":"Be brief."},
+          {"role":"user","content":"The conversation begins."}
+        ]
         stream: true
         options: {"num_predict":500}"#]]
     .assert_eq(&asked(Ollama, &[], ToolChoice::None, nothing()));

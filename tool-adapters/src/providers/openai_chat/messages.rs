@@ -101,7 +101,7 @@ impl ChatReader {
             return false;
         };
         match *kind {
-            PieceKind::Content => self.add_text(&piece, sink),
+            PieceKind::Content => self.add_text_of_content(&piece, sink),
             PieceKind::Arguments => self.calls.append_to_last(Cow::Borrowed(&piece), sink),
         }
         if !piece.is_empty() {
@@ -284,14 +284,19 @@ impl ChatReader {
         sink.text(piece);
     }
 
+    /// Adds a text, which is a part too once others have come.
+    fn add_text_of_content(&mut self, piece: &str, sink: &mut EventSink<'_>) {
+        if !self.content.parts.is_empty() && !piece.is_empty() {
+            self.content.parts.add_item(PARTS, text_part(piece));
+        }
+        self.add_text(piece, sink);
+    }
+
     /// Adds a text, or parts of text and reasoning.
     fn add_content(&mut self, content: RawJson<'_>, text: &str, sink: &mut EventSink<'_>) {
         let Some(json) = content.0 else { return };
         if let Some(piece) = content.string() {
-            if !self.content.parts.is_empty() && !piece.is_empty() {
-                self.content.parts.add_item(PARTS, text_part(&piece));
-            }
-            return self.add_text(&piece, sink);
+            return self.add_text_of_content(&piece, sink);
         }
         let parts = match serde_json::from_str::<Value>(json) {
             Ok(Value::Array(parts)) => parts,

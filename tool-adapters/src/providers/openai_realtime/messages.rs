@@ -2,10 +2,11 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer};
 use crate::providers::event::{Event, ProtocolError, malformed};
+use crate::providers::hosts::Host;
 use crate::providers::lenient::{RawObject, parse_object};
 use crate::providers::openai_responses::items::{OutputItem, ResponseEvent, ResponseObject};
 use crate::providers::openai_responses::output::{Appearance, ItemNumber, OutputItems, PieceKind};
-use crate::providers::request::{self, Request, RequestBody};
+use crate::providers::request::{self, Request, RequestBody, argument_text};
 use crate::providers::spec::{HeardText, LiveMessage, LiveMessages};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -168,9 +169,9 @@ fn message_item(role: &str, kind: &str, text: &str) -> Value {
     json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
 }
 
-/// Returns an id of at most 32 characters: the id itself, or one that depends on it alone.
+/// Returns an id of at most 32 visible characters: the id itself, or one that depends on it alone.
 fn short_id(id: &str) -> Cow<'_, str> {
-    if !id.is_empty() && id.chars().count() <= 32 {
+    if !id.is_empty() && id.len() <= 32 && id.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Cow::Borrowed(id);
     }
     Cow::Owned(hex(Sha256::digest(id).get(..16).unwrap_or_default()))
@@ -178,7 +179,8 @@ fn short_id(id: &str) -> Cow<'_, str> {
 
 fn call_item(call: &ToolCall, request: &Request<'_>) -> Value {
     let name = request.declarations.written_name(call.name());
-    json!({"type": "function_call", "call_id": short_id(call.id()), "name": name, "arguments": call.arguments()})
+    let arguments = argument_text(call.arguments());
+    json!({"type": "function_call", "call_id": short_id(call.id()), "name": name, "arguments": arguments})
 }
 
 fn result_item(id: &str, result: &ModelResult) -> Value {
@@ -195,7 +197,7 @@ pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
 
 /// Writes the event that sets up the session. The model is named by the URL, the server keeps the conversation, and the
 /// caller's settings are those of the session.
-pub(crate) fn request(request: &Request<'_>) -> Value {
+pub(crate) fn request(request: &Request<'_>, _host: &Host) -> Value {
     let instructions = Some(request.instructions).filter(|text| !text.is_empty());
     let no_tools = request.declarations.is_empty();
     let auto = !no_tools && request.tool_choice == ToolChoice::Auto;
@@ -224,12 +226,12 @@ impl LiveMessages for RealtimeMessages {
 
     fn history(&self, request: &Request<'_>) -> Vec<Value> {
         let items = request.history.iter().flat_map(|message| match message {
-            Message::User(text) if text.is_empty() => Vec::new(),
+            Message::User(text) if text.trim().is_empty() => Vec::new(),
             Message::User(text) => vec![message_item("user", "input_text", text)],
             Message::Assistant { text, calls, .. } => {
                 let text = text
                     .iter()
-                    .filter(|text| !text.is_empty())
+                    .filter(|text| !text.trim().is_empty())
                     .map(|text| message_item("assistant", "output_text", text));
                 text.chain(calls.iter().map(|call| call_item(call, request))).collect()
             }

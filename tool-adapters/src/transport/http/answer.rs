@@ -20,6 +20,8 @@ pub(crate) struct AnswerCollector<'a> {
     pub(crate) provider: Provider,
     /// The name of the requested model.
     pub(crate) model: &'a str,
+    /// The id of the server's steps in the history.
+    pub(crate) turn_id: ProviderId,
     pub(crate) declarations: &'a Declarations,
     pub(crate) key: Option<&'a ApiKey>,
     pub(crate) listener: Option<&'a mut EventListener>,
@@ -143,7 +145,7 @@ impl AnswerCollector<'_> {
         if finish == ReplyFinish::Refused && self.provider.spec().repeats_refusals {
             self.answer.items.push(json!({"type": REFUSED_TURN}));
         }
-        let provider = ProviderId::from_static(self.provider.spec().turn_id);
+        let provider = self.turn_id;
         ModelStep {
             text: Some(self.answer.text).filter(|text| !text.is_empty()),
             calls: self.answer.calls,

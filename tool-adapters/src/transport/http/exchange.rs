@@ -348,6 +348,7 @@ mod tests {
         let mut answer = AnswerCollector {
             provider: Provider::OpenAiChat,
             model: "m",
+            turn_id: Provider::OpenAiChat.id(),
             declarations: &declarations,
             key: None,
             listener: None,

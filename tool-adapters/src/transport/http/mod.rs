@@ -34,6 +34,15 @@
 //! Bedrock is supported with an API key and without streaming. Requests signed with AWS credentials (`SigV4`) are not
 //! supported. OpenAI Realtime and Gemini Live need the feature `websocket`.
 //!
+//! # What goes back
+//!
+//! A step of the history goes back to the server that sent it as it came, with reasoning, signatures and members that the
+//! protocol does not know, and to other servers as its text and calls. What the documents of a server say about it decides
+//! where it refuses what others need; [`reasoning_back`](HttpModel::reasoning_back) and
+//! [`token_limit`](HttpModel::token_limit) decide before that. The chapter on providers in the book has the table of servers.
+//!
+//! A history that was cut is repaired in the request. [`history_repairs`](HttpModel::history_repairs) says what was changed.
+//!
 //! # Errors and retries
 //!
 //! An error is AUTH (401, 403), `RATE_LIMIT` (429), TRANSIENT or PERMANENT, with the provider's message. It never contains

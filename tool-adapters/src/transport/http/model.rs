@@ -2,7 +2,10 @@
 
 use crate::providers::declare::RequestTools;
 use crate::providers::request::output_limit;
-use crate::providers::{Declarations, DeclareOptions, Event, Protocol, Provider, Request, StructuredOutput, protocol};
+use crate::providers::{
+    Declarations, DeclareOptions, Event, Host, Protocol, Provider, ReasoningBack, Request, StructuredOutput,
+    TokenLimit, protocol,
+};
 use crate::transport::base_url::{host_of, is_local};
 use crate::transport::http::answer::{Answer, AnswerCollector, EventListener, FailedUsage, UsageReporter};
 use crate::transport::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
@@ -13,7 +16,7 @@ use reqwest::{Client, Method};
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
 use tokio::time::{Instant, sleep, timeout_at};
-use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep, ToolChoice};
+use tool_core::session::{Message, Model, ModelInfo, ModelRequest, ModelStep, RepairedMessages, Repairs, ToolChoice};
 use tool_core::trace::TokenUsage;
 use tool_core::{ErrorKind, ProviderTool, ToolDefinition, ToolError, time};
 
@@ -62,6 +65,10 @@ pub struct HttpTransport {
     /// True once the server has refused that form.
     refuses_structured_output: bool,
     listener: Option<EventListener>,
+    reasoning_back: Option<ReasoningBack>,
+    token_limit: Option<TokenLimit>,
+    /// The repairs of the history in the last request.
+    repairs: Repairs,
 }
 
 impl ProviderModel<HttpTransport> {
@@ -111,6 +118,52 @@ impl ProviderModel<HttpTransport> {
     /// quick. Calls have the tools' own names. They run after the answer is complete.
     pub fn on_event(self, listener: impl FnMut(&Event) + Send + 'static) -> Self {
         Self { transport: HttpTransport { listener: Some(Box::new(listener)), ..self.transport }, ..self }
+    }
+
+    /// Sets the steps of the history that go back as the server sent them, with reasoning and signatures. The others go back as
+    /// their text and calls.
+    ///
+    /// The default is what is known about the server of the base URL, and all steps for a server of which nothing is known.
+    pub fn reasoning_back(self, steps: ReasoningBack) -> Self {
+        Self { transport: HttpTransport { reasoning_back: Some(steps), ..self.transport }, ..self }
+    }
+
+    /// Sets the member of a request that [`max_tokens`](Self::max_tokens) goes into, for `OpenAiChat`.
+    ///
+    /// The default is what is known about the server of the base URL, and `max_tokens` for a server of which nothing is known.
+    pub fn token_limit(self, member: TokenLimit) -> Self {
+        Self { transport: HttpTransport { token_limit: Some(member), ..self.transport }, ..self }
+    }
+
+    /// Returns what was repaired in the history of the last request, such as a call without a result. The history itself stays
+    /// as it is: see [`History::repair`](tool_core::session::History::repair).
+    pub fn history_repairs(&self) -> &Repairs {
+        &self.transport.repairs
+    }
+
+    /// Returns the server, with the settings of the program.
+    fn host(&self) -> Host {
+        let base_url = http_api(self.provider).map(|http| self.access.base_url(&http.server)).unwrap_or_default();
+        let mut host = Host::at(self.provider, &base_url);
+        if let Some(steps) = self.transport.reasoning_back {
+            host = host.reasoning_back(steps);
+        }
+        if let Some(member) = self.transport.token_limit {
+            host = host.token_limit(member);
+        }
+        host
+    }
+
+    /// Repairs a history for a request, and logs what was missing in it, once.
+    fn repair<'h>(&mut self, history: &'h [Message]) -> RepairedMessages<'h> {
+        let repaired = RepairedMessages::of(history);
+        if self.transport.repairs != repaired.repairs {
+            if repaired.repairs.found_damage() {
+                tracing::warn!(provider = %self.provider, "the history of a request was repaired: {}", repaired.repairs);
+            }
+            self.transport.repairs = repaired.repairs.clone();
+        }
+        repaired
     }
 
     /// Returns true if a request asks for its typed answer in the provider's form for structured output.
@@ -170,10 +223,14 @@ impl ProviderModel<HttpTransport> {
             instructions.to_mut().push_str(&answer.schema);
             instructions.to_mut().push('\n');
         }
-        let body = self.transport.protocol.get_or_insert_with(|| protocol(self.provider)).request(&Request {
+        let repaired = self.repair(request.history);
+        let server = self.host();
+        let protocol = self.transport.protocol.get_or_insert_with(|| protocol(self.provider));
+        protocol.host(server);
+        let body = protocol.request(&Request {
             model: &self.model,
             instructions: &instructions,
-            history: request.history,
+            history: &repaired.messages,
             declarations: &declarations,
             tool_choice: request.tool_choice,
             stream,
@@ -195,6 +252,7 @@ impl ProviderModel<HttpTransport> {
         deadline: Instant,
     ) -> Result<ModelStep, RequestFailure> {
         let (idle, max_bytes) = (self.transport.timeouts.idle, self.transport.max_bytes);
+        let turn_id = self.host().turn_id();
         let late = |_| RequestFailure::transient("the callback provided no API key within the total time limit");
         let (mut failed, mut is_renewed) = (0, false);
         loop {
@@ -210,6 +268,7 @@ impl ProviderModel<HttpTransport> {
             let answer = AnswerCollector {
                 provider: self.provider,
                 model: &self.model,
+                turn_id: turn_id.clone(),
                 declarations,
                 key: Some(&endpoint.hidden),
                 listener: self.transport.listener.as_mut(),

@@ -4,7 +4,7 @@ use crate::providers::{Declarations, Protocol, Request, declare_tools};
 use crate::transport::host_text::join_instructions;
 use crate::transport::websocket::model::{LiveModel, live_api};
 use serde_json::{Map, Value};
-use tool_core::session::{Message, ToolChoice};
+use tool_core::session::{Message, RepairedMessages, ToolChoice};
 use tool_core::{Session, ToolDefinition};
 
 /// The tools that the provider knows.
@@ -45,10 +45,14 @@ impl DeclaredTools {
         if !model.transport.instructions.is_empty() {
             session.observe_system_prompt(&instructions);
         }
+        let repaired = RepairedMessages::of(history);
+        if repaired.repairs.found_damage() {
+            tracing::warn!(provider = %model.provider, "the history of a session was repaired: {}", repaired.repairs);
+        }
         write(&Request {
             model: &model.model,
             instructions: &instructions,
-            history,
+            history: &repaired.messages,
             declarations: &self.declarations,
             tool_choice: ToolChoice::Auto,
             stream: true,

@@ -81,12 +81,12 @@ fn a_request_is_what_the_api_takes() {
                 },
                 {
                   "toolResult": {"content":[{"text":"arguments are no JSON"}],"status":"error","toolUseId":"call_1"}
-                },
-                {"text":"And up?"},
-                {"text":"Please."}
+                }
               ],
               "role": "user"
-            }
+            },
+            {"content":[{"text":"I see."}],"role":"assistant"},
+            {"content":[{"text":"And up?"},{"text":"Please."}],"role":"user"}
           ],
           "system": [{"text":"Be brief."}],
           "toolConfig": {"toolChoice":{"any":{}},"tools":"declared"}

@@ -28,9 +28,9 @@ fn a_request_says_what_was_said() {
         messages: [
           {"role":"system","content":"Be brief."},
           {"role":"user","content":"What is 1 + 2?"},
-          {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}},{"id":"call 2 ä","type":"function","function":{"name":"add","arguments":"{\"INVALID_JSON\":\"oops\"}"}}]},
+          {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}},{"id":"call_a54a8a69cc7f84b6900f12ad17379cc4","type":"function","function":{"name":"add","arguments":"{\"INVALID_JSON\":\"oops\"}"}}]},
           {"role":"tool","tool_call_id":"call_1","content":"{\"sum\":3}"},
-          {"role":"tool","tool_call_id":"call 2 ä","content":"the slot is taken"},
+          {"role":"tool","tool_call_id":"call_a54a8a69cc7f84b6900f12ad17379cc4","content":"the slot is taken"},
           {"role":"assistant","content":null,"tool_calls":[{"id":"abcDEF123","type":"function","function":{"name":"add","arguments":"{}"}}]},
           {"role":"tool","tool_call_id":"abcDEF123","content":[{"type":"text","text":"a cat"},{"type":"text","text":"[image (image/png) left out: it cannot be shown here]"},{"type":"text","text":"[audio (audio/wav) left out: it cannot be shown here]"},{"type":"text","text":"# A"},{"type":"text","text":"[resource file:///b.pdf (application/pdf)]"}]},
           {"role":"assistant","content":"It is 3."},
@@ -46,7 +46,10 @@ fn a_request_says_what_was_said() {
 fn a_request_says_whether_to_call_and_what_the_caller_adds() {
     expect![[r#"
         model: "some-model"
-        messages: [{"role":"system","content":"Be brief."}]
+        messages: [
+          {"role":"system","content":"Be brief."},
+          {"role":"user","content":"The conversation begins."}
+        ]
         tools: 1
         tool_choice: "required"
         stream: true
