@@ -51,6 +51,14 @@ fuzz cases="100000":
     PROPTEST_CASES={{cases}} cargo test --release -p tests --test property
     PROPTEST_CASES={{cases}} cargo test --release -p tool-core --lib
 
+# Damages every event of recorded answers of models: the project's own recordings, and those in the tests of other projects.
+faults-streams:
+    python3 -m venv target/streams
+    target/streams/bin/pip install --quiet pyyaml
+    target/streams/bin/pip download --quiet --no-deps --no-binary :all: --dest target/streams/packages mirascope langchain-openai langchain-anthropic
+    target/streams/bin/python tests/conformance/streams.py --packages target/streams/packages --out target/streams/recorded
+    STREAMS=$PWD/target/streams/recorded STREAMS_EVERY_EVENT=1 cargo test --release -p tests --test streams -- --nocapture
+
 # Checks the state that the threads of a session share, under every order in which they can run.
 loom:
     "$(cargo rustc -p tool-core --lib --profile test --message-format json-render-diagnostics -- --cfg loom \

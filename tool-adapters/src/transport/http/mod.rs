@@ -42,11 +42,9 @@
 //!
 //! Failed connections, the statuses 408, 409, 429 and 5xx, and broken streams are retried by the
 //! [`RetryPolicy`](crate::agent::RetryPolicy) and the provider's `Retry-After`. A call runs only after its answer has ended,
-//! so a retry runs no call twice. If an answer breaks off,
-//!
-//! - complete calls run, and incomplete ones are left out, so that the model continues from the results;
-//! - without complete calls, the request is retried, unless [`on_event`](HttpModel::on_event) has shown a part of the answer;
-//! - otherwise the reply ends with the error.
+//! so a retry runs no call twice. Nothing counts of an answer that breaks off, or of which a part cannot be read: the request
+//! is retried, unless [`on_event`](HttpModel::on_event) has shown a part of the answer. Then the reply ends with the error,
+//! which says what was lost.
 //!
 //! Dropping the future of a step closes the connection.
 //!
