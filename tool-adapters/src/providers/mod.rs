@@ -25,6 +25,8 @@ pub(crate) mod half_characters;
 pub(crate) mod json_reader;
 pub(crate) mod lenient;
 pub mod lint;
+pub(crate) mod llama_cpp;
+pub(crate) mod lm_studio;
 pub mod manifest;
 pub(crate) mod mcp;
 pub(crate) mod message_members;
@@ -41,12 +43,14 @@ pub mod provider_tools;
 pub(crate) mod repeats;
 pub mod report;
 pub(crate) mod request;
+pub(crate) mod retry_delay;
 pub(crate) mod same_json;
 pub(crate) mod schema;
 pub(crate) mod spec;
 pub(crate) mod strict;
 pub(crate) mod tool_names;
 pub(crate) mod turns;
+pub(crate) mod vllm;
 
 #[cfg(test)]
 mod tests;

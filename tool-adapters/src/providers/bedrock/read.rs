@@ -141,7 +141,7 @@ impl ConverseReader {
         self.blocks.truncate_all(sink);
         if reason.starts_with("malformed_") {
             let message = "the model's answer could not be used".to_owned();
-            sink.error(ProtocolError::Provider { code: Some(reason.to_owned()), message });
+            sink.error(ProtocolError::of_provider(Some(reason.to_owned()), message));
         }
         sink.end(match finish_of(reason) {
             Finish::Stop if self.blocks.has_calls() => Finish::ToolCalls,
@@ -160,7 +160,7 @@ impl ConverseReader {
             return false;
         };
         self.failed = true;
-        sink.error(ProtocolError::Provider { code: code.map(str::to_owned), message: message.to_owned() });
+        sink.error(ProtocolError::of_provider(code.map(str::to_owned), message));
         true
     }
 }

@@ -147,7 +147,7 @@ impl CohereReader {
     fn read_end(&mut self, delta: Option<&CohereEvent<'_>>, sink: &mut EventSink<'_>) {
         let error = delta.map(|delta| delta.error.text()).filter(|error| !error.is_empty());
         if let Some(message) = error {
-            sink.error(ProtocolError::Provider { code: None, message: message.into_owned() });
+            sink.error(ProtocolError::of_provider(None, message));
         }
         let reason = delta.map_or("", |delta| delta.finish_reason.as_str());
         self.end(reason, delta.and_then(|delta| delta.usage.as_ref()), sink);

@@ -152,7 +152,7 @@ fn is_failure(reason: &str) -> bool {
 
 fn failure(reason: &str, message: &str) -> ProtocolError {
     let message = if message.is_empty() { "the model's answer could not be used" } else { message };
-    ProtocolError::Provider { code: Some(reason.to_owned()), message: message.to_owned() }
+    ProtocolError::of_provider(Some(reason.to_owned()), message)
 }
 
 /// The form in which a call comes.

@@ -109,7 +109,7 @@ fn ids_that_come_again_and_ids_that_nobody_knows_are_no_harm() {
 #[test]
 fn an_error_of_the_server_is_told() {
     let message = json!({"error": {"code": 1011, "message": "Deadline expired"}}).to_string();
-    let error = ProtocolError::Provider { code: Some("1011".into()), message: "Deadline expired".into() };
+    let error = ProtocolError::of_provider(Some("1011".into()), "Deadline expired");
     assert_eq!(errors(&read(GeminiLive, &message)), [error]);
 }
 

@@ -41,7 +41,7 @@ fn a_whole_answer_is_read() {
 #[test]
 fn errors_are_told_and_what_is_unknown_is_kept() {
     let told = events(Ollama, [r#"{"error":"model not found"}{"status":"pulling"}"#.as_bytes()]);
-    let error = ProtocolError::Provider { code: None, message: "model not found".into() };
+    let error = ProtocolError::of_provider(None, "model not found");
     assert_eq!(told, [Event::Error(error), Event::Unknown(json!({"status": "pulling"}))]);
 }
 

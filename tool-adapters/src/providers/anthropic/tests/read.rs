@@ -207,7 +207,7 @@ fn an_error_of_the_provider_is_told_with_what_came_before() {
     let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let stream = sse(&[begin(), start(0, tool_use("a")), input(0, r#"{"a":1}"#), overloaded.clone()]);
     let events = read(Anthropic, &stream);
-    let error = ProtocolError::Provider { code: Some("overloaded_error".into()), message: "Overloaded".into() };
+    let error = ProtocolError::of_provider(Some("overloaded_error".into()), "Overloaded");
     assert_eq!((errors(&events), calls(&events).len()), (vec![error.clone()], 1));
     assert_eq!(errors(&protocol(Anthropic).push(overloaded.to_string().as_bytes())), [error], "instead of an answer");
 }

@@ -134,8 +134,8 @@ fn events_in_another_order_lose_no_call() {
 fn an_error_of_the_provider_is_told_with_what_came_before() {
     let throttled = json!({"throttlingException": {"message": "Too many"}});
     let events = read(Bedrock, &lines(&[start(0, tool_use("t1")), input(0, "{}"), throttled]));
-    let error = ProtocolError::Provider { code: Some("throttlingException".into()), message: "Too many".into() };
+    let error = ProtocolError::of_provider(Some("throttlingException".into()), "Too many");
     assert_eq!((errors(&events), calls(&events).len()), (vec![error], 1));
     let refused = errors(&read(Bedrock, r#"{"message": "Malformed input request"}"#));
-    assert_eq!(refused, [ProtocolError::Provider { code: None, message: "Malformed input request".into() }]);
+    assert_eq!(refused, [ProtocolError::of_provider(None, "Malformed input request")]);
 }

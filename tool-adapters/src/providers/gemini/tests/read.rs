@@ -96,7 +96,7 @@ fn reasons_to_end_are_told() {
 fn a_call_that_could_not_be_used_is_an_error_and_no_lost_turn() {
     for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"] {
         let mut last = json!({"candidates": [{"finishReason": reason, "finishMessage": "print(look("}]});
-        let told = |message: &str| ProtocolError::Provider { code: Some(reason.into()), message: message.into() };
+        let told = |message: &str| ProtocolError::of_provider(Some(reason.into()), message);
         let said = chunk(&json!([{"text": "Well."}]), "");
         let events = read(Gemini, &sse(&[said, last.clone()]));
         assert_eq!(errors(&events), [told("print(look(")]);
@@ -110,7 +110,7 @@ fn a_call_that_could_not_be_used_is_an_error_and_no_lost_turn() {
 fn a_prompt_that_is_blocked_is_an_error() {
     let answer = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}});
     let events = read(Gemini, &answer.to_string());
-    let error = ProtocolError::Provider { code: Some("SAFETY".into()), message: "the prompt was blocked".into() };
+    let error = ProtocolError::of_provider(Some("SAFETY".into()), "the prompt was blocked");
     assert_eq!((errors(&events), events.last()), (vec![error], Some(&Event::Finished(Finish::Filtered))));
 }
 
@@ -118,7 +118,7 @@ fn a_prompt_that_is_blocked_is_an_error() {
 fn an_error_of_the_provider_is_told() {
     let answer = json!({"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED"}});
     let told = errors(&read(Gemini, &json!([answer]).to_string()));
-    assert_eq!(told, [ProtocolError::Provider { code: Some("429".into()), message: "Quota".into() }]);
+    assert_eq!(told, [ProtocolError::of_provider(Some("429".into()), "Quota")]);
 }
 
 #[test]
