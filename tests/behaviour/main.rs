@@ -19,6 +19,7 @@ mod options;
 mod outputs;
 mod parameters;
 mod raw;
+mod repair;
 mod run_context;
 #[cfg(feature = "agents")]
 mod settings;

@@ -114,7 +114,8 @@ def mcp_requests(calls):
 MAKERS = {
     "openai-chat": chat_completion, "openai-responses": response, "openai-realtime": realtime_events, "anthropic": message,
     "gemini": generated, "gemini-json-schema": generated, "gemini-live": live, "bedrock": converse, "mistral": mistral_answer,
-    "cohere": cohere_answer, "ollama": ollama_answer, "mcp": mcp_requests,
+    "cohere": cohere_answer, "ollama": ollama_answer, "llama-cpp": chat_completion, "vllm": chat_completion, "lm-studio": chat_completion,
+    "mcp": mcp_requests,
 }
 
 
@@ -158,6 +159,7 @@ RESULTS: dict[str, typing.Callable] = {
     "mistral": lambda item: types.exactly(mistral.ToolMessage, item),
     "cohere": lambda item: types.exactly(cohere.ToolChatMessageV2, item),
     "ollama": lambda item: types.problems(ollama.Message, with_images(item)) + unknown(ollama.Message, item),
+    **dict.fromkeys(("llama-cpp", "vllm", "lm-studio"), lambda item: types.problems(chat.ChatCompletionToolMessageParam, item, strict=True)),
     "mcp": mcp_result,
 }
 
@@ -180,6 +182,11 @@ def chat_request(body):
     streams = body.get("stream") is True
     kind = completion_create_params.CompletionCreateParamsStreaming if streams else completion_create_params.CompletionCreateParamsNonStreaming
     return types.problems(kind, body) + keys(kind, body)
+
+
+def local_request(body):
+    named = body.get("tool_choice", "auto")
+    return chat_request(body) + ([] if isinstance(named, str) else [f"the server reads no tool choice {named}"])
 
 
 def response_request(body):
@@ -244,4 +251,5 @@ REQUESTS: dict[str, typing.Callable] = {
     "anthropic": anthropic_request, "gemini": gemini_request, "gemini-json-schema": gemini_request,
     "gemini-live": lambda body: types.problems(genai.LiveClientMessage, body), "bedrock": bedrock_request,
     "mistral": mistral_request, "cohere": cohere_request, "ollama": ollama_request,
+    "llama-cpp": local_request, "vllm": chat_request, "lm-studio": local_request,
 }

@@ -117,3 +117,52 @@ def depth(root, schema, above) -> int:
         return 0 if to in above or to == "#" else depth(root, resolve(root, to[1:]), above | {to})
     inner = max((depth(root, child, above) for step, child in children(schema) if step[0] != "$defs"), default=0)
     return inner + (1 if "properties" in schema else 0)
+
+
+# What a grammar can be made of.
+GRAMMAR = {
+    "type", "title", "description", "default", "examples", "enum", "anyOf", "items", "minItems", "maxItems", "properties",
+    "required", "additionalProperties", "minimum", "maximum", "minLength", "maxLength", "pattern", "format",
+}
+NOTES = {"title", "description", "default", "examples"}
+GRAMMAR_FORMATS = {
+    "llama-cpp": {"date", "time", "date-time", "uuid"},
+    "vllm": {"date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"},
+}
+
+
+def grammar(provider: str, schema) -> list[str]:
+    """What servers take that make a grammar of a schema, and what they do not misread."""
+    server = "vllm" if provider == "vllm" else "llama-cpp"
+    problems = only_keywords(schema, GRAMMAR) + typed_items(schema)
+    for way, inner in walk(schema):
+        at = pointer(way)
+        problems += [f"`{word}` is no object at {at!r}" for word in ("items",) if isinstance(inner.get(word), bool)]
+        problems += [f"`{name}` is no object at {at!r}" for name, one in inner.get("properties", {}).items() if isinstance(one, bool)]
+        if "anyOf" in inner and not set(inner) <= {"anyOf", *NOTES}:
+            problems.append(f"`anyOf` with others at {at!r}: {sorted(inner)}")
+        asserts = set(inner) - NOTES
+        if not asserts & {"type", "enum", "anyOf"} and (asserts or server == "llama-cpp"):
+            problems.append(f"no type at {at!r}")
+        if has_type(inner, "object") and "enum" not in inner and way and not {"properties", "additionalProperties"} & asserts:
+            problems.append(f"an object that is closed by saying nothing at {at!r}")
+        if "format" in inner and inner["format"] not in GRAMMAR_FORMATS[server]:
+            problems.append(f"the format {inner['format']!r} at {at!r}")
+        if ("pattern" in inner or "format" in inner) and {"minLength", "maxLength"} & asserts:
+            problems.append(f"a length beside a pattern or a format at {at!r}")
+        if not is_plain(inner.get("pattern", "^a$")):
+            problems.append(f"the pattern {inner['pattern']!r} at {at!r}")
+        if server == "llama-cpp":
+            limits = {"minLength": 1999, "maxLength": 1999, "minItems": 500, "maxItems": 500}
+            problems += [f"`{word}` {inner[word]} at {at!r}" for word, most in limits.items() if inner.get(word, 0) > most]
+            if {"minimum", "maximum"} & asserts and not has_type(inner, "integer"):
+                problems.append(f"the bound of a number at {at!r}")
+    return problems
+
+
+def is_plain(pattern: str) -> bool:
+    """An anchored pattern of characters, positive classes, groups and repetitions."""
+    a_class = r"\[(?:\\.|[^\]\\])*\]"
+    classes, rest = re.findall(a_class, pattern), re.sub(a_class, "", pattern)
+    positive = not any(one.startswith("[^") or re.search(r"\\[^\[\]]", one) for one in classes)
+    return positive and rest.startswith("^") and rest.endswith("$") and not re.search(r"[.\\]|\(\?", rest)

@@ -1,9 +1,8 @@
 //! A client that is registered at a provider, and its requests to the provider's token endpoint.
 
 use crate::oauth2::error::{OAuth2Error, shown};
-use crate::transport::retry_after::parse_retry_after;
+use crate::transport::retry_after::requested_delay;
 use oauth2::basic::{BasicClient, BasicErrorResponse, BasicErrorResponseType, BasicTokenResponse};
-use oauth2::http::header::RETRY_AFTER;
 use oauth2::http::{Response, StatusCode};
 use oauth2::url::{Host, Url, form_urlencoded};
 use oauth2::{
@@ -13,7 +12,7 @@ use oauth2::{
 };
 use serde_json::{Value, json};
 use std::sync::OnceLock;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tool_core::agents::Tokens;
 use tool_core::tool::{OAuth2, SecretDocument};
 use tool_core::{Secret, Timestamp, jiff};
@@ -300,9 +299,7 @@ async fn send(client: reqwest::Client, request: HttpRequest) -> Result<HttpRespo
     }
     if status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429) {
         let reason = format!("the token endpoint answered with status {}", status.as_u16());
-        let pause = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let pause = pause.and_then(|text| parse_retry_after(text.trim(), SystemTime::now()));
-        return Err(match pause {
+        return Err(match requested_delay(response.headers()) {
             Some(retry_after) => OAuth2Error::Busy { reason, retry_after },
             None => OAuth2Error::Transient(reason),
         });

@@ -3,11 +3,11 @@
 use crate::egress::{EgressError, EgressResponse};
 use crate::openapi::plan::is_json;
 use crate::openapi::redact::Secrets;
-use crate::transport::retry_after::parse_retry_after;
+use crate::transport::retry_after::requested_delay;
 use reqwest::StatusCode;
 use reqwest::header;
 use serde_json::{Value, json};
-use std::time::SystemTime;
+use std::time::Duration;
 use tool_core::ToolError;
 use tool_core::call::IntoToolError;
 use tool_core::text::truncate;
@@ -29,9 +29,9 @@ pub(crate) async fn convert_answer(
     let media_type = text_of(header::CONTENT_TYPE).unwrap_or_default();
     if !status.is_success() {
         let host = answer.url().host_str().unwrap_or_default().to_owned();
-        let wait = text_of(header::RETRY_AFTER);
+        let wait = requested_delay(answer.headers());
         let body = if is_readable(&media_type) { read_start(answer).await } else { String::new() };
-        return Err(refusal(&host, status, &secrets.redact(&body), wait.as_deref(), is_idempotent));
+        return Err(refusal(&host, status, &secrets.redact(&body), wait, is_idempotent));
     }
     let length = text_of(header::CONTENT_LENGTH);
     if !media_type.is_empty() && !is_readable(&media_type) {
@@ -85,7 +85,7 @@ async fn read_start(mut answer: EgressResponse) -> String {
 }
 
 /// Converts the status of an error.
-fn refusal(host: &str, status: StatusCode, body: &str, wait: Option<&str>, is_idempotent: bool) -> ToolError {
+fn refusal(host: &str, status: StatusCode, body: &str, wait: Option<Duration>, is_idempotent: bool) -> ToolError {
     let reason = status.canonical_reason().unwrap_or("without a reason");
     let mut text = format!("`{host}` answered {} {reason}", status.as_u16());
     let body = body.trim();
@@ -93,7 +93,7 @@ fn refusal(host: &str, status: StatusCode, body: &str, wait: Option<&str>, is_id
     if !body.is_empty() && !body.starts_with('<') {
         text = format!("{text}: {}", truncate(body, MAX_TEXT));
     }
-    if let Some(wait) = wait.and_then(|wait| parse_retry_after(wait, SystemTime::now())) {
+    if let Some(wait) = wait {
         text = format!("{text}; try again after {} s", wait.as_secs_f64().ceil());
     }
     match status.as_u16() {

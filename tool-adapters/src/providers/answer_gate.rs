@@ -137,8 +137,7 @@ impl AnswerGate {
 /// Returns the error of an answer that ends with a failure, or with calls that it does not have.
 fn error_of_end(finish: &Finish, has_calls: bool) -> Option<ProtocolError> {
     if let Some(word) = finish.failure() {
-        let message = "the model's answer ended with a failure".to_owned();
-        return Some(ProtocolError::Provider { code: Some(word.to_owned()), message });
+        return Some(ProtocolError::of_provider(Some(word.to_owned()), "the model's answer ended with a failure"));
     }
     if *finish == Finish::ToolCalls && !has_calls {
         let message = "the answer ends with tool calls, but none came".to_owned();

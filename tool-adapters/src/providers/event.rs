@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
 use tool_core::ToolCall;
 use tool_core::trace::TokenUsage;
@@ -265,10 +266,17 @@ pub enum ProtocolError {
         code: Option<String>,
         /// The provider's message.
         message: String,
+        /// The time to wait before another attempt, where the provider names it.
+        retry_after: Option<Duration>,
     },
 }
 
 impl ProtocolError {
+    /// Creates an error that the provider reported. The protocol adds the delay that the event asks for.
+    pub(crate) fn of_provider(code: Option<String>, message: impl Into<String>) -> Self {
+        Self::Provider { code, message: message.into(), retry_after: None }
+    }
+
     /// Returns true if a part of the message is lost, or can be: the message is then not an answer. The other errors are a
     /// repeated id, and a call that was cut off by the limit of the message's length.
     pub fn is_loss(&self) -> bool {
@@ -330,7 +338,7 @@ pub(crate) fn provider_error(answer: &str) -> Option<ProtocolError> {
     let message = message.or_else(|| error.get("detail").map(Value::to_string));
     let message = message.or_else(|| inner.map(Value::to_string))?;
     let code = ["code", "type", "status"].into_iter().find_map(text);
-    Some(ProtocolError::Provider { code, message })
+    Some(ProtocolError::of_provider(code, message))
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub(crate) mod hosts;
 pub(crate) mod json_reader;
 pub(crate) mod lenient;
 pub mod lint;
+pub(crate) mod llama_cpp;
+pub(crate) mod lm_studio;
 pub mod manifest;
 pub(crate) mod mcp;
 pub(crate) mod message_members;
@@ -45,6 +47,7 @@ pub mod provider_tools;
 pub(crate) mod repeats;
 pub mod report;
 pub(crate) mod request;
+pub(crate) mod retry_delay;
 pub(crate) mod same_json;
 pub(crate) mod schema;
 pub(crate) mod spec;
@@ -52,6 +55,7 @@ pub(crate) mod strict;
 pub(crate) mod structured;
 pub(crate) mod tool_names;
 pub(crate) mod turns;
+pub(crate) mod vllm;
 
 #[cfg(test)]
 mod tests;

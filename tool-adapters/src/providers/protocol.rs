@@ -9,10 +9,11 @@ use crate::providers::half_characters::{Halves, mark_surrogates};
 use crate::providers::hosts::Host;
 use crate::providers::provider::Provider;
 use crate::providers::request::Request;
+use crate::providers::retry_delay::delay_in_event;
 use crate::providers::spec::{self, ProviderSpec};
 use crate::providers::{
-    anthropic, bedrock, cohere, gemini, gemini_live, mcp, mistral, ollama, openai_chat, openai_realtime,
-    openai_responses,
+    anthropic, bedrock, cohere, gemini, gemini_live, llama_cpp, lm_studio, mcp, mistral, ollama, openai_chat,
+    openai_realtime, openai_responses, vllm,
 };
 use serde::de::Error as _;
 use serde_json::Value;
@@ -222,9 +223,11 @@ impl OpenMessage {
     /// Reads a frame; returns false for an attempt that is not JSON.
     fn read(&mut self, frame: Frame<'_>, events: &mut Vec<Event>) -> bool {
         let from = events.len();
+        let text = frame.text();
         let was_read = self.read_frame(frame, events);
         if was_read {
             self.frames += 1;
+            add_delays(events.get_mut(from..).unwrap_or_default(), text);
             place_errors(events.get_mut(from..).unwrap_or_default(), self.frames);
             self.gate.check(events, from);
         }
@@ -297,6 +300,15 @@ impl OpenMessage {
     }
 }
 
+/// Adds the delay that an event asks for to the provider's error in it.
+fn add_delays(events: &mut [Event], text: &str) {
+    for event in events {
+        if let Event::Error(ProtocolError::Provider { message, retry_after, .. }) = event {
+            *retry_after = delay_in_event(text, message);
+        }
+    }
+}
+
 /// Adds the place in the stream to errors about a part that cannot be read.
 fn place_errors(events: &mut [Event], number: usize) {
     for event in events {
@@ -321,6 +333,9 @@ impl Provider {
             Self::Mistral => &mistral::SPEC,
             Self::Cohere => &cohere::SPEC,
             Self::Ollama => &ollama::SPEC,
+            Self::LlamaCpp => &llama_cpp::SPEC,
+            Self::Vllm => &vllm::SPEC,
+            Self::LmStudio => &lm_studio::SPEC,
             Self::Mcp => &mcp::SPEC,
         }
     }

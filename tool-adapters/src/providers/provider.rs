@@ -65,6 +65,12 @@ providers! {
     Cohere = "cohere",
     /// Ollama's chat.
     Ollama = "ollama",
+    /// llama.cpp's server, with the schemas that its grammars take.
+    LlamaCpp = "llama-cpp",
+    /// vLLM's server, and SGLang's, with the schemas that their grammars take.
+    Vllm = "vllm",
+    /// LM Studio's server, with the schemas that it takes.
+    LmStudio = "lm-studio",
     /// The Model Context Protocol.
     Mcp = "mcp",
 }

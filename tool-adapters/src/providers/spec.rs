@@ -100,6 +100,17 @@ pub(crate) struct Server {
     pub(crate) key_header: (&'static str, &'static str),
     /// False if the default server answers without a key.
     pub(crate) key_required: bool,
+    /// The paths of known hosts, which a base URL without them gets.
+    pub(crate) host_paths: &'static [HostPath],
+    /// Ends of base URLs that belong to other APIs of the same server, and are left out.
+    pub(crate) other_apis: &'static [&'static [&'static str]],
+}
+
+/// The path before that of the API, at a known host.
+#[derive(Clone, Copy)]
+pub(crate) struct HostPath {
+    pub(crate) host: &'static str,
+    pub(crate) path: &'static [&'static str],
 }
 
 impl Server {

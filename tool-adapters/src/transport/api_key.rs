@@ -74,8 +74,8 @@ pub(crate) fn redact_event(event: Event, hidden: Option<&ApiKey>) -> Event {
     let redact = |text: String| ApiKey::redact(hidden, &text);
     let Event::Error(error) = event else { return event };
     Event::Error(match error {
-        ProtocolError::Provider { code, message } => {
-            ProtocolError::Provider { code: code.map(redact), message: redact(message) }
+        ProtocolError::Provider { code, message, retry_after } => {
+            ProtocolError::Provider { code: code.map(redact), message: redact(message), retry_after }
         }
         ProtocolError::Malformed { message, text, source } => {
             let source = source.filter(|source| redact(source.to_string()) == source.to_string());
@@ -325,7 +325,7 @@ mod tests {
             let parsed = serde_json::from_str::<u8>(&format!("\"{secret}\"")).expect_err("not a number");
             let error = match n % 4 {
                 0 | 1 => unparsed(parsed, &format!("data: {secret}")),
-                2 => ProtocolError::Provider { code: Some(secret.clone()), message: secret.clone() },
+                2 => ProtocolError::of_provider(Some(secret.clone()), secret.clone()),
                 _ => ProtocolError::Orphan { key: secret.clone() },
             };
             let Event::Error(error) = redact_event(Event::Error(error), Some(&key)) else { panic!("an error") };

@@ -1,5 +1,8 @@
-//! Base URLs: the scheme that a URL without one gets, the secrets in a URL, and keys that would be sent unencrypted.
+//! Base URLs: the scheme that a URL without one gets, the path of an API after them, the secrets in a URL, and keys that would be
+//! sent unencrypted.
 
+#[cfg(any(feature = "http", feature = "websocket"))]
+use crate::providers::spec::Server;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::net::IpAddr;
@@ -25,7 +28,7 @@ pub(crate) fn host_of(base: &str) -> &str {
 }
 
 /// Returns the host in a URL without its scheme.
-fn host(rest: &str) -> &str {
+pub(crate) fn host(rest: &str) -> &str {
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
     match address.strip_prefix('[') {
@@ -40,6 +43,83 @@ pub(crate) fn is_local(host: &str) -> bool {
     let address = host.parse::<IpAddr>().map(|address| address.to_canonical());
     host.eq_ignore_ascii_case("localhost")
         || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
+}
+
+/// The change of a base URL's path that leads to an API.
+#[cfg(any(feature = "http", feature = "websocket"))]
+#[derive(Debug, PartialEq)]
+pub(crate) struct PathChange {
+    /// The number of segments at the end that are left out.
+    pub(crate) removed: usize,
+    /// The segments that are appended.
+    pub(crate) added: Vec<String>,
+}
+
+/// Returns the change that leads from a base URL, by its host and the segments of its path, to the path of an API.
+///
+/// What the base URL already has of the path is not repeated: `https://host/v1` and `https://host/v1/messages` are the same base as
+/// `https://host`, and `/v1` takes the place of `/v1beta`. At a known host, the part before the path may be left out.
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub(crate) fn path_to_api(server: &Server, host: &str, base: &[&str], api: &[String]) -> PathChange {
+    let end = other_api(server, base);
+    let kept = base.get(..base.len() - end).unwrap_or_default();
+    let shared = shared_segments(kept, api);
+    if shared > 0 {
+        let added = api.get(shared..).unwrap_or_default().to_vec();
+        return PathChange { removed: end, added };
+    }
+    if is_other_method(kept, api) {
+        return PathChange { removed: end + 1, added: api.last().cloned().into_iter().collect() };
+    }
+    let missing = missing_path(server, host, kept).iter().map(|segment| (*segment).to_owned());
+    PathChange { removed: end, added: missing.chain(api.iter().cloned()).collect() }
+}
+
+/// Returns the number of segments at the end of a base URL that belong to another API of the server.
+#[cfg(any(feature = "http", feature = "websocket"))]
+fn other_api(server: &Server, base: &[&str]) -> usize {
+    let end = server.other_apis.iter().find(|end| base.ends_with(end));
+    end.map_or(0, |end| end.len())
+}
+
+/// Returns the number of first segments of an API's path that a base URL ends with; all if it ends with the last two.
+#[cfg(any(feature = "http", feature = "websocket"))]
+fn shared_segments(base: &[&str], api: &[String]) -> usize {
+    let ends_with = |part: &[String]| {
+        let end = base.len().checked_sub(part.len()).and_then(|start| base.get(start..));
+        end.is_some_and(|end| end.iter().zip(part).all(|(ours, theirs)| is_same_part(ours, theirs)))
+    };
+    let first = (1..=api.len()).rev().find(|count| api.get(..*count).is_some_and(ends_with));
+    // An endpoint behind a path of its own, such as `/openai/chat/completions`.
+    let is_endpoint = || api.len().checked_sub(2).and_then(|start| api.get(start..)).is_some_and(ends_with);
+    first.unwrap_or_else(|| if is_endpoint() { api.len() } else { 0 })
+}
+
+/// Returns true if two segments are the same, or versions of the same number, such as `v1` and `v1beta`.
+#[cfg(any(feature = "http", feature = "websocket"))]
+fn is_same_part(left: &str, right: &str) -> bool {
+    let version = |segment: &str| {
+        let digits = segment.strip_prefix('v')?.trim_end_matches(|last: char| last.is_ascii_alphabetic());
+        digits.parse::<u32>().ok()
+    };
+    left == right || version(left).is_some_and(|number| version(right) == Some(number))
+}
+
+/// Returns true if a base URL is that of another method or model of the API, such as `models/m:generateContent`.
+#[cfg(any(feature = "http", feature = "websocket"))]
+fn is_other_method(base: &[&str], api: &[String]) -> bool {
+    let Some((last, before)) = api.split_last() else { return false };
+    let Some((base_last, base_before)) = base.split_last() else { return false };
+    let has_methods = last.contains(':') && base_last.contains(':');
+    has_methods && !before.is_empty() && shared_segments(base_before, before) == before.len()
+}
+
+/// Returns the segments that a base URL lacks of the path at its host.
+#[cfg(any(feature = "http", feature = "websocket"))]
+fn missing_path(server: &Server, host: &str, base: &[&str]) -> &'static [&'static str] {
+    let known = server.host_paths.iter().find(|known| known.host.eq_ignore_ascii_case(host));
+    let path = known.map_or(&[] as &[&str], |known| known.path);
+    if path.starts_with(base) { path.get(base.len()..).unwrap_or_default() } else { &[] }
 }
 
 /// Returns the texts in a URL that may be secret: user name, password, both as a header has them, and the values of the query.
@@ -152,6 +232,83 @@ pub(crate) fn check_encrypted(scheme: &str, host: &str) -> Result<(), ToolError>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // M9
+    #[cfg(feature = "http")]
+    #[test]
+    fn the_path_of_a_base_url_is_not_repeated() {
+        use crate::providers::Provider;
+        use crate::providers::spec::Endpoint;
+
+        let joined = |provider: Provider, base: &str| {
+            let Endpoint::Http(http) = provider.spec().endpoint else { panic!("{provider} is not over HTTP") };
+            let (host, path) = base.split_once('/').unwrap_or((base, ""));
+            let mut segments = path.split('/').filter(|segment| !segment.is_empty()).collect::<Vec<_>>();
+            let change = path_to_api(&http.server, host, &segments, &(http.path)("m", true));
+            segments.truncate(segments.len() - change.removed);
+            segments.extend(change.added.iter().map(String::as_str));
+            segments.join("/")
+        };
+        let cases = [
+            (Provider::OpenAiChat, "host/v1", "v1/chat/completions"),
+            (Provider::OpenAiChat, "host/v1/", "v1/chat/completions"),
+            (Provider::OpenAiChat, "host/v1/chat", "v1/chat/completions"),
+            (Provider::OpenAiChat, "host/v1/chat/completions", "v1/chat/completions"),
+            (
+                Provider::OpenAiChat,
+                "host/openai/deployments/d/chat/completions",
+                "openai/deployments/d/chat/completions",
+            ),
+            (Provider::OpenAiChat, "host", "chat/completions"),
+            (Provider::OpenAiChat, "api.openai.com", "v1/chat/completions"),
+            (Provider::OpenAiChat, "api.groq.com", "openai/v1/chat/completions"),
+            (Provider::OpenAiChat, "api.groq.com/openai", "openai/v1/chat/completions"),
+            (Provider::OpenAiChat, "api.groq.com/openai/v1", "openai/v1/chat/completions"),
+            (Provider::OpenAiChat, "OpenRouter.ai/api", "api/v1/chat/completions"),
+            (Provider::OpenAiChat, "generativelanguage.googleapis.com/v1beta", "v1beta/openai/chat/completions"),
+            (Provider::OpenAiResponses, "api.openai.com", "v1/responses"),
+            (Provider::OpenAiResponses, "api.openai.com/v1/responses", "v1/responses"),
+            (Provider::Anthropic, "host", "v1/messages"),
+            (Provider::Anthropic, "host/v1", "v1/messages"),
+            (Provider::Anthropic, "host/anthropic/v1/messages", "anthropic/v1/messages"),
+            (Provider::Anthropic, "host/anthropic", "anthropic/v1/messages"),
+            (Provider::Anthropic, "host/messages", "messages/v1/messages"),
+            (Provider::Gemini, "host", "v1beta/models/m:streamGenerateContent"),
+            (Provider::Gemini, "host/v1beta", "v1beta/models/m:streamGenerateContent"),
+            (Provider::Gemini, "host/v1beta/models", "v1beta/models/m:streamGenerateContent"),
+            (Provider::Gemini, "host/v1beta/models/x:generateContent", "v1beta/models/m:streamGenerateContent"),
+            (Provider::Gemini, "host/v1", "v1/models/m:streamGenerateContent"),
+            (
+                Provider::Gemini,
+                "host/google-ai-studio/v1alpha",
+                "google-ai-studio/v1alpha/models/m:streamGenerateContent",
+            ),
+            (Provider::Gemini, "host/v1beta/openai", "v1beta/models/m:streamGenerateContent"),
+            (Provider::Mistral, "host/v1", "v1/chat/completions"),
+            (Provider::Mistral, "host/v1/chat/completions", "v1/chat/completions"),
+            (Provider::Mistral, "host/x/chat/completions", "x/chat/completions"),
+            (Provider::Mistral, "host/v2", "v2/v1/chat/completions"),
+            (Provider::Cohere, "host/v2", "v2/chat"),
+            (Provider::Cohere, "host/v2/chat", "v2/chat"),
+            (Provider::Cohere, "host/v1", "v2/chat"),
+            (Provider::Cohere, "host/compatibility/v1", "v2/chat"),
+            (Provider::Ollama, "host/api", "api/chat"),
+            (Provider::Ollama, "host/api/chat", "api/chat"),
+            (Provider::Ollama, "host/v1", "api/chat"),
+            (Provider::Bedrock, "host/model", "model/m/converse"),
+            (Provider::Bedrock, "host/model/m/converse", "model/m/converse"),
+        ];
+        for (provider, base, expected) in cases {
+            assert_eq!(joined(provider, base), expected, "{provider} {base}");
+        }
+        // An endpoint leads to itself, for every provider.
+        for provider in
+            Provider::ALL.into_iter().filter(|provider| matches!(provider.spec().endpoint, Endpoint::Http(_)))
+        {
+            let endpoint = joined(provider, "host/proxy");
+            assert_eq!(joined(provider, &format!("host/{endpoint}")), endpoint, "{provider}");
+        }
+    }
 
     #[test]
     fn url_without_scheme_is_encrypted_unless_it_is_local() {

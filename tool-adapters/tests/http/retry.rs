@@ -36,6 +36,49 @@ async fn waits_for_the_requested_time() {
     assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
 }
 
+/// Asks a model whose first answer is an error, and returns the time that it took.
+async fn time_with(first: Answer) -> Duration {
+    let server = Server::start([first, hello()]).await;
+    let (mut agent, _) = chat(&server).await;
+    let began = Instant::now();
+    assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
+    began.elapsed()
+}
+
+// M8
+#[tokio::test]
+async fn waits_for_the_time_that_the_body_names() {
+    let retry_info = r#"{"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED", "details":
+        [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.7s"}]}}"#;
+    let message = r#"{"error": {"message": "Rate limit reached. Please try again in 700ms."}}"#;
+    for body in [retry_info, message] {
+        let took = time_with(Answer::new(429, &[], body)).await;
+        assert!(took >= Duration::from_millis(700), "{took:?}");
+    }
+}
+
+// M8
+#[tokio::test]
+async fn waits_until_the_limit_is_reset() {
+    let headers = [
+        ("x-ratelimit-remaining-requests", "99"),
+        ("x-ratelimit-limit-requests", "100"),
+        ("x-ratelimit-reset-requests", "8m0s"),
+        ("x-ratelimit-remaining-tokens", "0"),
+        ("x-ratelimit-reset-tokens", "700ms"),
+    ];
+    let took = time_with(error(429, &headers)).await;
+    assert!(took >= Duration::from_millis(700), "{took:?}");
+}
+
+// M8
+#[tokio::test]
+async fn waits_for_the_time_that_an_error_in_a_stream_names() {
+    let event = r#"{"error": {"code": "rate_limit_exceeded", "message": "Please try again in 0.7s."}}"#;
+    let took = time_with(Answer::events(&format!("data: {event}\n\n"))).await;
+    assert!(took >= Duration::from_millis(700), "{took:?}");
+}
+
 #[tokio::test]
 async fn does_not_retry_after_a_long_requested_time() {
     let server = Server::start([error(429, &[("retry-after", "3600")]), hello()]).await;

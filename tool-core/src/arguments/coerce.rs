@@ -18,6 +18,9 @@ use std::rc::Rc;
 /// A correction loses nothing, does not change a value that the schema accepts, and is reported in the call's
 /// `meta.coerced`. A `null` that the schema publishes as the default is not reported.
 ///
+/// The [repair](Self::repair) of a text that is not JSON is off by default, as a broken text says less surely what the model
+/// meant.
+///
 /// ```
 /// use tool_core::arguments::Coercions;
 /// use tool_core::{RunContext, ToolContext, tool};
@@ -55,10 +58,58 @@ pub struct Coercions {
     pub text_as_scalar: bool,
     /// A string that is the JSON of an array or object becomes that value, where one is expected and a string is not.
     pub text_as_json: bool,
+    /// The tools whose arguments are repaired if they are nearly JSON.
+    pub repair: JsonRepair,
+}
+
+/// The tools for which a text of arguments is repaired that is not JSON. Defaults to [`JsonRepair::Off`].
+///
+/// What is repaired: other quotation marks, keys without quotes, line ends in strings, comments, commas that are missing or too
+/// many, `True`, `False` and `None`, and a text around the object, such as a code fence. A text that ends early stays an error,
+/// and so does one that could mean two things. The schema decides about the result, and `meta.coerced` names the repairs.
+///
+/// ```
+/// use tool_core::arguments::{Coercions, JsonRepair};
+/// use tool_core::{RunContext, ToolContext, tool};
+///
+/// /// Search the shop.
+/// #[tool(category = "retrieval")]
+/// fn search(query: &str, limit: u32) -> String {
+///     format!("{limit} results for {query}")
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let coercions = Coercions::ALL.with_repair(JsonRepair::ReadOnly);
+/// let tools = ToolContext::builder().with(search).coercions(coercions).build()?;
+/// let response = tools.call("search", "{query: 'tea', limit: 5,}", &RunContext::detached()).await;
+/// assert_eq!(response.data_json(), Some(r#""5 results for tea""#));
+/// assert_eq!(
+///     response.meta().coerced(),
+///     ["arguments: repaired JSON: a key without quotes, other quotation marks, a comma before a closing bracket"]
+/// );
+///
+/// // What was cut off is not completed.
+/// assert!(!tools.call("search", "{query: 'tea', limit: 5", &RunContext::detached()).await.is_ok());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JsonRepair {
+    /// No tool.
+    #[default]
+    Off,
+    /// Retrievals, unless they are marked destructive or need approval.
+    ReadOnly,
+    /// All tools but actions and those that are marked destructive or need approval.
+    ExceptActions,
+    /// All tools.
+    All,
 }
 
 impl Coercions {
-    /// Every correction.
+    /// Every correction of arguments that are JSON.
     pub const ALL: Self = Self {
         empty: true,
         double_encoded: true,
@@ -66,6 +117,7 @@ impl Coercions {
         unknown_as_absent: true,
         text_as_scalar: true,
         text_as_json: true,
+        repair: JsonRepair::Off,
     };
     /// No correction. Arguments are accepted exactly where the schema accepts them.
     pub const NONE: Self = Self {
@@ -75,7 +127,15 @@ impl Coercions {
         unknown_as_absent: false,
         text_as_scalar: false,
         text_as_json: false,
+        repair: JsonRepair::Off,
     };
+
+    /// Sets the tools whose arguments are repaired if they are nearly JSON.
+    #[must_use]
+    pub const fn with_repair(mut self, repair: JsonRepair) -> Self {
+        self.repair = repair;
+        self
+    }
 }
 
 impl Default for Coercions {

@@ -20,7 +20,7 @@ pub(crate) mod view;
 #[cfg(test)]
 mod tests;
 
-pub use coerce::Coercions;
+pub use coerce::{Coercions, JsonRepair};
 #[cfg(feature = "session")]
 pub use fingerprint::Fingerprint;
 pub use problem::Problem;

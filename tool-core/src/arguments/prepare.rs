@@ -1,11 +1,12 @@
 //! The slow path of a call: arguments that did not decode are parsed, corrected and validated, or all their problems are
 //! reported.
 
-use crate::arguments::coerce::{Coercions, Notes, coerce};
+use crate::arguments::coerce::{Coercions, JsonRepair, Notes, coerce};
 use crate::arguments::problem::{Problem, describe_value};
 use crate::arguments::validate::{ValidationSubject, find_problems, not_compiled, too_costly};
 use crate::json::canonical::ordered_exact;
 use crate::json::pointer::Path;
+use crate::json::repair::repair;
 use crate::json::value;
 use crate::json::value::{ParsedValue, RoundedNumbers, SyntaxError};
 use crate::schema::compiled::CompiledSchema;
@@ -113,7 +114,7 @@ impl ParsedArguments {
             Self { value: Value::Null, notes: Notes::default(), problems: Vec::new(), rounded: RoundedNumbers::None };
         match parsed {
             Some(parsed) => arguments.take(parsed),
-            None => arguments.read(text).map_err(|error| vec![not_json(&error)])?,
+            None => arguments.read(text, switches).map_err(|error| vec![not_json(&error)])?,
         }
         if switches.double_encoded
             && let Value::String(inner) = &arguments.value
@@ -121,7 +122,7 @@ impl ParsedArguments {
             let inner = inner.clone();
             arguments.notes.add(&Path::ROOT, "text to object");
             // A string that is not JSON is reported as a string where an object is expected.
-            if arguments.read(&inner).is_err() {
+            if arguments.read(&inner, switches).is_err() {
                 arguments.value = Value::String(inner);
             }
         }
@@ -144,13 +145,26 @@ impl ParsedArguments {
         }
     }
 
-    fn read(&mut self, text: &str) -> Result<(), SyntaxError> {
+    fn read(&mut self, text: &str, switches: Coercions) -> Result<(), SyntaxError> {
         if text.trim().is_empty() {
             self.value = Value::Null;
             return Ok(());
         }
-        self.take(value::parse(text)?);
+        match value::parse(text) {
+            Ok(parsed) => self.take(parsed),
+            Err(_) if switches.repair != JsonRepair::Off && self.read_repaired(text) => {}
+            Err(error) => return Err(error),
+        }
         Ok(())
+    }
+
+    /// Reads a text that is nearly JSON. Returns true if it has become JSON.
+    fn read_repaired(&mut self, text: &str) -> bool {
+        let Some(repaired) = repair(text) else { return false };
+        let Ok(parsed) = value::parse(&repaired.text) else { return false };
+        self.take(parsed);
+        self.notes.add(&Path::ROOT, format_args!("repaired JSON: {}", repaired.changes.join(", ")));
+        true
     }
 
     fn take(&mut self, parsed: ParsedValue) {

@@ -4,7 +4,8 @@
 //! Schema validator would: an object for a struct (never an array), a string for a unit variant (never an object), no
 //! repeated key, and `5.0` where an integer is expected. It decodes a text into typed arguments in one pass, borrows
 //! strings without escapes, and keeps no lines, columns or paths until something fails. The
-//! parser of the failure path is built on it and accepts repeated keys, so that it can report all of them.
+//! parser of the failure path is built on it and accepts repeated keys, so that it can report all of them. Where a runtime opts in,
+//! a text that is nearly JSON is repaired before.
 
 pub(crate) mod canonical;
 pub(crate) mod decoder;
@@ -15,6 +16,7 @@ pub(crate) mod nested;
 pub(crate) mod number;
 pub(crate) mod pointer;
 pub(crate) mod probe;
+pub(crate) mod repair;
 pub(crate) mod string;
 pub(crate) mod value;
 pub(crate) mod writer;

@@ -236,6 +236,24 @@ impl ToolContext {
         Ok(())
     }
 
+    /// Returns a context of the same tools with other coercions of arguments, such as for the tools that
+    /// [`discover`](Self::discover) has found.
+    ///
+    /// ```
+    /// use tool_core::arguments::{Coercions, JsonRepair};
+    /// use tool_core::{Runtime, ToolContext};
+    ///
+    /// let coercions = Coercions::ALL.with_repair(JsonRepair::ReadOnly);
+    /// let runtime = Runtime::builder(ToolContext::discover()?.with_coercions(coercions)).build()?;
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    #[must_use]
+    pub fn with_coercions(&self, coercions: Coercions) -> Self {
+        let mut parts = self.0.parts.clone();
+        parts.settings.coercions = coercions;
+        Self::new(parts, self.0.tools.clone())
+    }
+
     /// Returns the context's memo of type `T`, which is created at first use. It holds values that are computed from the
     /// context, such as its declarations for a provider: a context is frozen, so they stay valid.
     ///

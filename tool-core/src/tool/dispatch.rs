@@ -156,8 +156,9 @@ pub(crate) fn repair(
     refused: Option<Box<RefusedArguments>>,
     settings: &DispatchSettings,
 ) -> Result<PreparedArguments, Vec<Problem>> {
-    let validator = tool.definition().compiled.validator();
-    prepare(text, refused, validator, settings.argument_bytes, settings.coercions)
+    let compiled = &tool.definition().compiled;
+    let coercions = compiled.options.allowed(settings.coercions);
+    prepare(text, refused, compiled.validator(), settings.argument_bytes, coercions)
 }
 
 /// Reports the parameters whose `null` was coerced.

@@ -1,5 +1,6 @@
 //! The options of a tool: what `#[tool(..)]` and the setters of a raw tool set.
 
+use crate::arguments::{Coercions, JsonRepair};
 use crate::call::mode::Modes;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -205,6 +206,22 @@ impl ToolOptions {
     #[inline]
     pub(crate) fn is_idempotent(&self) -> bool {
         self.annotations.idempotent || self.category == Category::Retrieval
+    }
+
+    /// Returns the coercions of a context that the tool allows: a text that is not JSON is repaired only if its effects are
+    /// those that the context names.
+    pub(crate) fn allowed(&self, mut coercions: Coercions) -> Coercions {
+        let is_guarded = self.annotations.destructive == Some(true) || !matches!(self.confirm, Confirm::Never);
+        let is_allowed = match coercions.repair {
+            JsonRepair::Off => false,
+            JsonRepair::ReadOnly => self.category == Category::Retrieval && !is_guarded,
+            JsonRepair::ExceptActions => self.category != Category::Action && !is_guarded,
+            JsonRepair::All => true,
+        };
+        if !is_allowed {
+            coercions.repair = JsonRepair::Off;
+        }
+        coercions
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             key_env: &["ANTHROPIC_API_KEY"],
             key_header: ("x-api-key", ""),
             key_required: true,
+            host_paths: &[],
+            other_apis: &[],
         },
         headers: &[("anthropic-version", "2023-06-01")],
         path: |_, _| segments(&["v1", "messages"]),

@@ -44,6 +44,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             key_env: &["AWS_BEARER_TOKEN_BEDROCK"],
             key_header: BEARER,
             key_required: true,
+            host_paths: &[],
+            other_apis: &[],
         },
         headers: &[],
         path: |model, _| segments(&["model", model, "converse"]),

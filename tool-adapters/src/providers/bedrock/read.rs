@@ -299,7 +299,7 @@ impl ConverseReader {
         if code.is_some() || message.is_some() {
             self.failed = true;
             let message = message.unwrap_or("the stream ended with an error").to_owned();
-            return Err(ProtocolError::Provider { code: code.map(str::to_owned), message });
+            return Err(ProtocolError::of_provider(code.map(str::to_owned), message));
         }
         let is_part = |(name, value): (&String, &Value)| {
             name.starts_with("contentBlock") || value.get("delta").is_some() || value.get("start").is_some()

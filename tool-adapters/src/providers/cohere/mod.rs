@@ -36,6 +36,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             key_env: &["CO_API_KEY", "COHERE_API_KEY"],
             key_header: BEARER,
             key_required: true,
+            host_paths: &[],
+            other_apis: &[&["compatibility", "v1"], &["v1"]],
         },
         headers: &[],
         path: |_, _| segments(&["v2", "chat"]),

@@ -457,7 +457,7 @@ impl CohereReader {
         let error = delta.error.text();
         if !error.is_empty() {
             let code = [delta.error_type.as_str(), reason].into_iter().find(|code| !code.is_empty());
-            return Err(ProtocolError::Provider { code: code.map(str::to_owned), message: error.into_owned() });
+            return Err(ProtocolError::of_provider(code.map(str::to_owned), error));
         }
         let finish = finish_of(reason).ok_or_else(|| out_of_place("the message ended without a reason"))?;
         let is_cut_off = matches!(finish, Finish::Length | Finish::Filtered | Finish::Refused);

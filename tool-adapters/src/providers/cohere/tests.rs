@@ -174,12 +174,12 @@ fn an_error_of_the_provider_ends_the_answer() {
     let mut failed = end("ERROR");
     failed["delta"]["error"] = json!("gone");
     let told_of = |end: &Value| errors(&told(&[begin(), call_start(0, "a"), piece(0, "{}"), call_end(0), end.clone()]));
-    let error = |code: &str| ProtocolError::Provider { code: Some(code.into()), message: "gone".into() };
+    let error = |code: &str| ProtocolError::of_provider(Some(code.into()), "gone");
     assert_eq!(told_of(&failed), [error("ERROR")]);
     failed["delta"]["error_type"] = json!("INVALID_TOOL_GENERATION");
     assert_eq!(told_of(&failed), [error("INVALID_TOOL_GENERATION")]);
     let refused = errors(&told(&[json!({"message": "invalid api token"})]));
-    assert_eq!(refused, [ProtocolError::Provider { code: None, message: "invalid api token".into() }]);
+    assert_eq!(refused, [ProtocolError::of_provider(None, "invalid api token")]);
 }
 
 // M1

@@ -66,6 +66,16 @@ pub(crate) enum Frame<'a> {
     Problem(ProtocolError),
 }
 
+impl<'a> Frame<'a> {
+    /// Returns the text of an event; empty for a frame without one.
+    pub(crate) fn text(&self) -> &'a str {
+        match self {
+            Self::Event { text, .. } | Self::Attempt(text) => text,
+            Self::Done | Self::Problem(_) => "",
+        }
+    }
+}
+
 /// Takes frames. The result counts for [`Frame::Attempt`] only.
 pub(crate) type FrameSink<'a> = &'a mut dyn FnMut(Frame<'_>) -> bool;
 

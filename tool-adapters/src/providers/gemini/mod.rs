@@ -90,6 +90,8 @@ pub(crate) const GOOGLE: Server = Server {
     key_env: &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
     key_header: ("x-goog-api-key", ""),
     key_required: true,
+    host_paths: &[],
+    other_apis: &[&["openai"]],
 };
 
 /// A model with a `/` is the full name of a resource, such as `tunedModels/x`.

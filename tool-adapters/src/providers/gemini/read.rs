@@ -212,7 +212,7 @@ impl EndReason {
     fn into_error(self) -> ProtocolError {
         let unusable = "the model's answer could not be used";
         let message = if self.message.is_empty() { unusable.to_owned() } else { self.message };
-        ProtocolError::Provider { code: Some(self.reason), message }
+        ProtocolError::of_provider(Some(self.reason), message)
     }
 }
 

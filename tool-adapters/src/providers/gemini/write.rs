@@ -228,6 +228,7 @@ pub(crate) const SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubset {
         "date-time" | "enum" => types == TypeSet::STRING,
         _ => false,
     },
+    grammar: None,
 });
 
 /// The schemas of `parametersJsonSchema`.
@@ -238,6 +239,7 @@ pub(crate) const JSON_SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubse
     maps: true,
     enums: TypeSet::STRING.union(TypeSet::NUMBER),
     formats: |_, format| is_standard_format(format),
+    grammar: None,
 });
 
 /// Writes a declaration, with the schema under `member`. A schema without parameters is left out, as Gemini refuses an

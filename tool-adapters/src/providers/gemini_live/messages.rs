@@ -171,7 +171,7 @@ impl LiveReader {
         let finish = finish_of(reason);
         if let Some(failure) = finish.failure() {
             let message = "the model's turn ended with a failure".to_owned();
-            sink.error(ProtocolError::Provider { code: Some(failure.to_owned()), message });
+            sink.error(ProtocolError::of_provider(Some(failure.to_owned()), message));
         }
         sink.end(finish);
     }

@@ -168,7 +168,7 @@ fn reasons_to_end_a_turn_are_told() {
 #[test]
 fn an_error_of_the_server_is_told() {
     let message = json!({"error": {"code": 1011, "message": "Deadline expired"}}).to_string();
-    let error = ProtocolError::Provider { code: Some("1011".into()), message: "Deadline expired".into() };
+    let error = ProtocolError::of_provider(Some("1011".into()), "Deadline expired");
     assert_eq!(errors(&read(GeminiLive, &message)), [error]);
 }
 

@@ -26,6 +26,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             key_env: &["MISTRAL_API_KEY"],
             key_header: BEARER,
             key_required: true,
+            host_paths: &[],
+            other_apis: &[],
         },
         headers: &[],
         path: |_, _| segments(&["v1", "chat", "completions"]),

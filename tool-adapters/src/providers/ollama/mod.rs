@@ -36,6 +36,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             key_env: &["OLLAMA_API_KEY"],
             key_header: BEARER,
             key_required: false,
+            host_paths: &[],
+            other_apis: &[&["v1"]],
         },
         headers: &[],
         path: |_, _| segments(&["api", "chat"]),
@@ -72,4 +74,5 @@ const SUBSET: SchemaSubset = SchemaSubset {
     maps: false,
     enums: TypeSet::ALL,
     formats: |_, _| false,
+    grammar: None,
 };

@@ -99,7 +99,7 @@ impl OllamaReader {
         if line.error.0.is_some() {
             self.failed = true;
             let code = line.status.0.as_deref().map(str::to_owned);
-            return Err(ProtocolError::Provider { code, message: line.error.text().into_owned() });
+            return Err(ProtocolError::of_provider(code, line.error.text()));
         }
         if line.others.is_found() {
             return Err(malformed("a member of a line is misspelled", text));
@@ -215,7 +215,7 @@ impl OllamaReader {
             "length" => Finish::Length,
             reason @ ("load" | "unload") => {
                 let message = format!("the server did not answer: it has made a model ready to {reason}");
-                return Err(ProtocolError::Provider { code: Some(reason.to_owned()), message });
+                return Err(ProtocolError::of_provider(Some(reason.to_owned()), message));
             }
             other => Finish::of_unlisted(other),
         });

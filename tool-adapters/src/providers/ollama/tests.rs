@@ -74,7 +74,7 @@ fn told(stream: &[Value]) -> Vec<Event> {
 #[test]
 fn errors_are_told_and_what_is_unknown_is_kept() {
     let told = events(Ollama, [r#"{"error":"model not found"}{"status":"pulling"}"#.as_bytes()]);
-    let error = ProtocolError::Provider { code: None, message: "model not found".into() };
+    let error = ProtocolError::of_provider(None, "model not found");
     assert_eq!(told, [Event::Error(error), Event::Unknown(json!({"status": "pulling"}))]);
 }
 
@@ -83,7 +83,7 @@ fn errors_are_told_and_what_is_unknown_is_kept() {
 fn an_error_of_the_server_ends_the_answer() {
     let failed = json!({"error": "out of memory", "status": 500});
     let told = told(&[called(&[call_of("a", 1)]), failed]);
-    let error = ProtocolError::Provider { code: Some("500".into()), message: "out of memory".into() };
+    let error = ProtocolError::of_provider(Some("500".into()), "out of memory");
     assert_eq!((errors(&told), calls(&told)), (vec![error], vec![]));
 }
 

@@ -12,7 +12,8 @@ use crate::providers::openai_chat::messages::ChatReader;
 use crate::providers::openai_chat::strict::STRICT;
 use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{
-    BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
+    BEARER, Endpoint, HostPath, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath,
+    segments,
 };
 use crate::providers::structured::{AnswerForm, AnswerSchema, StructuredOutput};
 use crate::providers::tool_names::NameRule;
@@ -84,7 +85,28 @@ pub(crate) const OPENAI: Server = Server {
     key_env: &["OPENAI_API_KEY"],
     key_header: BEARER,
     key_required: true,
+    host_paths: HOST_PATHS,
+    other_apis: &[],
 };
+
+/// The paths at which known hosts have OpenAI's API, by their documents.
+const HOST_PATHS: &[HostPath] = &[
+    HostPath { host: "api.openai.com", path: &["v1"] },
+    HostPath { host: "api.anthropic.com", path: &["v1"] },
+    HostPath { host: "api.cerebras.ai", path: &["v1"] },
+    HostPath { host: "api.cohere.ai", path: &["compatibility", "v1"] },
+    HostPath { host: "api.cohere.com", path: &["compatibility", "v1"] },
+    HostPath { host: "api.deepinfra.com", path: &["v1", "openai"] },
+    HostPath { host: "api.fireworks.ai", path: &["inference", "v1"] },
+    HostPath { host: "api.groq.com", path: &["openai", "v1"] },
+    HostPath { host: "api.mistral.ai", path: &["v1"] },
+    HostPath { host: "api.sambanova.ai", path: &["v1"] },
+    HostPath { host: "api.together.xyz", path: &["v1"] },
+    HostPath { host: "api.x.ai", path: &["v1"] },
+    HostPath { host: "generativelanguage.googleapis.com", path: &["v1beta", "openai"] },
+    HostPath { host: "integrate.api.nvidia.com", path: &["v1"] },
+    HostPath { host: "openrouter.ai", path: &["api", "v1"] },
+];
 
 /// Azure names the model's deployment in the path. Embeddings are recognised too, as they have a cost.
 fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {

@@ -106,7 +106,7 @@ impl ResponseObject<'_> {
         let details = || self.details().and_then(|details| details.error.as_ref());
         let error = self.error.as_ref().or_else(details)?;
         let code = error.code.0.as_deref().map(str::to_owned);
-        Some(ProtocolError::Provider { code, message: error.message.as_str().to_owned() })
+        Some(ProtocolError::of_provider(code, error.message.as_str()))
     }
 
     /// Realtime has the details and the error in one member.

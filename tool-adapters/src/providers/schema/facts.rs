@@ -3,10 +3,11 @@
 use crate::providers::report::ChangeLog;
 use crate::providers::schema::containers::{ArrayItems, ObjectShape};
 use crate::providers::schema::document::is_annotation;
+use crate::providers::schema::grammar::GrammarKeyword;
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, ValueSet, compare, next_integer, same};
 use crate::providers::schema::rules::{SchemaSubset, TypeSet, WIDTH, is_well_formed, restates_width};
 use crate::providers::schema::words::{DroppedKeyword, describe_or_drop};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The sorted keywords of a node.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub(crate) struct NodeFacts<'a> {
     /// The keywords that become part of the description.
     pub(crate) dropped: Vec<DroppedKeyword<'a>>,
     pub(crate) shape: ObjectShape<'a>,
+    /// True if the schema says that there may be further properties, or may have some by pattern.
+    pub(crate) is_open: bool,
     pub(crate) items: ArrayItems<'a>,
     /// The keywords about properties and items, by pointer.
     pub(crate) inside: Vec<(String, &'a str)>,
@@ -99,6 +102,9 @@ impl<'a> KeywordSorter<'_, 'a> {
             }
             self.facts.shape = std::mem::take(&mut self.facts.shape).and(ObjectShape::of(one, false));
         }
+        if self.subset.grammar.is_some() {
+            self.drop_lengths();
+        }
         let mut facts = self.facts;
         facts.items = ArrayItems::of(own);
         if let Some(values) = &mut facts.values {
@@ -151,9 +157,46 @@ impl<'a> KeywordSorter<'_, 'a> {
             "default" if value.is_null() && !self.facts.types.contains(TypeSet::NULL) => {
                 self.log.dropped(pointer, keyword, "the parameter may be left out, which means the same");
             }
-            _ if self.subset.keeps.contains(&keyword)
-                && self.facts.keep(KeptKeyword::new(keyword, value.clone(), pointer, (keyword, value))) => {}
-            _ => self.describe_or_drop(pointer, (keyword, value)),
+            _ if self.subset.keeps.contains(&keyword) && self.keep(keyword, value, pointer) => {}
+            _ => {
+                self.facts.is_open |= keyword == "patternProperties";
+                self.describe_or_drop(pointer, (keyword, value));
+            }
+        }
+    }
+
+    /// Keeps a keyword that the form has. Returns false for a value that it does not have, or beside another one.
+    fn keep(&mut self, keyword: &'a str, value: &'a Value, pointer: &str) -> bool {
+        let source = (keyword, value);
+        let types = self.facts.types;
+        match self.subset.grammar.map(|grammar| grammar.keyword(types, keyword, value)) {
+            Some(GrammarKeyword::Refused) => false,
+            Some(GrammarKeyword::Rewritten(written)) => {
+                let detail = format!("{written}, which means the same");
+                let is_kept = self.facts.keep(KeptKeyword::new(keyword, written, pointer, source));
+                if is_kept {
+                    self.log.rewritten(pointer, keyword, detail);
+                }
+                is_kept
+            }
+            Some(GrammarKeyword::Kept) | None => {
+                self.facts.keep(KeptKeyword::new(keyword, value.clone(), pointer, source))
+            }
+        }
+    }
+
+    /// Moves limits of length into the description where a pattern or a format is kept: the grammar has one of the two.
+    fn drop_lengths(&mut self) {
+        let has_form = self.facts.kept.iter().any(|kept| matches!(kept.keyword, "pattern" | "format"));
+        if !has_form {
+            return;
+        }
+        for kept in std::mem::take(&mut self.facts.kept) {
+            if matches!(kept.keyword, "minLength" | "maxLength") {
+                self.describe_or_drop(&kept.pointer, kept.source);
+            } else {
+                self.facts.kept.push(kept);
+            }
         }
     }
 
@@ -163,6 +206,7 @@ impl<'a> KeywordSorter<'_, 'a> {
 
     fn additional(&mut self, own: &KeywordSet<'a>, value: &'a Value) {
         let pointer = own.pointer.as_str();
+        self.facts.is_open |= *value == Value::Bool(true) || value.as_object().is_some_and(Map::is_empty);
         match value {
             Value::Object(map) if !map.is_empty() && !self.subset.maps => {
                 self.describe_or_drop(pointer, ("additionalProperties", value));
@@ -210,7 +254,10 @@ impl<'a> KeywordSorter<'_, 'a> {
         let inclusive = if keyword == "exclusiveMinimum" { "minimum" } else { "maximum" };
         let pointer = own.pointer.as_str();
         let Value::Number(bound) = value else { return };
-        if !self.subset.keeps.contains(&inclusive) {
+        let is_refused = self.subset.grammar.is_some_and(|grammar| {
+            matches!(grammar.keyword(self.facts.types, inclusive, value), GrammarKeyword::Refused)
+        });
+        if is_refused || !self.subset.keeps.contains(&inclusive) {
             self.describe_or_drop(pointer, (keyword, value));
             return;
         }

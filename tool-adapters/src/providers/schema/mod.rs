@@ -4,12 +4,15 @@
 //! that know few, [`subset`] writes them anew. A schema may be spread over `allOf`, references and branches: [`node`] collects
 //! its parts first. A projection accepts at least the values of the schema.
 //!
+//! [`grammar`] has the limits of servers that make a grammar of a schema.
+//!
 //! [`renames`] gives properties names that the provider accepts, before the projection, and leads back from them in arguments.
 //! [`restore`] leads back from the arguments of a strict tool to those of the tool's own schema.
 
 pub(crate) mod containers;
 pub(crate) mod document;
 pub(crate) mod facts;
+pub(crate) mod grammar;
 pub(crate) mod matcher;
 pub(crate) mod node;
 pub(crate) mod projector;

@@ -1,5 +1,6 @@
 //! The schemas that a provider accepts, as data that the projection reads, and sets of types.
 
+use crate::providers::schema::grammar::GrammarRules;
 use bitflags::bitflags;
 use serde_json::Value;
 use tool_core::schema::{SCHEMA_KEYWORDS, is_schema};
@@ -46,6 +47,8 @@ pub(crate) struct SchemaSubset {
     pub(crate) enums: TypeSet,
     /// Returns true for a `format` that the types of a schema may have.
     pub(crate) formats: fn(TypeSet, &str) -> bool,
+    /// The limits of a server that makes a grammar of the schema; `None` for another server.
+    pub(crate) grammar: Option<&'static GrammarRules>,
 }
 
 /// Returns true if the keyword may have the value. A provider would refuse the whole request for another value.

@@ -6,6 +6,7 @@ use crate::providers::schema::document::{
     SchemaObject, SchemaPlace, any_of, insert_after_type, is_annotation, push_branch,
 };
 use crate::providers::schema::facts::{KeywordSorter, NodeFacts};
+use crate::providers::schema::grammar::name_types;
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion, compare};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
 use crate::providers::schema::rules::{SchemaSubset, TypeSet};
@@ -42,12 +43,14 @@ impl<'a> SubsetProjector<'a> {
         facts.shape = merged.shape;
         facts.dropped.extend(merged.dropped);
         let mut written = self.one(&mut facts, TypeSet::OBJECT)?;
-        if (self.subset.typed || self.subset.maps)
-            && !written.contains_key("properties")
-            && !written.contains_key("required")
-        {
+        let refuses_nameless = self.subset.typed || (self.subset.maps && self.subset.grammar.is_none());
+        if refuses_nameless && !written.contains_key("properties") && !written.contains_key("required") {
             self.base.active.pop();
             return Some(self.no_parameters(&merged.own));
+        }
+        if !facts.is_open && written.get("additionalProperties").is_some_and(|rest| *rest == Value::Bool(true)) {
+            // A tool without parameters takes any object and reads none of it.
+            written.remove("additionalProperties");
         }
         annotate(&mut written, &mut facts);
         if !written.contains_key("properties") {
@@ -68,7 +71,11 @@ impl<'a> SubsetProjector<'a> {
         if !definitions.is_empty() {
             written.insert("$defs".to_owned(), Value::Object(definitions));
         }
-        Some(Value::Object(written))
+        let mut written = Value::Object(written);
+        if let Some(grammar) = self.subset.grammar {
+            name_types(grammar, &mut written);
+        }
+        Some(written)
     }
 
     /// Writes a root without named parameters, which the provider would refuse, and reports its keywords.
@@ -330,7 +337,14 @@ impl<'a> SubsetProjector<'a> {
         }
         if types.intersects(TypeSet::OBJECT) {
             let shape = std::mem::take(&mut facts.shape);
-            if self.object(shape, &mut written).is_none() {
+            let is_open = facts.is_open && is_any(shape.rest.as_ref());
+            let is_nameless = shape.properties.is_empty() && is_any(shape.rest.as_ref());
+            let is_written = self.object(shape, &mut written).is_some();
+            // A grammar closes an object that says nothing of further properties.
+            if is_written && self.subset.grammar.is_some() && (is_open || is_nameless && types != TypeSet::ALL) {
+                written.insert("additionalProperties".to_owned(), Value::Bool(true));
+            }
+            if !is_written {
                 let others = types.difference(TypeSet::OBJECT);
                 if others == TypeSet::NONE {
                     return None;
@@ -417,8 +431,9 @@ impl<'a> SubsetProjector<'a> {
         let item = items.alike(most).and_then(|node| self.node(node));
         // Without a schema for items, only the empty array is accepted.
         let most = if item.is_none() { Some(0) } else { most };
+        let limit = self.subset.grammar.map_or(u64::MAX, |grammar| grammar.max_items);
         if self.subset.keeps.contains(&"maxItems")
-            && let Some(most) = most
+            && let Some(most) = most.filter(|most| *most as u64 <= limit)
         {
             inside.insert("maxItems".to_owned(), most.into());
         }

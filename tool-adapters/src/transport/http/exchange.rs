@@ -1,9 +1,9 @@
 //! One attempt of a request: its URL and headers, and its answer.
 
-use crate::providers::spec::{self, HttpEndpoint};
+use crate::providers::spec::{self, HttpEndpoint, Server};
 use crate::providers::{Framing, Protocol, Provider};
 use crate::transport::api_key::ApiKey;
-use crate::transport::base_url::with_scheme;
+use crate::transport::base_url::{PathChange, path_to_api, with_scheme};
 use crate::transport::http::answer::AnswerCollector;
 use crate::transport::http::failure::RequestFailure;
 use crate::transport::model_access::{ModelAccess, default_base_url};
@@ -59,9 +59,7 @@ impl Endpoint {
             let names = server.key_env.join(" or ");
             return Err(ToolError::auth(format!("{provider} needs an API key: set {names}, or call `api_key`")));
         }
-        let mut path = url.path_segments_mut().map_err(|()| invalid_base_url(provider))?;
-        path.pop_if_empty().extend((http.path)(model, stream));
-        drop(path);
+        append_path(&mut url, server, &(http.path)(model, stream)).ok_or_else(|| invalid_base_url(provider))?;
         if let Some((name, value)) = http.stream_query.filter(|_| stream) {
             url.query_pairs_mut().append_pair(name, value);
         }
@@ -74,6 +72,19 @@ impl Endpoint {
         let hidden = access.hidden(key.as_ref(), &base);
         Ok(Self { url, headers, key, hidden })
     }
+}
+
+/// Appends the path of an API to a base URL, which may have a part of it. `None` for a URL without a path.
+fn append_path(url: &mut Url, server: &Server, api: &[String]) -> Option<()> {
+    let base = url.path_segments()?.filter(|segment| !segment.is_empty()).collect::<Vec<_>>();
+    let PathChange { removed, added } = path_to_api(server, url.host_str()?, &base, api);
+    let mut path = url.path_segments_mut().ok()?;
+    path.pop_if_empty();
+    for _ in 0..removed {
+        path.pop();
+    }
+    path.extend(added);
+    Some(())
 }
 
 fn parse_base_url(provider: Provider, base: &str) -> Result<Url, ToolError> {

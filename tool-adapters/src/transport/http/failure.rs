@@ -2,12 +2,12 @@
 
 use crate::providers::ProtocolError;
 use crate::transport::api_key::{ApiKey, excerpt};
-use crate::transport::retry_after::parse_retry_after;
+use crate::transport::retry_after::delay_of_error;
 use reqwest::StatusCode;
-use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 use std::error::Error;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tool_core::ToolError;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -96,10 +96,8 @@ impl RequestFailure {
         if !details.is_empty() {
             message = format!("{message}: {}", excerpt(&details, key));
         }
-        let retry = retry_advice(status, headers, body);
-        if let RetryAdvice::After(delay) = retry {
-            message = format!("{message} (retry after {} s)", delay.as_secs_f64().ceil());
-        }
+        let retry = retry_advice(status, headers, body, &details);
+        let message = with_delay(message, retry);
         let error = match status.as_u16() {
             401 | 403 => ToolError::auth(message),
             429 => ToolError::rate_limit(message),
@@ -120,23 +118,33 @@ impl RequestFailure {
     /// Converts an error within a stream.
     pub(crate) fn from_stream(error: &ProtocolError, key: Option<&ApiKey>) -> Self {
         let message = excerpt(&error.to_string(), key);
-        let ProtocolError::Provider { code, .. } = error else { return Self::transient(message) };
+        let ProtocolError::Provider { code, retry_after, .. } = error else { return Self::transient(message) };
         let code = code.as_deref().unwrap_or_default().to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
+        let retry = retry_after.map_or(RetryAdvice::Backoff, RetryAdvice::After);
+        let message = with_delay(message, retry);
         if has(&["rate_limit", "resource_exhausted", "throttl", "429"]) {
-            Self::new(ToolError::rate_limit(message), RetryAdvice::Backoff)
+            Self::new(ToolError::rate_limit(message), retry)
         } else if has(&["auth", "permission", "api_key"]) {
             Self::permanent(ToolError::auth(message))
         } else if has(TRANSIENT) || matches!(code.as_str(), "error" | "other" | "load" | "unload") {
-            Self::transient(message)
+            Self::new(ToolError::transient(message), retry)
         } else {
             Self::permanent(ToolError::permanent(message))
         }
     }
 }
 
+/// Adds the delay that the provider asks for.
+fn with_delay(message: String, retry: RetryAdvice) -> String {
+    match retry {
+        RetryAdvice::After(delay) => format!("{message} (retry after {} s)", delay.as_secs_f64().ceil()),
+        RetryAdvice::Never | RetryAdvice::Backoff => message,
+    }
+}
+
 /// Returns the advice of the provider, or that of its own libraries for the status.
-fn retry_advice(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> RetryAdvice {
+fn retry_advice(status: StatusCode, headers: &HeaderMap, body: &[u8], message: &str) -> RetryAdvice {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let quota_used_up =
         status == StatusCode::TOO_MANY_REQUESTS && String::from_utf8_lossy(body).contains("insufficient_quota");
@@ -148,9 +156,7 @@ fn retry_advice(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> RetryAd
     if !should_retry {
         return RetryAdvice::Never;
     }
-    let milliseconds = header("retry-after-ms").and_then(|text| text.parse().ok()).map(Duration::from_millis);
-    let retry_after = || header(RETRY_AFTER.as_str()).and_then(|text| parse_retry_after(text, SystemTime::now()));
-    milliseconds.or_else(retry_after).map_or(RetryAdvice::Backoff, RetryAdvice::After)
+    delay_of_error(status, headers, body, message).map_or(RetryAdvice::Backoff, RetryAdvice::After)
 }
 
 fn describe_redirect(headers: &HeaderMap) -> String {
@@ -176,13 +182,13 @@ fn error_message(body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reqwest::header::HeaderValue;
+    use reqwest::header::{HeaderName, HeaderValue};
     use tool_core::ErrorKind;
 
-    fn failure(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> RequestFailure {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (reqwest::header::HeaderName::from_static(name), HeaderValue::from_static(value)));
+    fn failure(status: u16, headers: &[(&str, &str)], body: &str) -> RequestFailure {
+        let headers = headers.iter().map(|(name, value)| {
+            (HeaderName::try_from(*name).expect("a name"), HeaderValue::try_from(*value).expect("a value"))
+        });
         let status = StatusCode::from_u16(status).expect("a status");
         RequestFailure::from_status(status, &headers.collect(), body.as_bytes(), Some(&ApiKey::new("sk-canary")))
     }
@@ -232,16 +238,78 @@ mod tests {
         }
     }
 
+    /// Returns the delay in milliseconds.
+    fn delay(failure: &RequestFailure) -> Option<u128> {
+        match failure.retry {
+            RetryAdvice::After(delay) => Some(delay.as_millis()),
+            RetryAdvice::Never | RetryAdvice::Backoff => None,
+        }
+    }
+
+    const RETRY_INFO: &str = r#"{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Please retry in 9s.",
+        "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s"}]}}"#;
+
+    // M8
     #[test]
-    fn prefers_the_delay_in_milliseconds() {
-        let both = failure(429, &[("retry-after-ms", "250"), ("retry-after", "9")], "");
-        assert_eq!(both.retry, RetryAdvice::After(Duration::from_millis(250)));
+    fn the_most_explicit_delay_decides() {
+        let reset = ("x-ratelimit-reset-tokens", "6m0s");
+        let repeated =
+            r#"{"error": {"message": "try again in 1.2s", "metadata": {"headers": {"X-RateLimit-Reset": "7"}}}}"#;
+        let text = r#"{"error": {"message": "Rate limit reached. Please try again in 1.2s."}}"#;
+        let cases: &[(&[(&str, &str)], &str, u128)] = &[
+            (&[("retry-after-ms", "250"), ("retry-after", "9"), reset], RETRY_INFO, 250),
+            (&[("x-ms-retry-after-ms", "250"), ("retry-after", "9")], RETRY_INFO, 250),
+            (&[("retry-after", "9"), reset], RETRY_INFO, 9_000),
+            (&[reset], RETRY_INFO, 34_070),
+            (&[reset], repeated, 360_000),
+            (&[], repeated, 7_000),
+            (&[], text, 1_200),
+            (&[("retry-after", "-1"), ("retry-after-ms", "NaN")], text, 1_200),
+        ];
+        for (headers, body, expected) in cases {
+            let found = failure(429, headers, body);
+            assert_eq!(delay(&found), Some(*expected), "{headers:?} {body}");
+            let shown = format!("(retry after {} s)", expected.div_ceil(1_000));
+            assert!(found.error.message().ends_with(&shown), "{}", found.error);
+        }
+    }
+
+    // M8
+    #[test]
+    fn the_reset_of_a_limit_counts_if_the_limit_was_reached() {
+        let headers = [("x-ratelimit-remaining-requests", "10"), ("x-ratelimit-reset-requests", "6m0s")];
+        assert_eq!(delay(&failure(429, &headers, "")), Some(360_000));
+        assert_eq!(failure(503, &headers, "").retry, RetryAdvice::Backoff);
+    }
+
+    // M8
+    #[test]
+    fn a_delay_is_never_the_reason_for_another_attempt() {
+        let quota = r#"{"error":{"message":"try again in 1s","code":"insufficient_quota"}}"#;
+        assert_eq!(failure(429, &[("retry-after", "1")], quota).retry, RetryAdvice::Never);
+        assert_eq!(failure(400, &[("retry-after", "1")], "").retry, RetryAdvice::Never);
+    }
+
+    // M8
+    #[test]
+    fn an_error_in_a_stream_may_name_a_delay() {
+        let delay_of = |code: &str| {
+            let error = ProtocolError::Provider {
+                code: Some(code.to_owned()),
+                message: "m".to_owned(),
+                retry_after: Some(Duration::from_millis(1_200)),
+            };
+            delay(&RequestFailure::from_stream(&error, None))
+        };
+        assert_eq!(delay_of("rate_limit_exceeded"), Some(1_200));
+        assert_eq!(delay_of("overloaded_error"), Some(1_200));
+        assert_eq!(delay_of("invalid_request_error"), None);
     }
 
     #[test]
     fn converts_an_error_in_a_stream_by_its_code() {
         let stream_failure = |code: &str| {
-            let error = ProtocolError::Provider { code: Some(code.to_owned()), message: "m".into() };
+            let error = ProtocolError::of_provider(Some(code.to_owned()), "m");
             let RequestFailure { error, retry, .. } = RequestFailure::from_stream(&error, None);
             (error.kind(), retry)
         };

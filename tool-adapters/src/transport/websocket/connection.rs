@@ -3,7 +3,7 @@
 use crate::providers::Provider;
 use crate::providers::spec::{LiveEndpoint, LiveMessages};
 use crate::transport::api_key::{ApiKey, excerpt, percent_encoded};
-use crate::transport::base_url::with_scheme;
+use crate::transport::base_url::{PathChange, host, path_to_api, with_scheme};
 use crate::transport::websocket::model::{LiveModel, live_api};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, StreamExt};
@@ -148,7 +148,19 @@ fn live_url(live: &LiveEndpoint, model: &str, base: &str) -> String {
     let model_query = live.model_query.map_or_else(String::new, |name| format!("{name}={}", percent_encoded(model)));
     let query = [query, &model_query].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
     let separator = if query.is_empty() { "" } else { "?" };
-    format!("{}/{}{separator}{query}", base.trim_end_matches('/'), live.path)
+    format!("{}{separator}{query}", with_path(live, base.trim_end_matches('/')))
+}
+
+/// Appends the path of the API to a base URL, which may have a part of it.
+fn with_path(live: &LiveEndpoint, base: &str) -> String {
+    let (scheme, rest) = base.split_once("://").unwrap_or(("", base));
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let api = live.path.split('/').map(str::to_owned).collect::<Vec<_>>();
+    let mut segments = path.split('/').filter(|segment| !segment.is_empty()).collect::<Vec<_>>();
+    let PathChange { removed, added } = path_to_api(&live.server, host(rest), &segments, &api);
+    segments.truncate(segments.len() - removed);
+    segments.extend(added.iter().map(String::as_str));
+    format!("{scheme}://{authority}/{}", segments.join("/"))
 }
 
 fn handshake_error(error: &Error, hidden: &ApiKey) -> ToolError {

@@ -1,6 +1,6 @@
 //! From the text that a model sent to arguments that a tool takes.
 
-use crate::arguments::coerce::Coercions;
+use crate::arguments::coerce::{Coercions, JsonRepair};
 use crate::arguments::prepare::prepare;
 use crate::arguments::tests::{event, prepared};
 use crate::schema::validator::Validator;
@@ -145,4 +145,45 @@ fn without_switches_arguments_are_taken_as_they_are() {
 fn formats_that_are_not_assertions_are_not_checked() {
     let schema = json!({"type": "object", "properties": {"u": {"type": "string", "format": "uri"}}});
     assert!(prepared("{\"u\": \"no uri\"}", &schema).is_ok());
+}
+
+// L28
+#[test]
+fn nearly_json_is_repaired_only_if_asked_for() {
+    let validator = Validator::for_tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
+    let text = "{n: '5',}";
+    let repairing = Coercions::ALL.with_repair(JsonRepair::All);
+    let prepared = prepare(text, None, &validator, 1 << 20, repairing).expect("repaired");
+    assert_eq!(prepared.text, r#"{"n":5}"#);
+    assert_eq!(
+        prepared.coerced,
+        [
+            "arguments: repaired JSON: a key without quotes, other quotation marks, a comma before a closing bracket",
+            "/n: text to integer",
+        ]
+    );
+    let refused = prepare(text, None, &validator, 1 << 20, Coercions::ALL).expect_err("not JSON");
+    assert!(refused[0].to_string().contains("text that is not JSON"), "{refused:?}");
+}
+
+// L28
+#[test]
+fn the_schema_decides_about_repaired_arguments() {
+    let validator = Validator::for_tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
+    let repairing = Coercions::ALL.with_repair(JsonRepair::All);
+    let told = |text: &str| prepare(text, None, &validator, 1 << 20, repairing).expect_err("refused")[0].to_string();
+    assert_eq!(told("{n: 'x'}"), "`/n`: expected an integer, got \"x\"");
+    assert_eq!(told("{n: 1, \"n\": 2}"), "`/n`: expected one value, got several: the key is repeated");
+    assert!(told("{n: 1").contains("text that is not JSON"));
+}
+
+// L28
+#[test]
+fn nearly_json_in_a_json_string_is_repaired() {
+    let validator = Validator::for_tool(json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
+    let repairing = Coercions::ALL.with_repair(JsonRepair::All);
+    let prepared = prepare("\"{'n': 5}\"", None, &validator, 1 << 20, repairing).expect("repaired");
+    assert_eq!(prepared.text, r#"{"n":5}"#);
+    assert_eq!(prepared.coerced, ["arguments: text to object", "arguments: repaired JSON: other quotation marks"]);
+    assert!(prepare("\"{'n': 5\"", None, &validator, 1 << 20, repairing).is_err());
 }

@@ -5,6 +5,7 @@ pub(crate) mod driving;
 pub(crate) mod enums;
 pub(crate) mod keys;
 pub(crate) mod numbers;
+pub(crate) mod repair;
 pub(crate) mod shapes;
 pub(crate) mod strings;
 pub(crate) mod suite;

@@ -576,11 +576,11 @@ fn an_error_of_the_provider_ends_the_answer() {
     let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let stream = sse(&[begin(), start(0, tool_use("a")), input(0, r#"{"a":1}"#), stop(0), overloaded.clone()]);
     let events = read(Anthropic, &stream);
-    let error = ProtocolError::Provider { code: Some("overloaded_error".into()), message: "Overloaded".into() };
+    let error = ProtocolError::of_provider(Some("overloaded_error".into()), "Overloaded");
     assert_eq!((errors(&events), calls(&events)), (vec![error.clone()], vec![]));
     assert_eq!(errors(&protocol(Anthropic).push(overloaded.to_string().as_bytes())), [error], "instead of an answer");
     let untyped = json!({"error": {"message": "upstream failed"}}).to_string();
-    let error = ProtocolError::Provider { code: None, message: "upstream failed".into() };
+    let error = ProtocolError::of_provider(None, "upstream failed");
     assert_eq!(errors(&read(Anthropic, &untyped)), [error], "of another server");
 }
 

@@ -341,9 +341,9 @@ fn an_error_of_the_provider_ends_the_answer() {
     ] {
         let event = json!({exception: {"message": "Too many"}});
         let events = read(Bedrock, &lines(&[start(0, tool_use("t1")), input(0, "{}"), stop(0), event]));
-        let error = ProtocolError::Provider { code: Some(exception.into()), message: "Too many".into() };
+        let error = ProtocolError::of_provider(Some(exception.into()), "Too many");
         assert_eq!((errors(&events), calls(&events)), (vec![error], vec![]));
     }
     let refused = errors(&read(Bedrock, r#"{"message": "Malformed input request"}"#));
-    assert_eq!(refused, [ProtocolError::Provider { code: None, message: "Malformed input request".into() }]);
+    assert_eq!(refused, [ProtocolError::of_provider(None, "Malformed input request")]);
 }

@@ -129,7 +129,7 @@ fn an_end_that_is_a_failure_is_an_error_and_runs_nothing() {
     ] {
         let mut last = chunk(&json!([{"functionCall": call("a", &json!({}))}]), reason);
         last["candidates"][0]["finishMessage"] = json!("print(look(");
-        let told = |message: &str| ProtocolError::Provider { code: Some(reason.into()), message: message.into() };
+        let told = |message: &str| ProtocolError::of_provider(Some(reason.into()), message);
         let said = chunk(&json!([{"text": "Well."}]), "");
         let events = read(Gemini, &sse(&[said, last.clone()]));
         assert_eq!((errors(&events), calls(&events)), (vec![told("print(look(")], vec![]));
@@ -168,7 +168,7 @@ fn a_prompt_that_is_blocked_is_withheld() {
 fn an_error_of_the_provider_is_told() {
     let answer = json!({"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED"}});
     let told = errors(&read(Gemini, &json!([answer]).to_string()));
-    assert_eq!(told, [ProtocolError::Provider { code: Some("429".into()), message: "Quota".into() }]);
+    assert_eq!(told, [ProtocolError::of_provider(Some("429".into()), "Quota")]);
 }
 
 #[test]

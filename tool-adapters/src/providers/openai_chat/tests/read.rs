@@ -129,7 +129,7 @@ fn errors_of_the_provider_are_told() {
         (r#"{"detail":[{"msg":"x"}]}"#, r#": [{"msg":"x"}]"#),
     ] {
         let events = events(OpenAiChat, [stream.as_bytes()]);
-        let [Event::Error(ProtocolError::Provider { code, message })] = &events[..] else { panic!("{events:?}") };
+        let [Event::Error(ProtocolError::Provider { code, message, .. })] = &events[..] else { panic!("{events:?}") };
         assert_eq!(format!("{}: {message}", code.as_deref().unwrap_or_default()), expected);
     }
 }

@@ -230,7 +230,7 @@ fn errors_of_the_provider_are_told() {
         r#"{"type":"error","error":{"code":"rate_limit_exceeded","message":"slow down"}}"#,
         r#"{"error":{"code":"rate_limit_exceeded","message":"slow down","type":"x"}}"#,
     ] {
-        let error = ProtocolError::Provider { code: Some("rate_limit_exceeded".into()), message: "slow down".into() };
+        let error = ProtocolError::of_provider(Some("rate_limit_exceeded".into()), "slow down");
         assert_eq!(events(OpenAiResponses, [text.as_bytes()]), [Event::Error(error)]);
     }
 }

@@ -8,12 +8,14 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// The providers that differ.
-const PROVIDERS: [Provider; 6] = [
+const PROVIDERS: [Provider; 8] = [
     Provider::OpenAiChat,
     Provider::Anthropic,
     Provider::Gemini,
     Provider::GeminiJsonSchema,
     Provider::Ollama,
+    Provider::LlamaCpp,
+    Provider::Vllm,
     Provider::Mcp,
 ];
 
