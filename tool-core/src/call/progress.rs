@@ -1,10 +1,13 @@
 //! Progress updates of a running tool.
 
+use crate::call::newest_items::{NewestItems, QueueLimits};
+use crate::text;
+use crate::trace::redaction::Redaction;
 use crate::trace::spans::progressed;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A progress update of a running call.
@@ -43,18 +46,35 @@ pub struct ProgressUpdate {
 /// ```
 #[derive(Clone, Default)]
 pub struct Progress {
-    pending: Arc<Mutex<VecDeque<ProgressUpdate>>>,
+    pending: Arc<PendingUpdates>,
     listener: Option<Arc<ProgressListener>>,
 }
 
+/// The updates that wait to be taken. Old ones are dropped, so that a chatty tool cannot fill memory.
+struct PendingUpdates(Mutex<NewestItems<ProgressUpdate>>);
+
+impl Default for PendingUpdates {
+    fn default() -> Self {
+        let limits = QueueLimits { items: 1_000, bytes: 1 << 20 };
+        Self(Mutex::new(NewestItems::new(limits, |update| update.message.len())))
+    }
+}
+
+/// The owner of a call's progress, which is created when the tool first reports something.
+pub(crate) trait Reporting: Sync {
+    fn progress(&self) -> &Progress;
+}
+
+impl Reporting for Progress {
+    fn progress(&self) -> &Progress {
+        self
+    }
+}
 /// A function that is called with each update, on the tool's thread.
 type ProgressListener = dyn Fn(&ProgressUpdate) + Send + Sync;
 
-/// The maximum number of pending updates. Older ones are dropped, so that a chatty tool cannot fill memory.
-const MAX_PENDING: usize = 1000;
-
 impl Progress {
-    /// Creates a progress that also shows each update to `listener`, on the tool's thread.
+    /// Creates a progress that also shows each update to `listener`, on the tool's thread. A panic of the listener is logged.
     pub fn listened(listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
         Self { pending: Arc::default(), listener: Some(Arc::new(listener)) }
     }
@@ -70,9 +90,10 @@ impl Progress {
         self.push(ProgressUpdate { message: message.into(), fraction: Some(fraction) });
     }
 
-    /// Removes and returns the pending updates: at most the latest 1,000.
+    /// Removes and returns the pending updates: at most the latest 1,000, whose messages have at most 1 MiB together. The
+    /// newest one is kept whatever its size.
     pub fn take(&self) -> Vec<ProgressUpdate> {
-        std::mem::take(&mut *self.pending.lock()).into()
+        self.pending.0.lock().take()
     }
 
     /// Returns true where a listener shows each update at once.
@@ -81,15 +102,24 @@ impl Progress {
     }
 
     fn push(&self, update: ProgressUpdate) {
-        if let Some(listener) = &self.listener {
-            listener(&update);
-        }
+        self.show(&update);
         progressed(&update.message, update.fraction);
-        let mut pending = self.pending.lock();
-        if pending.len() == MAX_PENDING {
-            pending.pop_front();
+        self.pending.0.lock().push(update);
+    }
+
+    /// Shows an update to the listener, if there is one.
+    pub(crate) fn show(&self, update: &ProgressUpdate) {
+        if let Some(listener) = &self.listener {
+            call_listener("updates", || listener(update));
         }
-        pending.push_back(update);
+    }
+}
+
+/// Calls a listener of the host. Its panic is logged, as a listener never changes the outcome of the tool.
+pub(crate) fn call_listener(of: &str, listener: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(listener)) {
+        let panic = Redaction::new().text(&text::of_panic(panic));
+        tracing::error!(%panic, "a listener of {of} panicked");
     }
 }
 

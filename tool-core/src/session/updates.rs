@@ -1,12 +1,12 @@
 //! Updates of tools that are still working: shown by the transport, or kept until the host asks for them.
 
 use crate::call::context::SessionHandle;
+use crate::call::newest_items::{NewestItems, QueueLimits};
 use crate::call::{ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
 use crate::session::calls_in_progress::CallsInProgress;
 use crate::time::CallInstant;
 use crate::trace;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
@@ -26,26 +26,28 @@ pub struct CallUpdate {
     pub update: ProgressUpdate,
 }
 
-/// The updates that a session keeps at most.
-const MAX_UPDATES: usize = 100;
-
 /// The updates of a session that were not shown.
-#[derive(Default)]
-pub(crate) struct UpdateLog(Mutex<VecDeque<CallUpdate>>);
+pub(crate) struct UpdateLog(Mutex<NewestItems<CallUpdate>>);
+
+impl Default for UpdateLog {
+    fn default() -> Self {
+        let limits = QueueLimits { items: 100, bytes: 256 << 10 };
+        Self(Mutex::new(NewestItems::new(limits, |kept| kept.call_id.len() + kept.update.message.len())))
+    }
+}
 
 impl UpdateLog {
     /// Keeps updates of a call.
     pub(crate) fn push(&self, call_id: &str, tool: &str, updates: Vec<ProgressUpdate>) {
         let mut kept = self.0.lock();
-        let named = |update| CallUpdate { call_id: call_id.to_owned(), tool: tool.to_owned(), update };
-        kept.extend(updates.into_iter().map(named));
-        let surplus = kept.len().saturating_sub(MAX_UPDATES);
-        kept.drain(..surplus);
+        for update in updates {
+            kept.push(CallUpdate { call_id: call_id.to_owned(), tool: tool.to_owned(), update });
+        }
     }
 
     /// Removes and returns all updates, oldest first.
     pub(crate) fn take(&self) -> Vec<CallUpdate> {
-        std::mem::take(&mut *self.0.lock()).into()
+        self.0.lock().take()
     }
 }
 

@@ -47,5 +47,7 @@ mod requests;
 mod search;
 mod sessions;
 mod steps;
+mod streams;
+mod thread_time;
 mod toolsets;
 mod updates;

@@ -24,6 +24,7 @@ use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
 use crate::tool::dispatch::{repair, report_nulls};
 use crate::tool::invocation::{Execution, Invocation, InvocationFrame, Rejection};
+use crate::tool::thread_time::UNCHECKED;
 use crate::tool::{FunctionTool, guarded_tool};
 use crate::trace::redaction::Redaction;
 use crate::trace::span::{self, OpenSpan};
@@ -37,6 +38,7 @@ use std::slice;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
+use std::time::Duration;
 use tokio::time::timeout_at;
 
 /// Makes a call, through the host's layers if there are some.
@@ -139,7 +141,8 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let mode = session.mode();
     let policy = session.policy_of(mode);
     let meter = policy.caps().map(|caps| metered(session, tool, caps, ctx));
-    let cx = CallCx { session, mode, policy, tool, index, ctx, request: call, began, epoch, meter };
+    let progress = OnceLock::new();
+    let cx = CallCx { session, mode, policy, tool, index, ctx, request: call, began, epoch, meter, progress };
     cx.run(&mut place).await
 }
 
@@ -173,15 +176,19 @@ impl CallCx<'_> {
         if let Err(problem) = check_length(self.request.arguments(), settings.argument_bytes) {
             return Box::pin(record::recorded(self, &gate, self.refuse(&gate, slice::from_ref(&problem)))).await;
         }
-        let frame = self.answer().frame(self.request.arguments(), settings, false, Some(&gate));
+        let frame = self.answer().frame(self.request.arguments(), settings, false, Some(&gate), self);
+        let mut has_waited = false;
         let outcome = match guarded_tool::start(self.tool, Invocation(&frame)) {
             Ok(Execution::Done(outcome)) => outcome,
             Ok(Execution::Pending(future)) => {
                 let mut future = guarded_tool::guard(self.tool, future);
                 match future.poll_once().await {
                     Poll::Ready(outcome) => outcome,
-                    // Boxed, as most tools do not wait, or wait for longer than a box takes.
-                    Poll::Pending => Box::pin(execute::wait(self, &gate, future)).await,
+                    Poll::Pending => {
+                        has_waited = true;
+                        // Boxed, as most tools do not wait, or wait for longer than a box takes.
+                        Box::pin(execute::wait(self, &gate, future, self.began)).await
+                    }
                 }
             }
             Err(rejection) => {
@@ -189,6 +196,10 @@ impl CallCx<'_> {
             }
         };
         let mut response = execute::done(self, &gate, outcome);
+        let taken = response.meta().duration();
+        if taken > UNCHECKED && !has_waited {
+            self.thread_time().check(Duration::ZERO, taken);
+        }
         report_nulls(&mut response, self.tool, &frame);
         if record::record_now(self, &gate, &mut response) {
             return response;
@@ -285,9 +296,10 @@ impl CallCx<'_> {
                 Err(problems) => return self.refuse(gate, &problems).await,
             };
         gate.confirm_duplicate(confirm_duplicate);
-        let frame = self.answer().frame(&text, settings, true, Some(gate));
+        let frame = self.answer().frame(&text, settings, true, Some(gate), self);
+        let started = CallInstant::now();
         let mut response = match guarded_tool::start(self.tool, Invocation(&frame)) {
-            Ok(invocation) => execute::run_started(self, gate, invocation).await,
+            Ok(execution) => execute::run_started(self, gate, execution, started).await,
             Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text).await,
             Err(Rejection::Arguments(error)) => {
                 self.refuse(gate, &[Problem::refused(error.path(), error.message())]).await
@@ -329,7 +341,7 @@ fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began
     let progress = call.progress().cloned();
     CallContext {
         turn: session.record.turn(),
-        deadline: Some(CallDeadline::After(began, time_limit(session, tool))),
+        deadline: Some(CallDeadline::After(began, time_limit(session.policy(), tool))),
         progress: progress.map(OnceLock::from).unwrap_or_default(),
         call: Some(call),
         ..CallContext::default()

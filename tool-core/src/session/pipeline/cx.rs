@@ -3,7 +3,8 @@
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::asker::CallQuestions;
 use crate::call::context::CallContext;
-use crate::call::{ErrorKind, Mode, RunContext, ToolCall, ToolError, ToolResponse};
+use crate::call::progress::Reporting;
+use crate::call::{ErrorKind, Mode, Progress, RunContext, ToolCall, ToolError, ToolResponse};
 use crate::session::caps::CapScope;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::meter::CallMeter;
@@ -15,8 +16,9 @@ use crate::time::CallInstant;
 use crate::tool::FunctionTool;
 use crate::tool::definition::CompiledDefinition;
 use crate::tool::dispatch::{DispatchSettings, ResponseBuilder, repair};
+use crate::tool::thread_time::ThreadTime;
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -37,6 +39,17 @@ pub(crate) struct CallCx<'a> {
     pub(crate) epoch: u64,
     /// The meter of a call under caps.
     pub(crate) meter: Option<Arc<CallMeter>>,
+    /// The progress of a call whose tool takes no context, as a stream reports its items.
+    pub(crate) progress: OnceLock<Progress>,
+}
+
+impl Reporting for CallCx<'_> {
+    fn progress(&self) -> &Progress {
+        match self.scope() {
+            Some(_) => self.ctx.progress(),
+            None => self.progress.get_or_init(|| self.request.progress().cloned().unwrap_or_default()),
+        }
+    }
 }
 
 impl<'a> CallCx<'a> {
@@ -61,14 +74,35 @@ impl<'a> CallCx<'a> {
         &self.tool.definition().compiled
     }
 
+    /// Returns the time that the call may take, without that of the user.
+    #[inline]
+    pub(crate) fn limit(&self) -> Duration {
+        let limit = time_limit(self.policy, self.tool);
+        match self.meter.as_ref().and_then(|meter| meter.until()) {
+            None => limit,
+            Some(until) => limit.min(until.saturating_duration_since(self.began.to_instant())),
+        }
+    }
+
+    /// Returns the time by which the polls of the tool are checked.
+    #[inline]
+    pub(crate) fn thread_time(&self) -> ThreadTime<'a> {
+        let (call_id, limit) = (Some(self.request.shared_id()), Some(self.limit()));
+        ThreadTime { tool: self.tool, call_id, began: self.began, limit }
+    }
+
     pub(crate) fn deadline(&self) -> Instant {
-        let deadline = time::after(self.began.to_instant(), time_limit(self.session, self.tool));
-        self.meter.as_ref().and_then(|meter| meter.until()).map_or(deadline, |until| deadline.min(until))
+        time::after(self.began.to_instant(), self.limit())
     }
 
     /// Returns the call's own part of the context, if the tool takes a context.
     pub(crate) fn scope(&self) -> Option<&'a Arc<CallContext>> {
         self.definition().uses_context.then(|| self.ctx.call_context())
+    }
+
+    /// Returns the progress of the call, if its tool has reported anything.
+    pub(crate) fn reported(&self) -> Option<&Progress> {
+        self.scope().map_or(&self.progress, |scope| &scope.progress).get()
     }
 
     /// Returns the questions of the call to the user, if it has asked some, or could by the calls that it makes.
@@ -115,13 +149,14 @@ impl<'a> CallCx<'a> {
 
     /// Returns TIMEOUT, with what the call was doing and for how long.
     pub(crate) fn timed_out(&self, doing: &str) -> ToolError {
-        let (limit, taken) = (self.deadline().saturating_duration_since(self.began.to_instant()), self.began.elapsed());
-        let taken = taken.saturating_sub(self.waited());
+        let limit = self.limit();
+        // The clocks of the deadline and of calls differ by less than a text should say.
+        let taken = self.began.elapsed().saturating_sub(self.waited()).max(limit);
         let message = format!(
             "`{}` timed out after {} ms {doing}; its limit is {} ms",
             self.tool.name(),
             taken.as_millis(),
-            limit.as_millis()
+            time::milliseconds(limit)
         );
         ToolError::new(ErrorKind::Timeout, message, self.definition().is_harmless()).unexpected()
     }
@@ -162,9 +197,8 @@ impl<'a> CallCx<'a> {
 
 /// Returns the time that a call of the tool may take, including its waiting.
 #[inline]
-pub(crate) fn time_limit(session: &SessionInner, tool: &FunctionTool) -> Duration {
-    let (policy, timeout) = (session.policy(), tool.definition().timeout());
-    let limit = timeout.unwrap_or(policy.deadline);
+pub(crate) fn time_limit(policy: &Policy, tool: &FunctionTool) -> Duration {
+    let limit = tool.definition().timeout().unwrap_or(policy.deadline);
     policy.caps().and_then(|caps| caps.time(CapScope::Call)).map_or(limit, |cap| limit.min(cap))
 }
 

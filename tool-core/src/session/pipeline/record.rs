@@ -114,9 +114,7 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> O
         let tool = call.tool.name().escape_debug();
         tracing::warn!(target: "tool_core::metrics", %tool, p95, "more than 5 % of the results of a tool are large");
     }
-    if let Some(progress) =
-        call.scope().and_then(|scope| scope.progress.get()).filter(|progress| !progress.has_listener())
-    {
+    if let Some(progress) = call.reported().filter(|progress| !progress.has_listener()) {
         let updates = progress.take();
         if !updates.is_empty() {
             session.rare().updates.push(call.request.id(), call.tool.name(), updates);
@@ -178,7 +176,7 @@ fn add_slow_warning(call: &CallCx<'_>, response: &mut ToolResponse, kind: &str, 
     let warning = format!(
         "`{tool}` took {} ms; in {mode} {kind} should take at most {} ms",
         taken.as_millis(),
-        limit.as_millis()
+        time::milliseconds(limit)
     );
     let session = call.session.id.as_str().escape_debug();
     tracing::warn!(target: "tool_core::metrics", %session, call_id = %call.request.id().escape_debug(), "{warning}");
