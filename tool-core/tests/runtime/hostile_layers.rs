@@ -163,7 +163,8 @@ async fn call_can_be_cancelled_while_a_layer_is_full() {
 async fn every_rate_limited_call_is_answered() {
     let (builder, log) = desk();
     let builder = builder.layer(RateLimitLayer::new(1, Duration::from_secs(1)));
-    let runtime = builder.policy(Policy::text().repeated_calls(None)).build().expect("a runtime");
+    let policy = Policy::text().repeated_calls(None).max_empty_results(None);
+    let runtime = builder.policy(policy).build().expect("a runtime");
     let session = open(&runtime, "s", Mode::Text).await;
     let gone = begin(&session, "gone", "who", "{}").await;
     let waits = begin(&session, "waits", "who", "{}").await;

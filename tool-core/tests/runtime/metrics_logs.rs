@@ -166,6 +166,19 @@ fn large_results_are_warned_of_once_per_crossing() {
     assert_eq!(warned, [" tool=speak p95=1501", " tool=speak p95=1602"]);
 }
 
+// R-M2
+#[test]
+fn first_large_result_is_warned_of() {
+    let lines = logged(Level::WARN, async {
+        let session = text(tools![speak], free()).await;
+        for letters in [1_498, 1_499, 9, 9] {
+            call(&session, "speak", json!({"letters": letters})).await;
+        }
+    });
+    let warned = of(&lines, "tool_core::metrics").into_iter().map(|line| line.fields.as_str()).collect::<Vec<_>>();
+    assert_eq!(warned, [" tool=speak p95=1501"]);
+}
+
 // R-M4
 #[test]
 fn initial_tokens_are_logged_one_line_each() {

@@ -68,6 +68,8 @@ pub(crate) struct AnsweredCall<'a> {
     pub(crate) truncated: bool,
     /// True if the call took longer than the policy's soft limit.
     pub(crate) slow: bool,
+    /// True if the call was answered with an error before its tool ran.
+    pub(crate) refused: bool,
 }
 
 impl<'a> AnsweredCall<'a> {
@@ -76,7 +78,7 @@ impl<'a> AnsweredCall<'a> {
     pub(crate) fn new(tool: &'a str, turn: u64, response: &ToolResponse, arguments: &'a str) -> Self {
         let micros = u32::try_from(response.meta().duration().as_micros()).unwrap_or(u32::MAX);
         let error = response.error().map(|error| error.kind);
-        Self { tool, turn, micros, error, arguments, truncated: false, slow: false }
+        Self { tool, turn, micros, error, arguments, truncated: false, slow: false, refused: false }
     }
 
     /// Returns the call with the beginning of its arguments that a log keeps.
@@ -89,7 +91,7 @@ impl<'a> AnsweredCall<'a> {
     pub(crate) fn of_kept(call: &'a SessionCall) -> Self {
         let micros = u32::try_from(call.duration.as_micros()).unwrap_or(u32::MAX);
         let SessionCall { tool, turn, arguments, error, .. } = call;
-        Self { tool, turn: *turn, micros, error: *error, arguments, truncated: false, slow: false }
+        Self { tool, turn: *turn, micros, error: *error, arguments, truncated: false, slow: false, refused: false }
     }
 }
 
@@ -223,6 +225,7 @@ fn read(entries: &[u8]) -> Option<(AnsweredCall<'_>, &[u8])> {
         arguments: str::from_utf8(text).unwrap_or_default(),
         truncated: header[3] != 0,
         slow: false,
+        refused: false,
     };
     Some((call, rest))
 }
@@ -303,7 +306,7 @@ mod tests {
         let error = number.is_multiple_of(3).then_some(ErrorKind::ALL[usize::try_from(number).expect("small") % 17]);
         let tool = ["search", "get", UNKNOWN][usize::try_from(number).expect("small") % 3];
         let micros = u32::try_from(number).expect("small") * 7;
-        AnsweredCall { tool, turn: number / 4, micros, error, arguments, truncated: false, slow: false }
+        AnsweredCall { tool, turn: number / 4, micros, error, arguments, truncated: false, slow: false, refused: false }
     }
 
     fn log(limit: usize) -> CallLog {

@@ -6,6 +6,7 @@ use crate::call::asker::QuestionLimits;
 use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle, SessionMemos};
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
+use crate::registry::context::MissedCall;
 use crate::session::approvals::fresh_id;
 use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
@@ -21,7 +22,6 @@ use crate::session::pipeline::{confirm, execute, log_lines, record};
 use crate::session::store::Charge;
 use crate::session::updates::call_with_updates;
 use crate::time::CallInstant;
-use crate::tool::ToolDefinition;
 use crate::tool::dispatch::{repair, report_nulls};
 use crate::tool::invocation::{Execution, Invocation, InvocationFrame, Rejection};
 use crate::tool::thread_time::UNCHECKED;
@@ -35,7 +35,7 @@ use std::collections::HashMap;
 use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::slice;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
@@ -141,8 +141,20 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let mode = session.mode();
     let policy = session.policy_of(mode);
     let meter = policy.caps().map(|caps| metered(session, tool, caps, ctx));
-    let progress = OnceLock::new();
-    let cx = CallCx { session, mode, policy, tool, index, ctx, request: call, began, epoch, meter, progress };
+    let cx = CallCx {
+        session,
+        mode,
+        policy,
+        tool,
+        index,
+        ctx,
+        request: call,
+        began,
+        epoch,
+        meter,
+        progress: OnceLock::new(),
+        has_run: AtomicBool::new(false),
+    };
     cx.run(&mut place).await
 }
 
@@ -195,6 +207,7 @@ impl CallCx<'_> {
                 return Box::pin(record::recorded(self, &gate, self.run_rejected(&gate, &frame, rejection))).await;
             }
         };
+        self.set_run();
         let mut response = execute::done(self, &gate, outcome);
         let taken = response.meta().duration();
         if taken > UNCHECKED && !has_waited {
@@ -299,7 +312,10 @@ impl CallCx<'_> {
         let frame = self.answer().frame(&text, settings, true, Some(gate), self);
         let started = CallInstant::now();
         let mut response = match guarded_tool::start(self.tool, Invocation(&frame)) {
-            Ok(execution) => execute::run_started(self, gate, execution, started).await,
+            Ok(execution) => {
+                self.set_run();
+                execute::run_started(self, gate, execution, started).await
+            }
             Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text).await,
             Err(Rejection::Arguments(error)) => {
                 self.refuse(gate, &[Problem::refused(error.path(), error.message())]).await
@@ -360,7 +376,8 @@ async fn unknown(session: &SessionInner, call: &ToolCall, began: CallInstant) ->
     let (tools, ctx) = (&session.tools.context, session.current_context());
     let searches = session.tools.search.as_ref().is_some_and(|search| search.modes.contains(session.mode()));
     let hint = if searches { "; find others by `search_tools`" } else { "" };
-    let response = tools.answer_without_tool(call.name(), Some(call.shared_id()), &ctx, hint, began);
+    let missed = MissedCall { name: call.name(), call_id: Some(call.shared_id()), mode: Some(session.mode()), began };
+    let response = tools.answer_without_tool(&missed, &ctx, hint);
     record::count_without_tool(session, call, response).await
 }
 
@@ -404,9 +421,11 @@ impl SessionHandle for SessionInner {
         if let Some(definition) = visible.iter().chain(&searchable).find(|definition| definition.name() == tool) {
             return Ok(definition.documentation().to_owned());
         }
-        let names = visible.iter().filter(|definition| definition.guide().is_some()).map(ToolDefinition::name);
-        let names = names.collect::<Vec<_>>().join("`, `");
-        let message = format!("no tool has the name `{}`; there are guides for `{names}`", tool.escape_debug());
+        let with_guide = visible.iter().filter(|definition| definition.guide().is_some());
+        let names = with_guide.map(|definition| format!("`{}`", definition.name())).collect::<Vec<_>>();
+        let guides =
+            if names.is_empty() { "is no guide".to_owned() } else { format!("are guides for {}", names.join(", ")) };
+        let message = format!("no tool has the name `{}`; there {guides}", tool.escape_debug());
         Err(ToolError::new(ErrorKind::NotFound, message, false))
     }
 

@@ -8,7 +8,7 @@ use crate::session::approvals::{
 use crate::session::hooks::HookedCall;
 use crate::session::inner::{Outcome, SessionInner};
 use crate::session::pipeline::cx::{CallCx, session_over};
-use crate::session::pipeline::record::run_after_hooks;
+use crate::session::pipeline::record::{self, run_after_hooks};
 use crate::session::store::StoreError;
 use crate::time::CENTURY;
 use crate::time::CallInstant;
@@ -24,7 +24,8 @@ pub(crate) async fn deny(session: &SessionInner, token: &str) -> Result<ToolResp
     let consumed = session.record.consume(&id).await;
     if consumed.as_ref().is_ok_and(|consumed| *consumed) {
         let mut response = denied(&call_id, &tool);
-        if let Some((_, found)) = session.tools.find(&tool) {
+        if let Some((index, found)) = session.tools.find(&tool) {
+            record::count_denial(session, index, &response);
             let (session_id, principal, tool) = (session.id.as_str(), &*session.principal, found.definition());
             let (call_id, arguments) = (&*call_id, &*arguments);
             let call = HookedCall { session: session_id, principal, mode, turn, call_id, tool, arguments };

@@ -18,6 +18,7 @@ use crate::tool::definition::CompiledDefinition;
 use crate::tool::dispatch::{DispatchSettings, ResponseBuilder, repair};
 use crate::tool::thread_time::ThreadTime;
 use sha2::{Digest, Sha256};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -41,6 +42,8 @@ pub(crate) struct CallCx<'a> {
     pub(crate) meter: Option<Arc<CallMeter>>,
     /// The progress of a call whose tool takes no context, as a stream reports its items.
     pub(crate) progress: OnceLock<Progress>,
+    /// True once the tool has started.
+    pub(crate) has_run: AtomicBool,
 }
 
 impl Reporting for CallCx<'_> {
@@ -98,6 +101,18 @@ impl<'a> CallCx<'a> {
     /// Returns the call's own part of the context, if the tool takes a context.
     pub(crate) fn scope(&self) -> Option<&'a Arc<CallContext>> {
         self.definition().uses_context.then(|| self.ctx.call_context())
+    }
+
+    /// Takes note that the tool has started.
+    #[inline]
+    pub(crate) fn set_run(&self) {
+        self.has_run.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the response is a refusal: an error without a run of the tool.
+    #[inline]
+    pub(crate) fn is_refusal(&self, response: &ToolResponse) -> bool {
+        !response.is_ok() && !self.has_run.load(Ordering::Relaxed)
     }
 
     /// Returns the progress of the call, if its tool has reported anything.

@@ -24,6 +24,7 @@ use futures_util::future::{BoxFuture, Either, select};
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -85,6 +86,7 @@ async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, refund: &RefundGua
     match guarded_tool::start(call.tool, Invocation(&frame)) {
         Ok(execution) => {
             refund.keep_charge();
+            call.set_run();
             run_started(call, gate, execution, started).await
         }
         Err(rejected) => call.answer().reject(rejected),
@@ -209,17 +211,29 @@ async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, refund: &RefundGuard
         };
         let frame = answer.frame(&text, &settings, true, None, &progress);
         match guarded_tool::start(&tool, Invocation(&frame)) {
-            Ok(invocation) => answer.finish(handle.block_on(guarded_tool::drive(&tool, invocation))),
-            Err(rejected) => answer.reject(rejected),
+            Ok(execution) => {
+                let outcome = handle.block_on(guarded_tool::drive(&tool, execution));
+                BlockingEnd { response: answer.finish(outcome), has_run: true }
+            }
+            Err(rejected) => BlockingEnd { response: answer.reject(rejected), has_run: false },
         }
     }));
-    match wait_for(call, &running, pin!(task)).await {
+    let failed = |error| BlockingEnd { response: call.answer().fail(error), has_run: true };
+    let end = match wait_for(call, &running, pin!(task)).await {
         Ok(joined) => {
             running.finish();
-            joined.unwrap_or_else(|error| call.answer().fail(ToolError::internal(error.to_string()).unexpected()))
+            joined.unwrap_or_else(|error| failed(ToolError::internal(error.to_string()).unexpected()))
         }
-        Err(error) => call.answer().fail(error),
-    }
+        Err(error) => failed(error),
+    };
+    call.has_run.store(end.has_run, Ordering::Relaxed);
+    end.response
+}
+
+/// The end of a blocking tool.
+struct BlockingEnd {
+    response: ToolResponse,
+    has_run: bool,
 }
 
 /// Waits for a thread: first of the session's share, so that only as many calls of a session as it has wait among those of

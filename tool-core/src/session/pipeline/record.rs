@@ -1,6 +1,7 @@
 //! The steps after a response: it is counted, its intents are carried out, and hooks see it.
 
-use crate::call::{ErrorKind, Intent, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::meta::OptionalMeta;
+use crate::call::{ErrorKind, Intent, Mode, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::number::ParsedNumber;
@@ -13,6 +14,7 @@ use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::cx::CallCx;
 use crate::session::state::{AuditEntry, StateChange};
 use crate::session::store::{Settlement, StoreError};
+use crate::text::characters;
 use crate::time;
 use crate::tool::Category;
 use futures_util::FutureExt;
@@ -105,11 +107,10 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> O
     let slow = warn_if_slow(call, response);
     let turn = turn.unwrap_or_else(|| session.record.turn());
     let answered = AnsweredCall::new(call.tool.name(), turn, response, call.request.arguments());
-    let answered = AnsweredCall { slow, ..answered };
+    let answered = AnsweredCall { slow, refused: call.is_refusal(response), ..answered };
     session.log().add(&answered);
-    let characters = u32::try_from(response.meta().size_chars()).unwrap_or(u32::MAX);
     if let Some(stats) = session.tools.stats.get(call.index)
-        && let Some(p95) = stats.record(&answered, characters)
+        && let Some(p95) = stats.record(&answered, size_for_model(response))
     {
         let tool = call.tool.name().escape_debug();
         tracing::warn!(target: "tool_core::metrics", %tool, p95, "more than 5 % of the results of a tool are large");
@@ -121,6 +122,13 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> O
         }
     }
     kept_call(session, &answered)
+}
+
+/// Returns the characters of the data or of the error's text, which take room in the model's context.
+#[inline]
+fn size_for_model(response: &ToolResponse) -> u32 {
+    let size = response.error().map_or_else(|| response.meta().size_chars(), |error| characters(&error.message));
+    u32::try_from(size).unwrap_or(u32::MAX)
 }
 
 /// Returns a call, redacted, if a store outside of this process has to keep it.
@@ -139,6 +147,7 @@ pub(crate) async fn count_without_tool(
     let found = session.tools.find(call.name());
     let name = found.map_or(UNKNOWN, |(_, tool)| tool.name());
     let answered = AnsweredCall::new(name, session.record.turn(), &response, call.arguments());
+    let answered = AnsweredCall { refused: true, ..answered };
     match found.map(|(index, _)| index).and_then(|index| session.tools.stats.get(index)) {
         Some(stats) => stats.record(&answered, 0),
         None => session.runtime.metrics.unknown.record(&answered, 0),
@@ -153,6 +162,14 @@ pub(crate) async fn count_without_tool(
         _ = around_request(session, (RequestKind::Call, call.name()), || call.arguments().to_owned(), refused).await;
     }
     response
+}
+
+/// Counts the refusal of a call that a person has denied. The call itself was counted when it asked for approval.
+pub(crate) fn count_denial(session: &SessionInner, index: usize, response: &ToolResponse) {
+    let answered = AnsweredCall::new("", session.record.turn(), response, "");
+    if let Some(stats) = session.tools.stats.get(index) {
+        stats.record(&AnsweredCall { refused: true, ..answered }, 0);
+    }
 }
 
 /// Adds a warning to the response of a call that took longer than the policy's soft limit, and returns true.
@@ -183,12 +200,25 @@ fn add_slow_warning(call: &CallCx<'_>, response: &mut ToolResponse, kind: &str, 
     response.optional_meta().warnings.push(warning);
 }
 
-/// Returns true for an empty result of a retrieval, and for what the tool itself declared empty.
+/// Returns true for an empty result, and for what the tool itself declared empty.
 #[inline]
 fn counts_as_empty(call: &CallCx<'_>, response: &ToolResponse) -> bool {
     let Some(data) = response.data_json() else { return false };
-    let declared = response.meta.optional.as_ref().and_then(|rare| rare.empty);
-    declared.unwrap_or_else(|| call.definition().options.category == Category::Retrieval && is_empty(data))
+    let optional = response.meta.optional.as_deref();
+    if let Some(declared) = optional.and_then(|optional| optional.empty) {
+        return declared;
+    }
+    let may_be_empty = call.definition().options.category != Category::Action && is_empty(data);
+    may_be_empty && is_meant_as_data(response, optional) && !call.session.tools.is_control_tool(call.index)
+}
+
+/// Returns true if the data is the answer of the tool, although it is empty. The success of a tool that returns `()`, that wants no
+/// reply or that asks for intents has no data, and content parts are read in place of it.
+#[cold]
+fn is_meant_as_data(response: &ToolResponse, optional: Option<&OptionalMeta>) -> bool {
+    let has_content = optional.is_some_and(|optional| !optional.content.is_empty());
+    let has_only_intents = response.data_json() == Some("null") && !response.intents().is_empty();
+    matches!(response.kind(), OutputKind::Data | OutputKind::Content) && !has_content && !has_only_intents
 }
 
 /// Returns true if the JSON of a result is empty: `null`, a blank text, `[]`, `{}`, or an object with a collection among its
