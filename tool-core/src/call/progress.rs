@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A progress update of a running call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,12 +52,17 @@ pub struct Progress {
 }
 
 /// The updates that wait to be taken. Old ones are dropped, so that a chatty tool cannot fill memory.
-struct PendingUpdates(Mutex<NewestItems<ProgressUpdate>>);
+struct PendingUpdates {
+    updates: Mutex<NewestItems<ProgressUpdate>>,
+    /// True once the call was answered. Nothing is reported any more.
+    has_ended: AtomicBool,
+}
 
 impl Default for PendingUpdates {
     fn default() -> Self {
         let limits = QueueLimits { items: 1_000, bytes: 1 << 20 };
-        Self(Mutex::new(NewestItems::new(limits, |update| update.message.len())))
+        let updates = Mutex::new(NewestItems::new(limits, |update: &ProgressUpdate| update.message.len()));
+        Self { updates, has_ended: AtomicBool::new(false) }
     }
 }
 
@@ -93,7 +99,7 @@ impl Progress {
     /// Removes and returns the pending updates: at most the latest 1,000, whose messages have at most 1 MiB together. The
     /// newest one is kept whatever its size.
     pub fn take(&self) -> Vec<ProgressUpdate> {
-        self.pending.0.lock().take()
+        self.pending.updates.lock().take()
     }
 
     /// Returns true where a listener shows each update at once.
@@ -102,9 +108,17 @@ impl Progress {
     }
 
     fn push(&self, update: ProgressUpdate) {
+        if self.pending.has_ended.load(Ordering::Acquire) {
+            return;
+        }
         self.show(&update);
         progressed(&update.message, update.fraction);
-        self.pending.0.lock().push(update);
+        self.pending.updates.lock().push(update);
+    }
+
+    /// Takes note that the call was answered. A task that it has left behind reports nothing.
+    pub(crate) fn end(&self) {
+        self.pending.has_ended.store(true, Ordering::Release);
     }
 
     /// Shows an update to the listener, if there is one.

@@ -56,7 +56,8 @@ pub struct Reply {
     pub text: Option<String>,
     /// The number of steps in which tools were called.
     pub steps: u32,
-    /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in their `meta`.
+    /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in their `meta`. The results of
+    /// calls that have ended in the background are among them.
     pub responses: Vec<ToolResponse>,
     /// True if the turn was interrupted or the session ended before the model had replied.
     pub interrupted: bool,
@@ -86,10 +87,12 @@ pub(crate) async fn reply<M: Model>(
     let mut declared = DeclaredTools::new(session, entering, form.as_deref());
     let (interruptions, max_steps) = (session.running.epoch(), session.policy().max_tool_steps);
     let mut reply = Reply::default();
+    note_background_answers(session, history, &mut reply);
     if !text.is_empty() {
         history.push(Message::User(without_notes(text)));
     }
     loop {
+        note_background_answers(session, history, &mut reply);
         let may_call = reply.steps < max_steps;
         let tool_choice = match (&form, reply.steps) {
             // The answer is a call too.
@@ -149,6 +152,17 @@ pub(crate) async fn reply<M: Model>(
         if session.tools.search.is_some() {
             // The calls may have found tools.
             declared = DeclaredTools::new(session, entering, form.as_deref());
+        }
+    }
+}
+
+/// Tells the model of the calls that go on in the background, by notes in the history. Those that have ended are answered with
+/// the reply.
+fn note_background_answers(session: &SessionInner, history: &mut History, reply: &mut Reply) {
+    for answer in session.background().into_iter().flat_map(|answers| answers.take()) {
+        history.extend(answer.note().map(Message::User));
+        if answer.is_end {
+            reply.responses.push(answer.response);
         }
     }
 }

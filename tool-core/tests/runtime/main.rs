@@ -7,6 +7,8 @@ mod support_deep;
 mod support_log;
 
 mod approvals;
+mod audit;
+mod background;
 mod budgets;
 mod cancel;
 mod caps;

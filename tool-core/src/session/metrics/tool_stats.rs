@@ -270,7 +270,17 @@ mod tests {
 
     fn answer(micros: u32) -> AnsweredCall<'static> {
         let error = None;
-        AnsweredCall { tool: "", turn: 0, micros, error, arguments: "", truncated: false, slow: false, refused: false }
+        AnsweredCall {
+            tool: "",
+            turn: 0,
+            micros,
+            error,
+            arguments: "",
+            truncated: false,
+            slow: false,
+            refused: false,
+            audit: None,
+        }
     }
 
     #[test]

@@ -16,11 +16,13 @@ use crate::session::inner::SessionInner;
 #[cfg(feature = "tower")]
 use crate::session::layers::LayerStack;
 use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
-use crate::session::pipeline::cx::{CallCx, canonical_sent_arguments, idempotency_key, session_over, time_limit};
+use crate::session::pipeline::cx::{
+    CallCx, canonical_sent_arguments, idempotency_key, progress_of, session_over, time_limit,
+};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::{confirm, execute, log_lines, record};
 use crate::session::store::Charge;
-use crate::session::updates::call_with_updates;
+use crate::session::updates::call_in_background;
 use crate::time::CallInstant;
 use crate::tool::dispatch::{repair, report_nulls};
 use crate::tool::invocation::{Execution, Invocation, InvocationFrame, Rejection};
@@ -43,12 +45,12 @@ use tokio::time::timeout_at;
 
 /// Makes a call, through the host's layers if there are some.
 pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    let is_plain = !session.runtime.has_layers() && session.update_sink.get().is_none() && !is_observed(session);
+    let is_plain = !session.runtime.has_layers() && session.background().is_none() && !is_observed(session);
     // Most calls need none of the futures between, each of which would move the call and its response.
     if is_plain { governed(session, call).await } else { call_outside(session, call).await }
 }
 
-/// Makes a call that has to pass layers, or whose updates are shown, or that is observed.
+/// Makes a call that has to pass layers, or that may be answered in the background, or that is observed.
 fn call_outside(session: &Arc<SessionInner>, call: ToolCall) -> BoxFuture<'_, ToolResponse> {
     #[cfg(feature = "tower")]
     if let Some(layers) = &session.runtime.layers {
@@ -72,8 +74,14 @@ async fn call_through_layers(session: &Arc<SessionInner>, layers: &LayerStack, c
     }
     let harmless = tool.is_none_or(|(_, tool)| tool.definition().compiled.is_harmless());
     let (began, unanswered) = (CallInstant::now(), call.clone());
-    let response = layers.call(call.in_session(session.id.shared()), harmless).await;
-    response.unwrap_or_else(|error| ToolResponse::refused(&unanswered, error, began))
+    match layers.call(call.in_session(session.id.shared()), harmless).await {
+        Ok(response) => response,
+        Err(error) => {
+            let response = ToolResponse::refused(&unanswered, error, began);
+            record::audit_refusal(session, &unanswered, &response).await;
+            response
+        }
+    }
 }
 
 /// Makes a call that has passed the layers, in the session that it came from.
@@ -91,14 +99,10 @@ pub(crate) async fn call_from_layers(runtime: Option<Arc<RuntimeInner>>, call: T
 }
 
 async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    let sink = session.update_sink.get().filter(|_| call.progress().is_none());
-    let reports = || session.tools.find(call.name()).is_some_and(|(_, tool)| tool.definition().compiled.uses_context);
-    match sink.filter(|_| reports()) {
+    // An approved call has a result in the conversation already, which its first update cannot become.
+    match session.background().filter(|_| call.approval().is_none()) {
         None => run(session, call).await,
-        Some(sink) => {
-            let sink = Arc::clone(&sink.lock());
-            Box::pin(call_with_updates(Arc::clone(session), call, sink)).await
-        }
+        Some(answers) => Box::pin(call_in_background(Arc::clone(session), call, Arc::clone(answers))).await,
     }
 }
 
@@ -223,7 +227,7 @@ impl CallCx<'_> {
     /// Answers a call that was not let in.
     async fn answer_unrun(&self, error: ToolError) -> ToolResponse {
         let mut response = self.answer().fail(error);
-        record::finish(self, None, &mut response).await;
+        record::finish(self, None, false, &mut response).await;
         response
     }
 
@@ -354,7 +358,7 @@ impl CallCx<'_> {
 }
 
 fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began: CallInstant) -> CallContext {
-    let progress = call.progress().cloned();
+    let progress = progress_of(session, &call, began);
     CallContext {
         turn: session.record.turn(),
         deadline: Some(CallDeadline::After(began, time_limit(session.policy(), tool))),
@@ -387,7 +391,11 @@ impl SessionHandle for SessionInner {
     }
 
     fn deny(self: Arc<Self>, token: String) -> BoxFuture<'static, ToolResponse> {
-        Box::pin(async move { confirm::deny(&self, &token).await.unwrap_or_else(confirm::response_without_call) })
+        let denied = async move {
+            let response = confirm::deny(&self, &token, &self.principal).await;
+            response.unwrap_or_else(confirm::response_without_call)
+        };
+        Box::pin(denied)
     }
 
     fn state(&self) -> Arc<Value> {

@@ -50,7 +50,9 @@ impl Reporting for CallCx<'_> {
     fn progress(&self) -> &Progress {
         match self.scope() {
             Some(_) => self.ctx.progress(),
-            None => self.progress.get_or_init(|| self.request.progress().cloned().unwrap_or_default()),
+            None => {
+                self.progress.get_or_init(|| progress_of(self.session, self.request, self.began).unwrap_or_default())
+            }
         }
     }
 }
@@ -208,6 +210,12 @@ impl<'a> CallCx<'a> {
     pub(crate) fn fingerprint<'b>(&'b self, text: &'b str) -> Fingerprint<'b> {
         Fingerprint::of(self.definition().equality(), self.tool.name(), text)
     }
+}
+
+/// Returns the progress of a call that some listener hears.
+pub(crate) fn progress_of(session: &SessionInner, call: &ToolCall, began: CallInstant) -> Option<Progress> {
+    let of_session = session.updates.get().and_then(|options| options.progress_of(call, began));
+    of_session.or_else(|| call.progress().cloned())
 }
 
 /// Returns the time that a call of the tool may take, including its waiting.

@@ -3,6 +3,7 @@
 use crate::call::asker::CallQuestions;
 use crate::call::error::MASKED;
 use crate::call::progress::Reporting;
+use crate::call::tool_call::CallApproval;
 use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::session::hooks::{HookedCall, Next};
 use crate::session::inner::ThreadPool;
@@ -331,7 +332,7 @@ async fn prepare<'a>(
 /// Redeems the token of an approved call. This is done as late as possible, so that an approval is not used up by a call
 /// that does not run.
 async fn redeem(call: &CallCx<'_>) -> Result<(), ToolError> {
-    let Some(id) = call.request.approval() else { return Ok(()) };
+    let Some(CallApproval { id, .. }) = call.request.approval() else { return Ok(()) };
     // Taken first: a waiter that finds neither the call nor its own entry goes on waiting.
     let (requests, waiter) = (&call.session.runtime.approvals, call.session.runtime.approvals.take_waiter(id));
     let consumed = call.session.record.consume(id).await;
