@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tool_adapters::Provider;
 use tool_adapters::agent::{AgentLoop, RetryPolicy};
-use tool_adapters::transport::websocket::{LiveLoop, LiveModel, updates};
+use tool_adapters::transport::websocket::{LiveLoop, LiveModel};
 use tool_core::{Mode, Runtime, ToolContext};
 
 const USAGE: &str = "\
@@ -68,8 +68,7 @@ fn tools() -> Result<ToolContext, Box<dyn Error>> {
 /// Plays the whole conversation.
 async fn play() -> Result<(), Box<dyn Error>> {
     let screen = Screen::Output;
-    let (show_update, updates) = updates();
-    let session = Runtime::builder(tools()?).build()?.session("guest-12", Mode::Text).on_update(show_update).await?;
+    let session = Runtime::builder(tools()?).build()?.session("guest-12", Mode::Text).background_answers().await?;
 
     let mut agent = AgentLoop::new(session.clone(), guest::before()).instructions(INSTRUCTIONS);
     for line in guest::WRITES_FIRST {
@@ -80,7 +79,7 @@ async fn play() -> Result<(), Box<dyn Error>> {
     screen.line("-- voice");
     let retry = RetryPolicy { max: Duration::from_millis(200), ..RetryPolicy::default() };
     let model = LiveModel::new(Provider::GeminiLive, "local").base_url(server::start().await?).retry(retry);
-    let model = model.instructions(INSTRUCTIONS).enter().updates(updates);
+    let model = model.instructions(INSTRUCTIONS).enter();
     let mut live = LiveLoop::with_history(session.clone(), model, agent.history().clone());
     live.input().audio([0; 640]).await?;
     Host::new(screen, session.clone(), live.input()).attend(&mut live).await?;
@@ -100,9 +99,8 @@ async fn talk(model: String, file: &str) -> Result<(), Box<dyn Error>> {
         Ok("gemini-live") | Err(_) => Provider::GeminiLive,
         Ok(other) => return Err(format!("expected `gemini-live` or `openai-realtime`, got `{other}`").into()),
     };
-    let (show_update, updates) = updates();
-    let session = Runtime::builder(tools()?).build()?.session("guest-12", Mode::Voice).on_update(show_update).await?;
-    let model = LiveModel::new(provider, model).instructions(INSTRUCTIONS).updates(updates);
+    let session = Runtime::builder(tools()?).build()?.session("guest-12", Mode::Voice).background_answers().await?;
+    let model = LiveModel::new(provider, model).instructions(INSTRUCTIONS);
     let model = match provider {
         Provider::GeminiLive => model.setting("generationConfig", audio::spoken_answers()),
         _ => model,

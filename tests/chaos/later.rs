@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tool_core::session::SessionState;
 use tool_core::session::{
-    Admission, ApprovalRequest, ApprovalVerdict, AuditEntry, Journal, JournalEntry, JournalError, MemoryRecord,
+    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, Journal, JournalEntry, JournalError, MemoryRecord,
     MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall, SessionCall, SessionRecord, SessionStore,
     Settlement, StateChange, StoreError, Turn, Verdict,
 };
@@ -113,7 +113,7 @@ impl SessionRecord for LaterRecord {
         self.does(self.inner.settle(settlement)).await
     }
 
-    async fn keep_call(&self, call: &SessionCall) -> Result<(), StoreError> {
+    async fn keep_call(&self, call: &AnsweredCallRecord<'_>) -> Result<(), StoreError> {
         self.does(self.inner.keep_call(call)).await
     }
 

@@ -2,6 +2,7 @@
 //! rounds. `just soak` runs a million, which BENCHMARKS.md reports.
 
 use crate::support::{block_on, call, count, kind, open_policy, run_alone, runtime, tools};
+use futures_util::stream::{self, Stream};
 use serde_json::json;
 use tool_core::{ErrorKind, Mode, Runtime, ToolCall, tool};
 
@@ -62,6 +63,34 @@ fn measured() {
 
 fn stays_flat(what: &str) {
     run_alone("memory::measured", &[(MEASURE, what)]);
+}
+
+/// Return a megabyte.
+#[tool]
+fn megabyte(n: u32) -> impl Stream<Item = String> + Send {
+    stream::iter([format!("{n} {}", "x".repeat(1_000_000))])
+}
+
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn measured_streams() {
+    block_on(async {
+        let runtime = runtime(tools(megabyte), open_policy()).expect("sound");
+        let session = runtime.session("s", Mode::Text).await.expect("opens");
+        let early = resident();
+        for n in 0..400 {
+            assert!(session.call(call(n, "megabyte", json!({"n": n}))).await.is_ok());
+        }
+        let late = resident();
+        assert!(late <= early + 16_000_000, "{early} bytes before 400 calls of a megabyte, {late} after");
+        assert!(session.updates().len() < 3);
+    });
+}
+
+// L24, T12: the items of streams piled up in their session, 385 MB of them.
+#[test]
+fn items_of_streams_do_not_pile_up_in_their_session() {
+    run_alone("memory::measured_streams", &[]);
 }
 
 // R-I3, T12

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tool_adapters::Provider;
 use tool_adapters::agent::RetryPolicy;
-use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel, updates};
+use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel};
 use tool_core::session::{History, StateChange};
 use tool_core::{
     Intent, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolOutput, ToolsetExt, tool, toolset,
@@ -112,10 +112,9 @@ pub(crate) async fn talk_under(policy: Policy, model: LiveModel, history: Histor
     let tools = tools.with(office);
     let runtime = Runtime::builder(tools.build().expect("builds")).policy(policy).build().expect("builds");
     let desk = Arc::new(Desk { runs: AtomicU32::new(0), gate: Semaphore::new(0) });
-    let (send_update, updates) = updates();
-    let session = runtime.session("s-1", Mode::Voice).user_data_shared(Arc::clone(&desk)).on_update(send_update);
+    let session = runtime.session("s-1", Mode::Voice).user_data_shared(Arc::clone(&desk)).background_answers();
     let session = session.await.expect("opens");
-    let live = LiveLoop::with_history(session.clone(), model.updates(updates), history);
+    let live = LiveLoop::with_history(session.clone(), model, history);
     Talk { live, desk, session }
 }
 

@@ -6,7 +6,7 @@ use crate::call::handlers::{Handlers, SharedHandlers, handler_setters};
 use crate::call::intent::Intent;
 use crate::call::meta::Confirmation;
 use crate::call::mode::Mode;
-use crate::call::progress::Progress;
+use crate::call::progress::{Progress, Reporting};
 use crate::call::response::ToolResponse;
 use crate::call::state_key::StateKey;
 use crate::call::tool_call::{Arguments, ToolCall};
@@ -520,6 +520,12 @@ impl RunContext {
 
     fn intents(&self) -> &Arc<Mutex<Vec<Intent>>> {
         self.intents.get_or_init(Arc::default)
+    }
+}
+
+impl Reporting for RunContext {
+    fn progress(&self) -> &Progress {
+        self.progress()
     }
 }
 

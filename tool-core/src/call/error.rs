@@ -14,6 +14,9 @@ use std::{fmt, io};
 /// The message that the model reads instead of an internal error's own text.
 pub(crate) const MASKED: &str = "An internal error occurred";
 
+/// The words in a message between the text of an error and the items that a stream had returned before it, as JSON.
+pub(crate) const ITEMS_BEFORE_ERROR: &str = "\nIt had returned these items before the error: ";
+
 /// The maximum length of a message that the model reads, in characters. Longer ones are cut.
 const MAX_MESSAGE_CHARS: usize = 10_000;
 
@@ -119,6 +122,19 @@ pub struct ErrorBody {
     pub retryable: bool,
     /// True where the call may have had effects before it failed.
     pub partial_side_effects: bool,
+}
+
+impl ErrorBody {
+    /// Returns the text of the error itself, without the items that a stream had returned before it.
+    pub(crate) fn text(&self) -> &str {
+        self.message.split_once(ITEMS_BEFORE_ERROR).map_or(&self.message, |(text, _)| text)
+    }
+
+    /// Returns true if the text of an internal error is hidden from the model. That of this process always is; one that was
+    /// read from JSON may not be.
+    pub(crate) fn is_masked(&self) -> bool {
+        self.kind != ErrorKind::Internal || self.text() == MASKED
+    }
 }
 
 /// The error that a tool returns. The model reads its message, except that of an internal error, which goes to the log.

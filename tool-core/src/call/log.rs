@@ -2,6 +2,7 @@
 
 use crate::call::context::RunContext;
 use crate::call::log_message::{LogLevel, LogMessage};
+use crate::call::progress::call_listener;
 use crate::json::nested::unless_too_deep;
 use crate::text::{escape_invisible, truncate};
 use serde_json::Value;
@@ -67,7 +68,8 @@ impl RunContext {
         event!(level.of_tracing(), target: "tool_core::log", tool, call_id, logger, %level, data = %shown, "a tool logged a message");
         if let Some(listener) = listener {
             let data = serde_json::from_str(&shown).unwrap_or(Value::String(shown));
-            listener(&LogMessage { session, call_id, tool, level, logger, data });
+            let message = LogMessage { session, call_id, tool, level, logger, data };
+            call_listener("log messages", || listener(&message));
         }
     }
 }

@@ -68,6 +68,9 @@ pub(crate) struct OptionalMeta {
     /// The parts that the model reads in place of the data, where there are any.
     #[serde(skip)]
     pub(crate) content: Vec<Content>,
+    /// The list of the items that a stream had returned before it failed, until the error's message has them.
+    #[serde(skip)]
+    pub(crate) items_before_error: Option<String>,
     #[serde(skip_serializing_if = "CoercionNotes::is_empty")]
     pub(crate) coerced: CoercionNotes,
     #[serde(skip_serializing_if = "Option::is_none")]

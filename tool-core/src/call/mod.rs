@@ -15,6 +15,7 @@ pub(crate) mod log;
 pub(crate) mod log_message;
 pub(crate) mod meta;
 pub(crate) mod mode;
+pub(crate) mod newest_items;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod questions;

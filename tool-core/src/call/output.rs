@@ -290,6 +290,16 @@ impl BoundedArray {
         self.text.len() < self.bytes
     }
 
+    /// Creates the result of a call that fails after these items, which its message shows to the model.
+    #[cold]
+    pub(crate) fn fail(mut self, error: ToolError) -> ToolOutput {
+        let is_empty = self.text.len() == 1;
+        self.text.push(']');
+        let items_before_error = if is_empty { None } else { Some(self.text) };
+        let meta = OptionalMeta { items_before_error, ..OptionalMeta::default() };
+        ToolOutput { data: Err(error), kind: OutputKind::Data, meta: Some(Box::new(meta)) }
+    }
+
     pub(crate) fn finish(mut self) -> ToolOutput {
         self.text.push(']');
         match self.text.as_bytes().get(..self.bytes) {

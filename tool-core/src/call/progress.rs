@@ -1,11 +1,15 @@
 //! Progress updates of a running tool.
 
+use crate::call::newest_items::{NewestItems, QueueLimits};
+use crate::text;
+use crate::trace::redaction::Redaction;
 use crate::trace::spans::progressed;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A progress update of a running call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,18 +47,40 @@ pub struct ProgressUpdate {
 /// ```
 #[derive(Clone, Default)]
 pub struct Progress {
-    pending: Arc<Mutex<VecDeque<ProgressUpdate>>>,
+    pending: Arc<PendingUpdates>,
     listener: Option<Arc<ProgressListener>>,
 }
 
+/// The updates that wait to be taken. Old ones are dropped, so that a chatty tool cannot fill memory.
+struct PendingUpdates {
+    updates: Mutex<NewestItems<ProgressUpdate>>,
+    /// True once the call was answered. Nothing is reported any more.
+    has_ended: AtomicBool,
+}
+
+impl Default for PendingUpdates {
+    fn default() -> Self {
+        let limits = QueueLimits { items: 1_000, bytes: 1 << 20 };
+        let updates = Mutex::new(NewestItems::new(limits, |update: &ProgressUpdate| update.message.len()));
+        Self { updates, has_ended: AtomicBool::new(false) }
+    }
+}
+
+/// The owner of a call's progress, which is created when the tool first reports something.
+pub(crate) trait Reporting: Sync {
+    fn progress(&self) -> &Progress;
+}
+
+impl Reporting for Progress {
+    fn progress(&self) -> &Progress {
+        self
+    }
+}
 /// A function that is called with each update, on the tool's thread.
 type ProgressListener = dyn Fn(&ProgressUpdate) + Send + Sync;
 
-/// The maximum number of pending updates. Older ones are dropped, so that a chatty tool cannot fill memory.
-const MAX_PENDING: usize = 1000;
-
 impl Progress {
-    /// Creates a progress that also shows each update to `listener`, on the tool's thread.
+    /// Creates a progress that also shows each update to `listener`, on the tool's thread. A panic of the listener is logged.
     pub fn listened(listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
         Self { pending: Arc::default(), listener: Some(Arc::new(listener)) }
     }
@@ -70,9 +96,10 @@ impl Progress {
         self.push(ProgressUpdate { message: message.into(), fraction: Some(fraction) });
     }
 
-    /// Removes and returns the pending updates: at most the latest 1,000.
+    /// Removes and returns the pending updates: at most the latest 1,000, whose messages have at most 1 MiB together. The
+    /// newest one is kept whatever its size.
     pub fn take(&self) -> Vec<ProgressUpdate> {
-        std::mem::take(&mut *self.pending.lock()).into()
+        self.pending.updates.lock().take()
     }
 
     /// Returns true where a listener shows each update at once.
@@ -81,15 +108,32 @@ impl Progress {
     }
 
     fn push(&self, update: ProgressUpdate) {
-        if let Some(listener) = &self.listener {
-            listener(&update);
+        if self.pending.has_ended.load(Ordering::Acquire) {
+            return;
         }
+        self.show(&update);
         progressed(&update.message, update.fraction);
-        let mut pending = self.pending.lock();
-        if pending.len() == MAX_PENDING {
-            pending.pop_front();
+        self.pending.updates.lock().push(update);
+    }
+
+    /// Takes note that the call was answered. A task that it has left behind reports nothing.
+    pub(crate) fn end(&self) {
+        self.pending.has_ended.store(true, Ordering::Release);
+    }
+
+    /// Shows an update to the listener, if there is one.
+    pub(crate) fn show(&self, update: &ProgressUpdate) {
+        if let Some(listener) = &self.listener {
+            call_listener("updates", || listener(update));
         }
-        pending.push_back(update);
+    }
+}
+
+/// Calls a listener of the host. Its panic is logged, as a listener never changes the outcome of the tool.
+pub(crate) fn call_listener(of: &str, listener: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(listener)) {
+        let panic = Redaction::new().text(&text::of_panic(panic));
+        tracing::error!(%panic, "a listener of {of} panicked");
     }
 }
 

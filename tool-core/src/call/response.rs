@@ -1,7 +1,7 @@
 //! The response of a call: its data or error, and the model's view of it.
 
 use crate::call::content::Content;
-use crate::call::error::{ErrorBody, ErrorKind, MASKED, ToolError};
+use crate::call::error::{ErrorBody, MASKED, ToolError};
 use crate::call::intent::Intent;
 use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind, ResponseMeta};
 use crate::call::output::ToolOutput;
@@ -153,7 +153,7 @@ impl ToolResponse {
     pub fn into_text(self) -> String {
         match self {
             other if other.has_content() => other.plain_text().0,
-            Self { result: Err(error), .. } if error.kind != ErrorKind::Internal => error.message,
+            Self { result: Err(error), .. } if error.is_masked() => error.message,
             Self { result: Ok(data), kind: OutputKind::Data | OutputKind::Content, .. } if !data.starts_with('"') => {
                 data.into_owned()
             }
@@ -342,8 +342,8 @@ impl ToolResponse {
             _ => {}
         }
         match (&self.result, self.kind()) {
-            (Err(error), _) if error.kind == ErrorKind::Internal => (MASKED.to_owned(), true),
-            (Err(error), _) => (error.message.clone(), true),
+            (Err(error), _) if error.is_masked() => (error.message.clone(), true),
+            (Err(_), _) => (MASKED.to_owned(), true),
             (Ok(_), OutputKind::Unit | OutputKind::Stop) => (String::new(), true),
             (Ok(data), OutputKind::Data | OutputKind::Content) => {
                 let text =
@@ -355,8 +355,7 @@ impl ToolResponse {
 
     fn without_host_members(&self) -> Cow<'_, Self> {
         let confirmation = self.meta().confirmations().next().is_some();
-        // Errors of this process are masked already; one that was read from JSON may not be.
-        let unmasked = self.error().is_some_and(|error| error.kind == ErrorKind::Internal && error.message != MASKED);
+        let unmasked = self.error().is_some_and(|error| !error.is_masked());
         if !confirmation && !unmasked {
             return Cow::Borrowed(self);
         }
@@ -379,6 +378,7 @@ pub(crate) fn shorten_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::error::ErrorKind;
     use crate::call::meta::{Confirmation, PendingOutcome};
     use serde_json::Value;
     use serde_json::json;

@@ -34,8 +34,8 @@ pub struct ToolCall {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ToolCallOptions {
     session: Option<Arc<str>>,
-    /// The id of the approval under which the call waited, once a person has approved it.
-    approval: Option<Arc<str>>,
+    /// The approval under which the call waited, once a person has approved it.
+    approval: Option<CallApproval>,
     progress: Option<Progress>,
     asker: Option<Asker>,
     /// The number of tools above the call.
@@ -96,8 +96,8 @@ impl ToolCall {
         self
     }
 
-    /// Sets a listener for the call's progress updates, which runs on the tool's thread. A session then returns the
-    /// result as the call's response, whatever its own `on_update` does for other calls.
+    /// Sets a listener for the call's progress updates, beside that of its session. It runs on the tool's thread, so it must
+    /// not wait. It changes nothing about the response, and its panic is logged.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool, RunContext};
@@ -120,6 +120,17 @@ impl ToolCall {
     pub fn on_update(mut self, listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
         self.options.get_or_insert_default().progress = Some(Progress::listened(listener));
         self
+    }
+
+    /// Adds a listener beside the one that is set.
+    pub(crate) fn and_on_update(self, listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
+        match self.progress().cloned() {
+            None => self.on_update(listener),
+            Some(own) => self.on_update(move |update| {
+                own.show(update);
+                listener(update);
+            }),
+        }
     }
 
     /// Returns the progress that shows its updates to the call's own listener.
@@ -178,12 +189,12 @@ impl ToolCall {
         self
     }
 
-    pub(crate) fn approved(mut self, id: Arc<str>) -> Self {
-        self.options.get_or_insert_default().approval = Some(id);
+    pub(crate) fn approved(mut self, approval: CallApproval) -> Self {
+        self.options.get_or_insert_default().approval = Some(approval);
         self
     }
 
-    pub(crate) fn approval(&self) -> Option<&Arc<str>> {
+    pub(crate) fn approval(&self) -> Option<&CallApproval> {
         self.options.as_ref()?.approval.as_ref()
     }
 
@@ -205,6 +216,15 @@ impl ToolCall {
     pub(crate) fn shared_id(&self) -> &Arc<str> {
         &self.id
     }
+}
+
+/// The approval of a call by a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CallApproval {
+    /// The id under which the call waited.
+    pub(crate) id: Arc<str>,
+    /// The person who approved it.
+    pub(crate) by: Arc<str>,
 }
 
 fn joined(arguments: &str, name: &str) -> String {

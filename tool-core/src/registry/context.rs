@@ -1,7 +1,7 @@
 //! The tool context and its builder.
 
 use crate::arguments::coerce::Coercions;
-use crate::call::{Arguments, RunContext, ToolError, ToolResponse};
+use crate::call::{Arguments, Mode, RunContext, ToolError, ToolResponse};
 use crate::json::string::push_string;
 use crate::registry::freeze::{FrozenTools, RegistryError, RegistryErrors, freeze};
 use crate::registry::published::PromptsAndResources;
@@ -158,7 +158,10 @@ impl ToolContext {
                 Some(error) => Err(dispatch::not_set_up(tool, error, ctx)),
                 None => Ok((tool, self.settings())),
             },
-            _ => Err(self.answer_without_tool(name, ctx.call_id_shared(), ctx, "", CallInstant::now())),
+            _ => {
+                let call = MissedCall { name, call_id: ctx.call_id_shared(), mode: None, began: CallInstant::now() };
+                Err(self.answer_without_tool(&call, ctx, ""))
+            }
         }
     }
 
@@ -295,24 +298,19 @@ impl ToolContext {
         needs_setup.get(name)?.missing()
     }
 
-    /// Answers a call of a tool that is not offered. The hint follows the names of those that are.
+    /// Answers a call of a tool that is not offered. It names no tool that the caller may not call. The hint follows the names.
     #[cold]
-    pub(crate) fn answer_without_tool(
-        &self,
-        name: &str,
-        call_id: Option<&Arc<str>>,
-        ctx: &RunContext,
-        hint: &str,
-        began: CallInstant,
-    ) -> ToolResponse {
+    pub(crate) fn answer_without_tool(&self, call: &MissedCall<'_>, ctx: &RunContext, hint: &str) -> ToolResponse {
+        let MissedCall { name, call_id, mode, began } = *call;
+        let serves = |tool: &ToolDefinition| mode.is_none_or(|mode| tool.modes().contains(mode));
         for FailedToolset { failure, tools } in &self.0.parts.failed {
-            let left_out = tools.iter().find(|tool| tool.name() == name && tool.visible_in(ctx));
-            if let Some(tool) = left_out {
+            let is_it = |tool: &&FunctionTool| tool.name() == name && serves(tool.definition()) && tool.visible_in(ctx);
+            if let Some(tool) = tools.iter().find(is_it) {
                 return dispatch::left_out(tool, (&failure.toolset, &failure.error), call_id, began);
             }
         }
-        let names = self.definitions_for(ctx).map(ToolDefinition::name);
-        dispatch::unknown_tool(name, call_id, names, hint, began)
+        let offered = self.definitions_for(ctx).filter(|tool| serves(tool));
+        dispatch::unknown_tool(name, call_id, offered.map(ToolDefinition::name), hint, began)
     }
 
     /// Returns the tools as they were added.
@@ -346,6 +344,15 @@ impl ToolContext {
     fn new(parts: ContextParts, tools: FrozenTools) -> Self {
         Self(Arc::new(ContextInner { parts, tools, memos: Mutex::default(), definitions_json: OnceLock::new() }))
     }
+}
+
+/// A call that reached no tool.
+pub(crate) struct MissedCall<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) call_id: Option<&'a Arc<str>>,
+    /// The mode in which the call was made. A bare call may call the tools of both.
+    pub(crate) mode: Option<Mode>,
+    pub(crate) began: CallInstant,
 }
 
 fn definitions_json<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> String {

@@ -60,7 +60,8 @@ pub struct Reply {
     pub finish: ReplyFinish,
     /// The number of steps in which tools were called.
     pub steps: u32,
-    /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in their `meta`.
+    /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in their `meta`. The results of
+    /// calls that have ended in the background are among them.
     pub responses: Vec<ToolResponse>,
     /// True if the turn was interrupted or the session ended before the model had replied.
     pub interrupted: bool,
@@ -98,10 +99,7 @@ pub(crate) async fn reply<M: Model>(
     form: Option<&mut AnswerForm>,
 ) -> Reply {
     let ReplyOpening { text, is_entering, first_choice } = opening;
-    if !text.is_empty() {
-        history.push(Message::User(without_notes(text)));
-    }
-    let open = OpenReply {
+    let mut open = OpenReply {
         session,
         history,
         is_entering,
@@ -115,6 +113,10 @@ pub(crate) async fn reply<M: Model>(
         pauses: 0,
         lacks_budget: false,
     };
+    open.note_background_answers();
+    if !text.is_empty() {
+        open.history.push(Message::User(without_notes(text)));
+    }
     open.run(model).await
 }
 
@@ -143,6 +145,7 @@ struct OpenReply<'a> {
 impl OpenReply<'_> {
     async fn run<M: Model>(mut self, model: &mut M) -> Reply {
         loop {
+            self.note_background_answers();
             let choice = self.tool_choice();
             let answer = self.ask(model, choice).await;
             if self.was_interrupted() {
@@ -157,6 +160,17 @@ impl OpenReply<'_> {
             };
             if let Some(finish) = self.take_step(step, choice).await {
                 return self.end(finish);
+            }
+        }
+    }
+
+    /// Tells the model of the calls that go on in the background, by notes in the history. Those that have ended are answered with
+    /// the reply.
+    fn note_background_answers(&mut self) {
+        for answer in self.session.background().into_iter().flat_map(|answers| answers.take()) {
+            self.history.extend(answer.note().map(Message::User));
+            if answer.is_end {
+                self.reply.responses.push(answer.response);
             }
         }
     }

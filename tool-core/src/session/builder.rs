@@ -16,7 +16,7 @@ use crate::session::store::handle::RecordHandle;
 use crate::session::store::handle::within;
 use crate::session::store::{OpenError, OpenRequest};
 use crate::session::tools::SessionTools;
-use crate::session::updates::UpdateSink;
+use crate::session::updates::{UpdateListener, UpdateOptions};
 use crate::tool::instance::OpenToolsets;
 use crate::trace::redaction::Redaction;
 use futures_util::future::BoxFuture;
@@ -44,7 +44,9 @@ pub struct SessionBuilder {
     pub(crate) principal: Arc<str>,
     /// The part of the calls' contexts that is known before the session is open.
     context: SessionContext,
-    update_sink: Option<Arc<UpdateSink>>,
+    update_listener: Option<Arc<UpdateListener>>,
+    /// True if calls are answered in the background.
+    background_answers: bool,
     prompt_tokens: Option<u64>,
     tools: Option<ToolContext>,
     /// True if the configuration nests too deep. It is left out.
@@ -60,7 +62,8 @@ impl SessionBuilder {
             context: SessionContext { id: Some(id.shared()), mode, ..SessionContext::default() },
             id,
             principal: Arc::default(),
-            update_sink: None,
+            update_listener: None,
+            background_answers: false,
             prompt_tokens: None,
             tools: None,
             too_deep: false,
@@ -169,11 +172,47 @@ impl SessionBuilder {
         |builder| builder.context.handlers
     }
 
-    /// Sets the function by which the transport shows the updates of running tools. A tool's first update then answers its
-    /// call. Later updates go to `show` with the id `<id>_update_N`, and the result with the id `<id>_final`. If the session is
-    /// already open in this process, the function replaces the earlier one.
-    pub fn on_update(mut self, show: impl Fn(ToolResponse) + Send + Sync + 'static) -> Self {
-        self.update_sink = Some(Arc::new(show));
+    /// Sets a function that hears the updates of all calls while their tools run, for example to show them to the user. The
+    /// updates of a call have the ids `<id>_update_1`, `<id>_update_2` and so on.
+    ///
+    /// It only listens: the model reads the results of its calls, as it does without a listener. It runs on the thread of the tool,
+    /// so it must not wait, and its panic is logged. If the session is already open in this process, it replaces the earlier one.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, tool};
+    /// /// Import the rows.
+    /// #[tool]
+    /// fn import(ctx: &RunContext) -> u32 {
+    ///     ctx.update("half of it");
+    ///     7
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = Runtime::builder(ToolContext::builder().with(import).build()?).build()?;
+    /// let show = |update: tool_core::ToolResponse| println!("{}", update.into_text());
+    /// let session = runtime.session("s-1", Mode::Text).on_update(show).await?;
+    /// assert_eq!(session.call(ToolCall::new("call_1", "import", "{}")).await.data_json(), Some("7"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_update(mut self, hear: impl Fn(ToolResponse) + Send + Sync + 'static) -> Self {
+        self.update_listener = Some(Arc::new(hear));
+        self
+    }
+
+    /// Lets the model go on while a tool works: the first update of a call is its answer, and the tool continues in the
+    /// background. Its later updates and its result reach the model as notes, in the next step or turn. Off by default, also if
+    /// there is a listener.
+    ///
+    /// [`Session::reply`], the agent loop and the live loop take care of the notes. A host with another loop takes the answers by
+    /// [`take_background_answers`](Session::take_background_answers); see [`BackgroundAnswer`](crate::session::BackgroundAnswer).
+    ///
+    /// An approved call is not answered in the background: [`approve`](Session::approve) returns its result. If the answers of 64
+    /// calls wait, those of further calls are their results. If the session is already open in this process, it is switched on
+    /// for all of its handles.
+    pub fn background_answers(mut self) -> Self {
+        self.background_answers = true;
         self
     }
 }
@@ -242,10 +281,23 @@ impl SessionBuilder {
 
     /// Returns a handle of a session that is already open in this process. The store has compared principal and agent.
     fn join(self, session: Arc<SessionInner>) -> Session {
-        if let Some(sink) = self.update_sink {
-            session.set_update_sink(sink);
+        if self.has_update_options() {
+            self.set_update_options(session.updates.get_or_init(Arc::default));
         }
         Session(session)
+    }
+
+    fn has_update_options(&self) -> bool {
+        self.background_answers || self.update_listener.is_some()
+    }
+
+    fn set_update_options(&self, options: &UpdateOptions) {
+        if let Some(listener) = &self.update_listener {
+            options.set_listener(Arc::clone(listener));
+        }
+        if self.background_answers {
+            options.answer_in_background();
+        }
     }
 
     /// Sets up the toolsets that are not open. Returns a snapshot without the tools of those that failed, and the toolsets
@@ -293,7 +345,11 @@ impl SessionBuilder {
         (recovered, earlier): (Vec<RecoveredCall>, Option<&Arc<SessionInner>>),
     ) -> Arc<SessionInner> {
         let permits = tools.policies[self.context.mode as usize].permits();
-        let update_sink = self.update_sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
+        // A session that is renewed goes on with its listener, and with the calls in its background.
+        let updates = earlier.map(|earlier| earlier.updates.clone()).unwrap_or_default();
+        if self.has_update_options() {
+            self.set_update_options(updates.get_or_init(Arc::default));
+        }
         let brought = self.tools.as_ref().and_then(ToolContext::shared_resource);
         let needs_resources = brought.is_some() || !open.is_empty() || earlier.is_some();
         let renewed = earlier.map(Arc::downgrade).unwrap_or_default();
@@ -309,7 +365,7 @@ impl SessionBuilder {
                 record,
                 runtime: Arc::clone(&self.runtime),
                 tools,
-                update_sink: update_sink.unwrap_or_default(),
+                updates,
                 own_log: OnceLock::new(),
                 running: RunningCalls::default(),
                 id: SessionId::new(self.id.as_str()),

@@ -1,20 +1,22 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
-use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::tool_call::CallApproval;
+use crate::call::{Confirmation, ErrorKind, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{Reply, ReplyOpening, refused_step, reply};
 use crate::session::approvals::{PendingCall, Signer};
+use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
 use crate::session::inner::{Approval, SessionInner};
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{History, Model, ToolChoice};
 use crate::session::pipeline::{call, confirm};
 use crate::session::policy::Policy;
-use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
+use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::{StoreError, TurnReport};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
-use crate::session::updates::CallUpdate;
+use crate::session::updates::{BackgroundAnswer, CallUpdate};
 use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
 use futures_util::future::join_all;
@@ -113,19 +115,29 @@ impl Session {
     /// `NOT_FOUND` if no call waits under the token: it was used, it has expired, or it is for another session. It is
     /// `CONFLICT` if the settings of an agent's toolsets have changed since the call was requested.
     pub async fn approve(&self, token: &str) -> ToolResponse {
-        self.approve_with(token, HostHandlers::new()).await
+        self.approve_by(token, self.principal()).await
+    }
+
+    /// Runs a call that a person has approved, as [`approve`](Self::approve) does. The audit log names this person, and
+    /// otherwise the session's principal.
+    pub async fn approve_by(&self, token: &str, person: &str) -> ToolResponse {
+        self.run_approved(token, person, HostHandlers::new()).await
     }
 
     /// Runs a call that was approved, as [`approve`](Self::approve) does. Its tool asks these handlers before those of the
     /// session.
     pub async fn approve_with(&self, token: &str, handlers: HostHandlers) -> ToolResponse {
+        self.run_approved(token, self.principal(), handlers).await
+    }
+
+    async fn run_approved(&self, token: &str, person: &str, handlers: HostHandlers) -> ToolResponse {
         let approved = async {
             let pending = confirm::pending_call(&self.0, token).await?;
             confirm::check_settings(&self.0, &pending)?;
             let PendingCall { id, call_id, tool, arguments, .. } = pending;
             let approval = Approval { requests: &self.0.runtime.approvals, id: id.into() };
-            let call =
-                ToolCall::new(call_id, tool, arguments).approved(Arc::clone(&approval.id)).with_handlers(handlers);
+            let given = CallApproval { id: Arc::clone(&approval.id), by: person.into() };
+            let call = ToolCall::new(call_id, tool, arguments).approved(given).with_handlers(handlers);
             let response = call::call(&self.0, call).await;
             if let Some(waiter) = approval.take_waiter() {
                 waiter.answer(&response);
@@ -200,7 +212,13 @@ impl Session {
 
     /// Answers a call that was not approved: DENIED.
     pub async fn deny(&self, token: &str) -> ToolResponse {
-        confirm::deny(&self.0, token).await.unwrap_or_else(confirm::response_without_call)
+        self.deny_by(token, self.principal()).await
+    }
+
+    /// Answers a call that a person has not approved, as [`deny`](Self::deny) does. The audit log names this person, and
+    /// otherwise the session's principal.
+    pub async fn deny_by(&self, token: &str, person: &str) -> ToolResponse {
+        confirm::deny(&self.0, token, person).await.unwrap_or_else(confirm::response_without_call)
     }
 
     /// Cancels a running call, even if its tool is not `cancellable`. The call is answered CANCELLED. Returns false if no
@@ -344,14 +362,18 @@ impl Session {
         self.0.record.change(changes).await
     }
 
-    /// Returns the intents that were carried out and their effects, oldest first.
+    /// Returns the audit log: the last 1,000 answered calls with their outcomes, their intents and the persons who decided on
+    /// them, oldest first. The store keeps it, and this process knows it as of its last operation on the session;
+    /// [`refresh`](Self::refresh) reads what others have added.
+    ///
+    /// A call that waited for approval has two entries: its refusal, and its run or its denial.
     pub fn audit(&self) -> Vec<AuditEntry> {
         self.0.record.audit()
     }
 
     /// Returns the intents that were carried out, oldest first.
     pub fn intents(&self) -> Vec<Intent> {
-        self.audit().into_iter().map(|entry| entry.intent).collect()
+        self.audit().into_iter().flat_map(|entry| entry.intents).map(|audited| audited.intent).collect()
     }
 
     /// Reads the changes of other processes from the store.
@@ -359,9 +381,25 @@ impl Session {
         self.0.record.refresh().await
     }
 
-    /// Removes and returns the updates of calls that no transport has shown, oldest first.
+    /// Removes and returns the updates of calls that no listener has heard, oldest first: at most the latest 100, and 256 KiB of
+    /// them.
     pub fn updates(&self) -> Vec<CallUpdate> {
         self.0.rare.get().map(|rare| rare.updates.take()).unwrap_or_default()
+    }
+
+    /// Removes and returns the further answers of calls that were answered in the background, oldest first. Loops call this
+    /// themselves. See [`SessionBuilder::background_answers`](crate::session::SessionBuilder::background_answers).
+    pub fn take_background_answers(&self) -> Vec<BackgroundAnswer> {
+        self.0.background().map(|answers| answers.take()).unwrap_or_default()
+    }
+
+    /// Waits until there is an answer for [`take_background_answers`](Self::take_background_answers), and takes none. A host can
+    /// then let the model speak, for example by `AgentLoop::resume`. Without background answers it waits for ever.
+    pub async fn background_answers_ready(&self) {
+        match self.0.background() {
+            Some(answers) => answers.ready().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Returns the instructions about the tools of this mode: full guides in text and their summaries in voice, unless the

@@ -23,7 +23,7 @@ use crate::session::state::SessionId;
 use crate::session::store::handle::within;
 use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::tools::{SessionTools, initial_context, instructions};
-use crate::session::updates::{UpdateLog, UpdateSink};
+use crate::session::updates::{BackgroundAnswers, UpdateLog, UpdateOptions};
 use crate::tool::FunctionTool;
 use crate::tool::instance::{OpenToolsets, release};
 use futures_util::FutureExt;
@@ -236,8 +236,8 @@ pub(crate) struct SessionInner {
     pub(crate) tools: Arc<SessionTools>,
     /// Created by the first call of a session that is not in memory.
     pub(crate) own_log: OnceLock<Box<CallLog>>,
-    /// The transport that shows updates.
-    pub(crate) update_sink: OnceLock<Box<Mutex<Arc<UpdateSink>>>>,
+    /// The host's wishes about updates. Created with the first of them.
+    pub(crate) updates: OnceLock<Arc<UpdateOptions>>,
     pub(crate) running: RunningCalls,
     /// An allocation of its own, whose address identifies the session among others with the same text.
     pub(crate) id: SessionId,
@@ -393,10 +393,9 @@ impl SessionInner {
         }
     }
 
-    /// Shows updates to a transport from now on.
-    pub(crate) fn set_update_sink(&self, sink: Arc<UpdateSink>) {
-        let current = self.update_sink.get_or_init(|| Box::new(Mutex::new(Arc::clone(&sink))));
-        *current.lock() = sink;
+    /// Returns the answers of calls that go on in the background, if the session answers calls in this way.
+    pub(crate) fn background(&self) -> Option<&Arc<BackgroundAnswers>> {
+        self.updates.get()?.background()
     }
 
     /// Returns true if this is the session of that incarnation, and has not ended here or in another process.

@@ -4,6 +4,7 @@
 pub(crate) mod account;
 pub(crate) mod agent_loop;
 pub(crate) mod approvals;
+pub(crate) mod audit;
 pub(crate) mod builder;
 pub(crate) mod calls_in_progress;
 pub(crate) mod caps;
@@ -15,6 +16,7 @@ pub(crate) mod journal;
 pub(crate) mod layers;
 pub(crate) mod metrics;
 pub(crate) mod model;
+pub(crate) mod notes;
 pub(crate) mod pipeline;
 pub(crate) mod policy;
 pub(crate) mod prompts;
@@ -37,6 +39,7 @@ pub use crate::session::agent_loop::Reply;
 pub use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, without_notes,
 };
+pub use crate::session::audit::{AuditEntry, AuditedIntent, CallDecision, CallOutcome};
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::handle::{Session, TurnHistory};
@@ -52,14 +55,15 @@ pub use crate::session::metrics::{
 pub use crate::session::model::{
     History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ReplyFinish, ToolChoice,
 };
+pub use crate::session::notes::{decision_note, late_note};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::{SEARCH_TOOL, ToolSearch};
-pub use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
+pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
-    Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal, SessionRecord,
+    Admission, AnsweredCallRecord, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal, SessionRecord,
     SessionStore, Settlement, StoreError, ToolTurnReport, TurnReport, Verdict,
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
-pub use crate::session::updates::CallUpdate;
+pub use crate::session::updates::{BackgroundAnswer, CallUpdate};

@@ -163,7 +163,7 @@ where
 }
 
 fn timed_out(what: &str, limit: Duration) -> ToolError {
-    ToolError::new(ErrorKind::Timeout, format!("{what} timed out; the limit is {} ms", limit.as_millis()), true)
+    ToolError::new(ErrorKind::Timeout, format!("{what} timed out; the limit is {} ms", time::milliseconds(limit)), true)
 }
 
 impl SessionInner {

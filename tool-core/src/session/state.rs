@@ -1,7 +1,6 @@
-//! A session's id, its state, and the audit log of the intents that changed it.
+//! A session's id and its state.
 
-use crate::call::{Intent, Mode, StateKey, ToolError};
-use crate::schema::timestamp::Timestamp;
+use crate::call::{Mode, StateKey, ToolError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -206,43 +205,4 @@ pub struct Turn {
     pub pending_message: Option<String>,
     /// True if the session is over instead: it has ended or expired, or a tool of the previous turn ended it.
     pub ended: bool,
-}
-
-/// An intent that the runtime has carried out.
-///
-/// ```
-/// use tool_core::{Intent, Mode, Runtime, ToolCall, ToolContext, ToolOutput, tool};
-///
-/// /// Be quiet.
-/// #[tool]
-/// fn be_quiet() -> ToolOutput {
-///     ToolOutput::stop().intent(Intent::SuppressAudio)
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let runtime = Runtime::builder(ToolContext::builder().with(be_quiet).build()?).build()?;
-/// let session = runtime.session("s-1", Mode::Voice).await?;
-/// session.call(ToolCall::new("call_1", "be_quiet", "{}")).await;
-///
-/// let audit = session.audit();
-/// assert_eq!((audit[0].tool.as_str(), &audit[0].intent), ("be_quiet", &Intent::SuppressAudio));
-/// println!("{}: {}", audit[0].at, audit[0].effect);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct AuditEntry {
-    /// The tool that returned the intent.
-    pub tool: String,
-    /// The id of the call.
-    pub call_id: String,
-    /// The intent.
-    pub intent: Intent,
-    /// The time at which it was carried out.
-    pub at: Timestamp,
-    /// The effect, in words.
-    pub effect: String,
 }

@@ -174,7 +174,6 @@ fn list_running_calls() -> FunctionTool {
         description: "List the calls that are still running, with the ids by which they can be cancelled.".into(),
         parameters: json!({"type": "object", "properties": {}, "additionalProperties": false}),
     };
-    // Models poll it, so it is not a retrieval tool, whose empty results count.
     FunctionTool::raw(declared, list).validate(true).category(Category::Utility)
 }
 

@@ -1,20 +1,26 @@
-//! Updates of tools that are still working: shown by the transport, or kept until the host asks for them.
+//! Updates of tools that are still working. A listener hears them, the host takes those that nothing has heard, and with background
+//! answers the model reads them.
 
 use crate::call::context::SessionHandle;
-use crate::call::{ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
+use crate::call::newest_items::{NewestItems, QueueLimits};
+use crate::call::progress::call_listener;
+use crate::call::{OutputKind, Progress, ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
 use crate::session::calls_in_progress::CallsInProgress;
+use crate::session::notes::{ended_note, update_note};
 use crate::time::CallInstant;
 use crate::trace;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::Arc;
-use tokio::sync::oneshot;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::{Notify, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
-/// A transport's function that shows an update.
-pub(crate) type UpdateSink = dyn Fn(ToolResponse) + Send + Sync;
+/// A host's function that hears updates.
+pub(crate) type UpdateListener = dyn Fn(ToolResponse) + Send + Sync;
 
-/// An update that no transport could show.
+/// An update that no listener has heard.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CallUpdate {
@@ -26,51 +32,223 @@ pub struct CallUpdate {
     pub update: ProgressUpdate,
 }
 
-/// The updates that a session keeps at most.
-const MAX_UPDATES: usize = 100;
+/// The updates of a session that no listener has heard.
+pub(crate) struct UpdateLog(Mutex<NewestItems<CallUpdate>>);
 
-/// The updates of a session that were not shown.
-#[derive(Default)]
-pub(crate) struct UpdateLog(Mutex<VecDeque<CallUpdate>>);
+impl Default for UpdateLog {
+    fn default() -> Self {
+        let limits = QueueLimits { items: 100, bytes: 256 << 10 };
+        Self(Mutex::new(NewestItems::new(limits, |kept| kept.call_id.len() + kept.update.message.len())))
+    }
+}
 
 impl UpdateLog {
     /// Keeps updates of a call.
     pub(crate) fn push(&self, call_id: &str, tool: &str, updates: Vec<ProgressUpdate>) {
         let mut kept = self.0.lock();
-        let named = |update| CallUpdate { call_id: call_id.to_owned(), tool: tool.to_owned(), update };
-        kept.extend(updates.into_iter().map(named));
-        let surplus = kept.len().saturating_sub(MAX_UPDATES);
-        kept.drain(..surplus);
+        for update in updates {
+            kept.push(CallUpdate { call_id: call_id.to_owned(), tool: tool.to_owned(), update });
+        }
     }
 
     /// Removes and returns all updates, oldest first.
     pub(crate) fn take(&self) -> Vec<CallUpdate> {
-        std::mem::take(&mut *self.0.lock()).into()
+        self.0.lock().take()
     }
 }
 
-/// Makes a call whose first update, or else its result, is its answer. After an update the tool continues in the
-/// background, and its later updates and its result go to the sink.
+/// The host's wishes about the updates of a session. Most sessions have none.
+#[derive(Default)]
+pub(crate) struct UpdateOptions {
+    listener: Mutex<Option<Arc<UpdateListener>>>,
+    background: OnceLock<Arc<BackgroundAnswers>>,
+}
+
+impl UpdateOptions {
+    pub(crate) fn set_listener(&self, listener: Arc<UpdateListener>) {
+        *self.listener.lock() = Some(listener);
+    }
+
+    pub(crate) fn answer_in_background(&self) {
+        self.background.get_or_init(Arc::default);
+    }
+
+    /// Returns the answers of calls that go on in the background, if the session answers calls in this way.
+    pub(crate) fn background(&self) -> Option<&Arc<BackgroundAnswers>> {
+        self.background.get()
+    }
+
+    /// Returns the progress of a call whose updates the session's listener hears, beside the call's own.
+    pub(crate) fn progress_of(&self, call: &ToolCall, began: CallInstant) -> Option<Progress> {
+        let listener = self.listener.lock().clone()?;
+        let own = call.progress().cloned();
+        let (count, call) = (AtomicUsize::new(0), call.clone());
+        Some(Progress::listened(move |update| {
+            if let Some(own) = &own {
+                own.show(update);
+            }
+            let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+            let response = response_of(&call, update, began, &format!("update_{number}"));
+            call_listener("updates", || listener(response));
+        }))
+    }
+}
+
+/// Returns an update as a response of its call, under the call's id and a suffix.
+fn response_of(call: &ToolCall, update: &ProgressUpdate, began: CallInstant, suffix: &str) -> ToolResponse {
+    let response = ToolResponse::of_call(call, ToolOutput::new(&update.message), began);
+    with_suffix(response, call, suffix)
+}
+
+fn with_suffix(mut response: ToolResponse, call: &ToolCall, suffix: &str) -> ToolResponse {
+    response.meta.call_id = Some(format!("{}_{suffix}", call.id()).into());
+    response
+}
+
+/// A further answer of a call that was answered by its first update and went on in the background.
 ///
-/// The end of the session waits until the result is delivered.
-pub(crate) async fn call_with_updates<S: SessionHandle + AsRef<CallsInProgress> + 'static>(
+/// [`Session::reply`](crate::Session::reply) and the live loop take these answers and tell the model. A host with a loop of its
+/// own does the same, for example by [`note`](Self::note).
+///
+/// ```
+/// use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, tool};
+///
+/// /// Bake a cake.
+/// #[tool]
+/// async fn bake(ctx: &RunContext) -> &'static str {
+///     ctx.update("it is in the oven");
+///     tokio::task::yield_now().await;
+///     "a cake"
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(bake).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).background_answers().await?;
+/// let response = session.call(ToolCall::new("call_1", "bake", "{}")).await;
+/// assert_eq!(response.data_json(), Some(r#""it is in the oven""#));
+///
+/// session.background_answers_ready().await;
+/// let answers = session.take_background_answers();
+/// assert_eq!((answers[0].call_id.as_str(), answers[0].is_end), ("call_1", true));
+/// assert_eq!(answers[0].response.meta().call_id(), Some("call_1_final"));
+/// assert_eq!(answers[0].response.data_json(), Some(r#""a cake""#));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BackgroundAnswer {
+    /// The id of the call.
+    pub call_id: String,
+    /// True if the call has ended: the response is its result. Otherwise the response is an update.
+    pub is_end: bool,
+    /// The response, with the id `<id>_update_N` of an update or `<id>_final` of the result.
+    pub response: ToolResponse,
+}
+
+impl BackgroundAnswer {
+    /// Returns the note by which the model learns of the answer, in a message of the user. It names the call, and marks what the
+    /// tool says as data. Returns `None` for a tool that wants no reply.
+    pub fn note(&self) -> Option<String> {
+        let is_stop = self.response.is_ok() && self.response.kind() == OutputKind::Stop;
+        let note = if self.is_end { ended_note } else { update_note };
+        (!is_stop).then(|| note(&self.call_id, &self.response))
+    }
+}
+
+/// The further answers of calls in the background, until a loop tells the model.
+#[derive(Default)]
+pub(crate) struct BackgroundAnswers {
+    waiting: Mutex<WaitingAnswers>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct WaitingAnswers {
+    answers: VecDeque<BackgroundAnswer>,
+    /// The calls that were answered, and whose ends were not taken.
+    open: usize,
+    updates: usize,
+}
+
+/// The most calls of a session that go on after their answer. Of further ones the model reads the result, so that no answer is
+/// lost if nothing takes them.
+const MAX_OPEN: usize = 64;
+
+/// The most updates that wait. Older ones are dropped.
+const MAX_UPDATES: usize = 1_000;
+
+impl BackgroundAnswers {
+    /// Returns true if one more call may be answered before its end.
+    fn begin(&self) -> bool {
+        let mut waiting = self.waiting.lock();
+        if waiting.open == MAX_OPEN {
+            return false;
+        }
+        waiting.open += 1;
+        true
+    }
+
+    fn push(&self, answer: BackgroundAnswer) {
+        let mut waiting = self.waiting.lock();
+        waiting.updates += usize::from(!answer.is_end);
+        waiting.answers.push_back(answer);
+        if waiting.updates > MAX_UPDATES
+            && let Some(oldest) = waiting.answers.iter().position(|answer| !answer.is_end)
+        {
+            waiting.answers.remove(oldest);
+            waiting.updates -= 1;
+        }
+        drop(waiting);
+        self.arrived.notify_waiters();
+    }
+
+    /// Removes and returns all answers, oldest first.
+    pub(crate) fn take(&self) -> Vec<BackgroundAnswer> {
+        let mut waiting = self.waiting.lock();
+        waiting.updates = 0;
+        let ends = waiting.answers.iter().filter(|answer| answer.is_end).count();
+        waiting.open -= ends;
+        std::mem::take(&mut waiting.answers).into()
+    }
+
+    /// Waits until there is an answer to take.
+    pub(crate) async fn ready(&self) {
+        loop {
+            let mut arrived = pin!(self.arrived.notified());
+            // Enabled before the look, so that no answer comes in between.
+            arrived.as_mut().enable();
+            if !self.waiting.lock().answers.is_empty() {
+                return;
+            }
+            arrived.await;
+        }
+    }
+}
+
+/// Makes a call whose first update, or else its result, is its answer. After an update the tool goes on in the background, and its
+/// later updates and its result are further answers.
+///
+/// The end of the session waits until the result is among them.
+pub(crate) async fn call_in_background<S: SessionHandle + AsRef<CallsInProgress> + 'static>(
     session: Arc<S>,
     call: ToolCall,
-    sink: Arc<UpdateSink>,
+    answers: Arc<BackgroundAnswers>,
 ) -> ToolResponse {
     let (answer, answered) = oneshot::channel();
     let relay = Arc::new(UpdateRelay {
         call: call.clone(),
         began: CallInstant::now(),
         sent: Mutex::new(SentUpdates { answer: Some(answer), count: 0 }),
-        sink,
+        answers,
     });
     let listener = Arc::clone(&relay);
     let unanswered = call.clone();
-    let call = call.on_update(move |update| listener.update(update));
+    let call = call.and_on_update(move |update| listener.update(update));
     let task = AbortOnDropHandle::new(tokio::spawn(trace::in_current_span(async move {
         let _delivery = (*session).as_ref().enter();
-        relay.send(Arc::clone(&session).call(call).await, |_| "final".to_owned());
+        relay.end(Arc::clone(&session).call(call).await);
     })));
     let response = answered.await;
     // The call is answered, so the tool continues even when the caller drops this future.
@@ -78,39 +256,45 @@ pub(crate) async fn call_with_updates<S: SessionHandle + AsRef<CallsInProgress> 
     response.unwrap_or_else(|_| ToolResponse::outside_session(&unanswered))
 }
 
-/// Sends the first update or the result as the answer, and everything after it to the sink.
+/// Sends the first update or the result as the answer, and everything after it as further answers.
 struct UpdateRelay {
     call: ToolCall,
     began: CallInstant,
     sent: Mutex<SentUpdates>,
-    sink: Arc<UpdateSink>,
+    answers: Arc<BackgroundAnswers>,
 }
 
 struct SentUpdates {
     /// Taken when the call is answered.
     answer: Option<oneshot::Sender<ToolResponse>>,
-    /// The responses after the answer.
+    /// The updates after the answer.
     count: usize,
 }
 
 impl UpdateRelay {
     fn update(&self, update: &ProgressUpdate) {
-        let response = ToolResponse::of_call(&self.call, ToolOutput::new(&update.message), self.began);
-        self.send(response, |number| format!("update_{number}"));
+        let mut sent = self.sent.lock();
+        if sent.answer.is_none() {
+            sent.count += 1;
+            let response = response_of(&self.call, update, self.began, &format!("update_{}", sent.count));
+            return self.push(response, false);
+        }
+        if self.answers.begin()
+            && let Some(answer) = sent.answer.take()
+        {
+            // The caller may be gone.
+            let _ = answer.send(ToolResponse::of_call(&self.call, ToolOutput::new(&update.message), self.began));
+        }
     }
 
-    /// Sends a response. `suffix` turns its number after the answer into the end of its id.
-    fn send(&self, mut response: ToolResponse, suffix: impl FnOnce(usize) -> String) {
-        let mut sent = self.sent.lock();
-        if let Some(answer) = sent.answer.take() {
-            // The caller may be gone.
-            let _ = answer.send(response);
-            return;
+    fn end(&self, response: ToolResponse) {
+        match self.sent.lock().answer.take() {
+            Some(answer) => _ = answer.send(response),
+            None => self.push(with_suffix(response, &self.call, "final"), true),
         }
-        sent.count += 1;
-        let id = format!("{}_{}", self.call.id(), suffix(sent.count));
-        drop(sent);
-        response.meta.call_id = Some(id.into());
-        (self.sink)(response);
+    }
+
+    fn push(&self, response: ToolResponse, is_end: bool) {
+        self.answers.push(BackgroundAnswer { call_id: self.call.id().to_owned(), is_end, response });
     }
 }

@@ -6,9 +6,10 @@ use crate::arguments::problem;
 use crate::arguments::problem::{Problem, nearest};
 use crate::call::content::Content;
 use crate::call::context::RunContext;
-use crate::call::error::{ErrorKind, ToolError};
+use crate::call::error::{ErrorKind, ITEMS_BEFORE_ERROR, ToolError};
 use crate::call::meta::{BaseMeta, CoercionNotes, OptionalMeta, OutputKind};
 use crate::call::output::ToolOutput;
+use crate::call::progress::Reporting;
 use crate::call::response::{ToolResponse, shorten_name};
 use crate::call::tool_call::Arguments;
 use crate::call::truncation::{Truncated, truncate_again, truncate_bytes, truncate_characters};
@@ -17,12 +18,19 @@ use crate::time::CallInstant;
 use crate::tool::function::FunctionTool;
 use crate::tool::instance::describe_failure;
 use crate::tool::invocation::{AdmissionGate, Execution, Invocation, InvocationFrame, Rejection, ToolResult};
+use crate::tool::thread_time::{ThreadTime, WaitingTool};
 use crate::tool::{guarded_tool, spans};
 use crate::trace::span;
 use futures_util::future::BoxFuture;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+use tracing::Level;
+
+/// The target of all log lines about calls.
+pub(crate) const CALLS_TARGET: &str = "tool_core::calls";
 
 /// The settings for all calls of a context.
 #[derive(Clone, Copy, Debug)]
@@ -87,21 +95,34 @@ pub(crate) async fn run<'t>(
         },
         Err(at) => return builder.refuse(&[not_utf8(at)]),
     };
-    let frame = builder.frame(text, settings, false, None);
+    let frame = builder.frame(text, settings, false, None, ctx);
     match guarded_tool::start(tool, Invocation(&frame)) {
         Ok(execution) => {
+            let mut has_waited = false;
             // A method that has returned does not need to pass through another future.
             let result = match execution {
                 Execution::Done(result) => result,
-                Execution::Pending(future) => guarded_tool::guard(tool, future).await,
+                Execution::Pending(future) => {
+                    let mut future = guarded_tool::guard(tool, future);
+                    match future.poll_once().await {
+                        Poll::Ready(result) => result,
+                        Poll::Pending => {
+                            has_waited = true;
+                            WaitingTool::new(future, builder.thread_time(), began).await
+                        }
+                    }
+                }
             };
             let nulls = frame.nulls.load(Ordering::Relaxed);
-            if nulls == 0 {
+            if nulls == 0 && (has_waited || tool.definition().timeout().is_none()) {
                 // Returned at once, so that the response is written to its place.
                 return builder.finish(result);
             }
             let mut response = builder.finish(result);
-            add_null_notes(&mut response, tool, nulls);
+            if !has_waited {
+                builder.thread_time().check(Duration::ZERO, response.meta().duration());
+            }
+            report_nulls(&mut response, tool, &frame);
             response
         }
         Err(Rejection::Context(error)) => builder.fail(error),
@@ -122,9 +143,24 @@ fn run_in_span<'a>(
         spans::record_arguments(arguments.text().unwrap_or_default(), None);
         let response = run(|| Ok((tool, settings)), arguments, ctx, false).await;
         spans::record_result(&response, None);
+        log_result_size(tool, &response);
         response
     };
     Box::pin(spans::in_call_span(tool, ctx.call_id_shared(), work))
+}
+
+/// Logs the size of a result, as answers that outgrow a provider's frame must be found.
+fn log_result_size(tool: &FunctionTool, response: &ToolResponse) {
+    if !tracing::enabled!(target: CALLS_TARGET, Level::DEBUG) {
+        return;
+    }
+    let meta = response.meta();
+    let tool = shorten_name(tool.name());
+    let call_id = meta.call_id().map(shorten_name);
+    let size_chars = meta.size_chars();
+    let bytes = response.data_json().map_or(0, str::len);
+    let tokens = meta.token_estimate();
+    tracing::debug!(target: CALLS_TARGET, tool, call_id, size_chars, bytes, tokens, "tool call result");
 }
 
 /// Takes the slow path: finds the problems, coerces what can be coerced, and starts the tool again.
@@ -138,7 +174,7 @@ async fn run_repaired(
         Ok(prepared) => prepared,
         Err(problems) => return builder.refuse(&problems),
     };
-    let frame = builder.frame(&text, settings, true, None);
+    let frame = builder.frame(&text, settings, true, None, builder.ctx);
     let mut response = match guarded_tool::start(builder.tool, Invocation(&frame)) {
         Ok(execution) => builder.finish(guarded_tool::drive(builder.tool, execution).await),
         Err(rejection) => builder.reject(rejection),
@@ -210,6 +246,7 @@ impl<'a> ResponseBuilder<'a> {
         settings: &DispatchSettings,
         validated: bool,
         gate: Option<&'a dyn AdmissionGate>,
+        reporting: &'a dyn Reporting,
     ) -> InvocationFrame<'a> {
         let definition = self.tool.definition();
         // A character has at most four bytes, so this cuts nothing that `max_output` allows.
@@ -217,6 +254,7 @@ impl<'a> ResponseBuilder<'a> {
         InvocationFrame {
             text,
             ctx: self.ctx,
+            reporting,
             tool: &definition.compiled,
             coercions: settings.coercions,
             validated,
@@ -224,6 +262,12 @@ impl<'a> ResponseBuilder<'a> {
             nulls: AtomicU64::new(0),
             gate,
         }
+    }
+
+    /// Returns the time by which the polls of a bare call are checked, which has no other limit than the tool's own.
+    fn thread_time(self) -> ThreadTime<'a> {
+        let limit = self.tool.definition().timeout();
+        ThreadTime { tool: self.tool, call_id: self.call_id, began: self.began, limit }
     }
 
     /// Builds the response for the tool's result.
@@ -257,11 +301,11 @@ impl<'a> ResponseBuilder<'a> {
     #[cold]
     fn success_with_meta(self, output: ToolOutput) -> ToolResponse {
         let ToolOutput { data, kind, meta } = output;
+        let mut meta = meta.unwrap_or_default();
         let data = match data {
             Ok(data) => data,
-            Err(error) => return self.fail(error),
+            Err(error) => return self.fail_after(meta.items_before_error.take(), error),
         };
-        let mut meta = meta.unwrap_or_default();
         let shorter = match &meta.truncated {
             None => self.truncate(&data),
             // The serialiser cut it at a number of bytes that may still be too many characters.
@@ -320,6 +364,20 @@ impl<'a> ResponseBuilder<'a> {
         let error = self.tool.scrub(error).into_body(self.tool.name(), harmless);
         let mut response = ToolResponse { result: Err(Box::new(error)), kind: OutputKind::Data, meta: self.meta() };
         self.add_emitted_intents(&mut response);
+        response
+    }
+
+    /// Builds the response for an error that came after some items of a stream. The model reads them in its message.
+    #[cold]
+    fn fail_after(self, items: Option<String>, error: ToolError) -> ToolResponse {
+        let mut response = self.fail(error);
+        let (Some(items), Err(body)) = (items, &mut response.result) else { return response };
+        let cut = self.truncate(&items);
+        body.message.push_str(ITEMS_BEFORE_ERROR);
+        body.message.push_str(cut.as_ref().map_or(&items, |(shorter, _)| shorter));
+        if let Some((_, truncated)) = cut {
+            response.optional_meta().truncated = Some(truncated);
+        }
         response
     }
 

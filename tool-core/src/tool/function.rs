@@ -285,6 +285,7 @@ fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> boo
         let frame = InvocationFrame {
             text,
             ctx: &ctx,
+            reporting: &ctx,
             tool: compiled,
             coercions: Coercions::NONE,
             validated: true,

@@ -6,6 +6,7 @@ use crate::arguments::prepare::RefusedArguments;
 use crate::call::context::{FromRunContext, RunContext};
 use crate::call::error::ToolError;
 use crate::call::output::ToolOutput;
+use crate::call::progress::Reporting;
 use crate::json::decoder::Decoder;
 use crate::json::{error, value};
 use crate::schema::evaluation::check;
@@ -98,6 +99,8 @@ pub struct Invocation<'a>(pub(crate) &'a InvocationFrame<'a>);
 pub(crate) struct InvocationFrame<'a> {
     pub(crate) text: &'a str,
     pub(crate) ctx: &'a RunContext,
+    /// The owner of the call's progress. A stream reports its items there, also if its tool takes no context.
+    pub(crate) reporting: &'a dyn Reporting,
     pub(crate) tool: &'a CompiledDefinition,
     pub(crate) coercions: Coercions,
     /// True where the validator has accepted the text already.

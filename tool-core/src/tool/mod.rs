@@ -24,6 +24,7 @@ pub(crate) mod returns;
 pub(crate) mod spans;
 pub(crate) mod spec;
 pub(crate) mod text_method;
+pub(crate) mod thread_time;
 pub(crate) mod toolset;
 pub(crate) mod typed_value;
 pub(crate) mod uri_template;

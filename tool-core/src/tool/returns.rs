@@ -11,6 +11,8 @@ use crate::trace::instrumented::Instrumented;
 use crate::trace::record::SpanEnd;
 use crate::trace::span::is_wanted;
 use futures_core::Stream;
+use futures_util::TryStreamExt;
+use futures_util::stream::MapErr;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
@@ -68,9 +70,21 @@ probe! {
     /// A value of any other type.
     PlainKind.__tool_split -> IsPlain, [<T> PlainKind for Probe<T>];
     /// A result that is not plain data.
-    OutputKind.__tool_value -> IsOutput, [<T: IntoToolOutput> OutputKind for &&&Probe<T>];
+    OutputKind.__tool_value -> IsOutput, [<T: IntoToolOutput> OutputKind for &&&&&&&Probe<T>];
     /// A JSON value, which may be nested deeply.
-    TreeKind.__tool_value -> IsTree, [TreeKind for &&Probe<Value>];
+    TreeKind.__tool_value -> IsTree, [TreeKind for &&&&&&Probe<Value>];
+    /// A stream of partial results, or errors whose text was written for the model.
+    ToolErrorStreamKind.__tool_value -> IsToolErrorStream,
+        [<T: Stream<Item = Result<V, E>>, V, E: IntoToolError> ToolErrorStreamKind for &&&&&Probe<T>];
+    /// A stream of partial results, or errors of a library.
+    ForeignStreamKind.__tool_value -> IsForeignStream,
+        [<T: Stream<Item = Result<V, E>>, V, E: Into<Box<dyn Error + Send + Sync>>> ForeignStreamKind for &&&&Probe<T>];
+    /// A stream of partial results, or errors that are only displayed.
+    DisplayStreamKind.__tool_value -> IsDisplayStream,
+        [<T: Stream<Item = Result<V, E>>, V, E: Display> DisplayStreamKind for &&&Probe<T>];
+    /// A stream of partial results, or errors without a text.
+    UnknownStreamKind.__tool_value -> IsUnknownStream,
+        [<T: Stream<Item = Result<V, E>>, V, E> UnknownStreamKind for &&Probe<T>];
     /// A stream of partial results.
     StreamKind.__tool_value -> IsStream, [<T: Stream> StreamKind for &Probe<T>];
     /// Plain data.
@@ -91,6 +105,11 @@ impl IsResult {
     pub fn into_result<T, E>(self, value: Result<T, E>) -> Result<T, E> {
         value
     }
+
+    /// Converts the error.
+    pub fn with_errors<T, E>(self, value: Result<T, E>, convert: impl FnOnce(E) -> ToolError) -> Result<T, ToolError> {
+        value.map_err(convert)
+    }
 }
 
 impl IsPlain {
@@ -98,6 +117,15 @@ impl IsPlain {
     #[inline]
     pub fn into_result<T>(self, value: T) -> Result<T, Infallible> {
         Ok(value)
+    }
+
+    /// Converts the errors of a stream.
+    pub fn with_errors<T, V, E, F>(self, stream: T, convert: F) -> MapErr<T, F>
+    where
+        T: Stream<Item = Result<V, E>>,
+        F: FnMut(E) -> ToolError,
+    {
+        stream.map_err(convert)
     }
 }
 
@@ -130,25 +158,58 @@ impl IsStream {
     where
         T: Stream<Item: Serialize> + Send + 'a,
     {
-        Execution::pending(async move { Execution::Done(collect(stream, call).await) })
+        Execution::pending(async move { Execution::Done(collect(stream, call, Ok).await) })
     }
+}
+
+/// Implements the conversions of streams of results: of each marker, from the errors that its bound allows, into the call's.
+macro_rules! result_streams {
+    ($($tag:ident: $bound:path, $error:expr;)*) => {$(
+        impl $tag {
+            /// Collects the items into a list up to the first error, which fails the call, and reports each one as progress.
+            pub fn answer<'a, T, V, E>(self, stream: T, call: Invocation<'a>) -> Execution<'a>
+            where
+                T: Stream<Item = Result<V, E>> + Send + 'a,
+                V: Serialize,
+                E: $bound,
+            {
+                let value = |item: Result<V, E>| item.map_err(|error| $error(error));
+                Execution::pending(async move { Execution::Done(collect(stream, call, value).await) })
+            }
+        }
+    )*};
+}
+
+result_streams! {
+    IsToolErrorStream: IntoToolError, |error| IsToolError.failure(error);
+    IsForeignStream: Into<Box<dyn Error + Send + Sync>>, |error| IsForeign.failure(error);
+    IsDisplayStream: Display, |error| IsDisplay.failure(error);
+    // Does not compile, with the message of `IntoToolError`.
+    IsUnknownStream: IntoToolError, |error| IsUnknown.failure(error);
 }
 
 /// The time for which a stream that is always ready keeps its task.
 const SLICE: Duration = Duration::from_millis(1);
 
-/// Collects a stream. It is dropped once the list exceeds its limit, because later items would be cut anyway. A stream that
-/// is always ready is interrupted between items, so that deadlines and cancellation reach it.
-async fn collect<T: Stream<Item: Serialize>>(stream: T, call: Invocation<'_>) -> ToolResult {
+/// Collects a stream, up to the first item that has no `value`. It is dropped once the list exceeds its limit, because later
+/// items would be cut anyway. A stream that is always ready is interrupted between items, so that deadlines and cancellation
+/// reach it.
+async fn collect<T: Stream, V: Serialize>(
+    stream: T,
+    call: Invocation<'_>,
+    value: impl Fn(T::Item) -> Result<V, ToolError>,
+) -> ToolResult {
     let bytes = call.0.output_bytes;
     let mut stream = pin!(stream);
     let mut list = BoundedArray::new(bytes);
     let mut resumed = Instant::now();
-    while let Some(item) =
-        std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await.map(|item| encode_owned(item, bytes))
-    {
-        let item = item?.data?;
-        call.0.ctx.progress().message(&*item);
+    let encode = |item| value(item).and_then(|value| encode_owned(value, bytes)?.data);
+    while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await.map(encode) {
+        let item = match item {
+            Ok(item) => item,
+            Err(error) => return Ok(list.fail(error)),
+        };
+        call.0.reporting.progress().message(&*item);
         if !list.push(&item) {
             break;
         }
@@ -217,11 +278,15 @@ macro_rules! __respond {
         use $crate::__private::TreeKind as _;
         #[allow(unused_imports)]
         use $crate::__private::{DataKind as _, OutputKind as _, PlainKind as _, ResultKind as _, StreamKind as _};
+        #[allow(unused_imports)]
+        use $crate::__private::{
+            DisplayStreamKind as _, ForeignStreamKind as _, ToolErrorStreamKind as _, UnknownStreamKind as _,
+        };
         match $value {
             __tool_value => {
                 match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().into_result(__tool_value) {
                     ::core::result::Result::Ok(__tool_value) => {
-                        (&&&&$crate::__private::Probe::of(&__tool_value)).__tool_value().answer(__tool_value, $call)
+                        (&&&&&&&&$crate::__private::Probe::of(&__tool_value)).__tool_value().answer(__tool_value, $call)
                     }
                     ::core::result::Result::Err(__tool_error) => $crate::__private::Execution::Done(
                         ::core::result::Result::Err($crate::__failure!(__tool_error)),
@@ -243,15 +308,19 @@ macro_rules! __failure {
     }};
 }
 
-/// Makes the text of any error of a result the model's.
+/// Makes the text of any error of a result, or of a stream of results, the model's.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __shown {
-    ($value:expr) => {
+    ($value:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::{PlainKind as _, ResultKind as _};
         match $value {
-            __tool_value => __tool_value.map_err(|__tool_error| $crate::__failure!(__tool_error).shown()),
+            __tool_value => (&&$crate::__private::Probe::of(&__tool_value))
+                .__tool_split()
+                .with_errors(__tool_value, |__tool_error| $crate::__failure!(__tool_error).shown()),
         }
-    };
+    }};
 }
 
 /// Converts the return value of a `#[setup]` or `#[close]` method into a `Result<(), ToolError>`.

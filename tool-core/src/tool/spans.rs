@@ -72,7 +72,7 @@ fn end_of_call(response: &ToolResponse) -> SpanEnd {
 /// the pointers of the problems.
 fn message(response: &ToolResponse, error: &ErrorBody) -> String {
     if error.kind != ErrorKind::Validation {
-        return redaction().text(&error.message);
+        return redaction().text(error.text());
     }
     let shown = |pointer: &str| format!("`{}`", truncate(&redaction().text(pointer), MAX_POINTER_CHARS));
     let pointers = response.meta().problems().iter().take(MAX_PROBLEMS).map(|problem| shown(&problem.pointer));

@@ -274,18 +274,11 @@ async fn approvals_expire_after_ten_minutes_by_default() {
 
 // R-C1, L24
 #[tokio::test]
-async fn updates_of_an_approved_tool_are_recorded() {
-    const UPDATE: &str = "it is on its way";
-    let runtime = runtime(bank().0, Policy::text());
-    for (id, shown) in [("plain", false), ("shown", true)] {
-        let open = runtime.session(id, Mode::Text);
-        let session = if shown { open.on_update(drop) } else { open }.await.expect("a session");
-        let asked = call(&session, "pay_slowly", json!({})).await;
-        let answer = session.approve(&token(&asked)).await.data::<String>();
-        let kept = session.updates().into_iter().map(|kept| kept.update.message);
-        // Where updates are shown, the first is the answer. Otherwise it is kept.
-        assert_eq!(answer.into_iter().chain(kept).collect::<Vec<_>>(), [UPDATE], "{id}");
-    }
+async fn updates_of_an_approved_tool_are_kept() {
+    let session = text(bank().0, Policy::text()).await;
+    let asked = call(&session, "pay_slowly", json!({})).await;
+    assert_eq!(session.approve(&token(&asked)).await.data_json(), Some("null"));
+    assert_eq!(session.updates()[0].update.message, "it is on its way");
 }
 
 /// Calls `pay` with amounts that no call had before.

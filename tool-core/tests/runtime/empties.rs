@@ -1,8 +1,8 @@
-//! Empty results of retrieval tools.
+//! Empty results.
 
 use crate::support::{Counter, call, kind, message, open, runtime, text, tools};
 use serde_json::{Value, json};
-use tool_core::{Category, ErrorKind, Mode, Policy, Session, ToolContext, ToolOutput, toolset};
+use tool_core::{Category, Content, ErrorKind, Intent, Mode, Policy, Session, ToolContext, ToolOutput, tool, toolset};
 
 struct Kb(Counter);
 
@@ -37,6 +37,61 @@ impl Kb {
     #[tool(name = "say_search", category = "retrieval")]
     fn say_search(&self, n: u32, answer: Value, empty: bool) -> ToolOutput {
         self.say(n, answer, empty)
+    }
+
+    /// Answer with what was asked, as a utility.
+    #[tool(name = "convert")]
+    fn convert(&self, n: u32, answer: Value) -> Value {
+        self.search(n, answer)
+    }
+
+    /// Answer with nothing at all.
+    #[tool(name = "tidy")]
+    fn tidy(&self, n: u32) {
+        self.0.add();
+        let _ = n;
+    }
+
+    /// Answer with nothing at all, if all goes well.
+    #[tool(name = "try_to_tidy", category = "retrieval")]
+    async fn try_to_tidy(&self, n: u32) -> Result<(), String> {
+        self.tidy(n);
+        Ok(())
+    }
+
+    /// Do it without a word.
+    #[tool(name = "beep")]
+    fn beep(&self, n: u32) -> ToolOutput {
+        self.tidy(n);
+        ToolOutput::stop()
+    }
+
+    /// Show the place on the map.
+    #[tool(name = "show")]
+    fn show(&self, n: u32) -> ToolOutput {
+        self.tidy(n);
+        ToolOutput::new(()).intent(Intent::Navigate("/map".to_owned()))
+    }
+
+    /// Draw it.
+    #[tool(name = "draw", category = "retrieval")]
+    fn draw(&self, n: u32) -> ToolOutput {
+        self.tidy(n);
+        ToolOutput::new(()).with_content([Content::text("a drawing")])
+    }
+
+    /// Find a number, or none.
+    #[tool(name = "pick")]
+    fn pick(&self, n: u32) -> Option<u32> {
+        self.tidy(n);
+        None
+    }
+
+    /// List the parts of nothing.
+    #[tool(name = "parts")]
+    fn parts(&self, n: u32) -> Vec<Content> {
+        self.tidy(n);
+        Vec::new()
     }
 
     /// Find nothing, and call that an error.
@@ -168,8 +223,45 @@ async fn results_with_information_are_not_empty() {
 
 // R-L2
 #[tokio::test]
-async fn only_retrieval_tools_count_empty_results() {
-    assert!(!refused_after_two("act", json!({"answer": []})).await);
+async fn empty_results_of_an_action_do_not_count() {
+    for empty in [json!([]), json!(null), json!({"results": []})] {
+        assert!(!refused_after_two("act", json!({"answer": empty})).await);
+    }
+}
+
+// R-L2
+#[tokio::test]
+async fn empty_results_of_a_utility_count() {
+    for empty in [json!([]), json!(null), json!(" "), json!({"results": [], "total": 0})] {
+        assert!(refused_after_two("convert", json!({"answer": empty})).await, "{empty}");
+    }
+    assert!(!refused_after_two("convert", json!({"answer": {"available": true, "conflicts": []}})).await);
+    assert!(refused_after_two("pick", json!({})).await);
+    assert!(refused_after_two("parts", json!({})).await);
+}
+
+// R-L2
+#[tokio::test]
+async fn success_without_data_is_not_an_empty_result() {
+    for tool in ["tidy", "try_to_tidy", "beep", "show", "draw"] {
+        assert!(!refused_after_two(tool, json!({})).await, "{tool}");
+    }
+}
+
+// R-L2, L16
+#[tokio::test]
+async fn control_tools_may_list_nothing_again_and_again() {
+    let session = text(tools![wait], policy()).await;
+    for _ in 0..5 {
+        let listed = call(&session, "list_running_calls", json!({})).await;
+        assert_eq!(listed.data_json(), Some(r#"{"calls":[]}"#));
+    }
+}
+
+/// Wait until somebody says otherwise.
+#[tool(cancellable)]
+async fn wait() {
+    std::future::pending::<()>().await;
 }
 
 // R-L2

@@ -57,34 +57,44 @@ async fn end_reaches_an_uninterruptible_call() {
     assert_eq!(kind(&held.await.expect("an answer")), Some(ErrorKind::Cancelled));
 }
 
-/// Say something, and work on.
+/// Say something again and again.
 #[tool(name = "talk")]
 async fn talk(ctx: &RunContext) {
-    ctx.update("wait a moment");
-    std::future::pending::<()>().await;
+    loop {
+        ctx.update("wait a moment");
+        tokio::task::yield_now().await;
+    }
 }
 
 // R-I3, L24
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn transport_receives_nothing_after_the_end() {
+async fn nothing_is_heard_after_the_end() {
     let runtime = runtime(tools![talk], Policy::text());
-    let (shown, late) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+    let late = Arc::<AtomicUsize>::default();
     for n in 0..300 {
         let ended = Arc::new(AtomicBool::new(false));
         let watched = Arc::downgrade(&ended);
-        let (seen, over, shown) = (Arc::clone(&late), Arc::clone(&ended), Arc::clone(&shown));
+        let (seen, over, heard) = (Arc::clone(&late), Arc::clone(&ended), Arc::new(AtomicUsize::new(0)));
+        let hears = Arc::clone(&heard);
         let session = runtime.session(format!("s-{n}"), Mode::Text).on_update(move |_| {
-            shown.fetch_add(1, Ordering::SeqCst);
+            hears.fetch_add(1, Ordering::SeqCst);
             seen.fetch_add(usize::from(over.load(Ordering::SeqCst)), Ordering::SeqCst);
         });
         let session = session.await.expect("a session");
-        assert!(session.call(asked("talk", json!({}))).await.is_ok());
+        let talking = tokio::spawn({
+            let session = session.clone();
+            async move { session.call(asked("talk", json!({}))).await }
+        });
+        while heard.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
         session.end().await;
         ended.store(true, Ordering::SeqCst);
+        assert_eq!(kind(&talking.await.expect("ends")), Some(ErrorKind::Cancelled));
         drop((session, ended));
         gone(&watched).await;
     }
-    assert_eq!((shown.load(Ordering::SeqCst), late.load(Ordering::SeqCst)), (300, 0));
+    assert_eq!(late.load(Ordering::SeqCst), 0);
 }
 
 /// Waits until the last clone is dropped.

@@ -140,7 +140,7 @@ async fn intents_of_a_journalled_answer_are_not_repeated() {
     let session = process(&book, &runs).await;
     let response = session.call(pay("c")).await;
     assert_eq!((response.is_ok(), runs.get()), (true, 1));
-    assert!(response.intents().is_empty() && session.audit().is_empty() && !session.state().audio_suppressed);
+    assert!(response.intents().is_empty() && session.intents().is_empty() && !session.state().audio_suppressed);
 }
 
 // R-I1
@@ -153,7 +153,7 @@ async fn intents_of_a_reused_result_are_not_repeated() {
     session.change(&[StateChange::AudioSuppressed(false)]).await.expect("a change");
     let reused = session.call(asked("settle", json!({}))).await;
     assert_eq!(reused.data_json(), Some("1"));
-    assert_eq!((session.state().audio_suppressed, session.audit().len()), (false, 1));
+    assert_eq!((session.state().audio_suppressed, session.intents().len()), (false, 1));
 }
 
 // L22

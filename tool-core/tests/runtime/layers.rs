@@ -194,9 +194,9 @@ async fn every_answered_call_is_counted_by_tool() {
     call(&session, "watch", json!({})).await;
     call(&session, "break_down", json!({})).await;
     let tools = runtime.metrics().tools;
-    let errors = |tool: &str| tools[tool].errors.values().sum::<u64>();
-    assert_eq!((tools["watch"].calls, errors("watch"), tools["watch"].duration.as_millis()), (2, 1, 3));
-    assert_eq!((tools["break_down"].calls, errors("break_down")), (1, 1));
+    let (watch, break_down) = (&tools["watch"], &tools["break_down"]);
+    assert_eq!((watch.calls, watch.responses(), watch.duration.as_millis()), (2, 1, 3));
+    assert_eq!((break_down.calls, &break_down.errors), (1, &[("INTERNAL", 1)].into()));
     assert!(!tools.contains_key("nowhere"));
 }
 

@@ -7,6 +7,8 @@ mod support_deep;
 mod support_log;
 
 mod approvals;
+mod audit;
+mod background;
 mod budgets;
 mod cancel;
 mod caps;
@@ -47,5 +49,7 @@ mod requests;
 mod search;
 mod sessions;
 mod steps;
+mod streams;
+mod thread_time;
 mod toolsets;
 mod updates;

@@ -3,6 +3,7 @@
 use super::support::{call, kind, open, runtime, tools};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tool_core::session::HookedCall;
 use tool_core::{Category, ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolError, tool};
 
 /// Take a while, and say so many letters.
@@ -86,7 +87,7 @@ async fn percentiles_are_exact_over_the_last_1000_responses() {
 
 // R-M1
 #[tokio::test]
-async fn errors_are_counted_by_type_without_a_size() {
+async fn errors_of_calls_that_ran_are_counted_by_type() {
     let runtime = runtime(tools![speak, fail, idle], free().repeated_calls(Some(3)));
     let session = open(&runtime, "s", Mode::Text).await;
     for conflict in [true, true, true, false] {
@@ -95,15 +96,104 @@ async fn errors_are_counted_by_type_without_a_size() {
     call(&session, "fail", json!({"conflict": 7})).await;
     let metrics = runtime.metrics();
     let fails = &metrics.tools["fail"];
-    assert_eq!(fails.calls, 5);
-    let errors = fails.errors.iter().map(|(kind, count)| (*kind, *count)).collect::<Vec<_>>();
-    assert_eq!(errors, [("CONFLICT", 2), ("INTERNAL", 1), ("LOOP_DETECTED", 1), ("VALIDATION", 1)]);
-    assert_eq!((fails.sizes.p99, fails.tokens.p95, fails.characters), (0, 0, 0));
-    assert!(fails.tokens.avg.abs() < f64::EPSILON);
+    assert_eq!((fails.calls, fails.responses()), (5, 3));
+    assert_eq!(fails.errors, [("CONFLICT", 2), ("INTERNAL", 1)].into());
+    assert_eq!(fails.refusals, [("LOOP_DETECTED", 1), ("VALIDATION", 1)].into());
     // A tool without calls is absent.
     assert_eq!(metrics.tools.keys().collect::<Vec<_>>(), ["fail"]);
-    let fail = &runtime.metrics().tools["fail"];
-    assert_eq!((fail.calls, fail.errors.values().sum::<u64>()), (5, 5));
+}
+
+// R-M1
+#[tokio::test]
+async fn size_of_an_error_is_that_of_its_text() {
+    let runtime = runtime(tools![fail], free());
+    let session = open(&runtime, "s", Mode::Text).await;
+    let taken = 5;
+    // An internal error occurred
+    let masked = 26_u32;
+    for conflict in [true, true, false] {
+        call(&session, "fail", json!({"conflict": conflict})).await;
+    }
+    let fails = &runtime.metrics().tools["fail"];
+    assert_eq!((fails.sizes.p50, fails.sizes.p99), (taken, masked));
+    assert_eq!((fails.tokens.p95, fails.characters), (masked.div_ceil(4), u64::from(2 * taken + masked)));
+}
+
+/// Pay once a person agrees.
+#[tool(confirm)]
+async fn pay(n: u64) -> String {
+    tokio::time::sleep(Duration::from_millis(7)).await;
+    "x".repeat(usize::try_from(n).expect("small"))
+}
+
+// R-M1
+#[tokio::test(start_paused = true)]
+async fn calls_that_ask_for_approval_are_no_responses() {
+    let runtime = runtime(tools![pay], free());
+    let session = open(&runtime, "s", Mode::Text).await;
+    for n in 1..=12 {
+        let asked = call(&session, "pay", json!({"n": n})).await;
+        let token = &asked.meta().confirmation().expect("a person is asked").token;
+        match n {
+            ..=10 => assert!(session.approve(token).await.is_ok()),
+            _ => assert_eq!(kind(&session.deny(token).await), Some(ErrorKind::Denied)),
+        }
+    }
+    let metrics = runtime.metrics();
+    let pay = &metrics.tools["pay"];
+    assert_eq!((pay.calls, pay.responses()), (24, 10));
+    assert_eq!((pay.sizes.p50, pay.sizes.p95, pay.characters), (7, 12, (3..=12).sum()));
+    assert_eq!((pay.latency.p50, pay.latency.p99), (Duration::from_millis(7), Duration::from_millis(7)));
+    assert_eq!(pay.refusals, [("CONFIRMATION_REQUIRED", 12), ("DENIED", 2)].into());
+    let text = metrics.prometheus();
+    for line in [
+        "tool_calls_total{tool=\"pay\"} 24",
+        "tool_response_size_characters_count{tool=\"pay\"} 10",
+        "tool_call_duration_seconds_count{tool=\"pay\"} 10",
+        "tool_refusals_total{tool=\"pay\",type=\"CONFIRMATION_REQUIRED\"} 12",
+        "tool_refusals_total{tool=\"pay\",type=\"DENIED\"} 2",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+    }
+    assert_eq!(document(&runtime)["refusals"], json!({"pay": {"CONFIRMATION_REQUIRED": 12, "DENIED": 2}}));
+}
+
+/// Fail once it has waited for a while.
+#[tool(timeout = "50ms", category = "action")]
+async fn hang() {
+    std::future::pending::<()>().await;
+}
+
+/// Read on a thread of its own.
+#[tool(blocking)]
+fn read_file(n: u64) -> Result<u64, String> {
+    if n == 0 { Err("no such file".to_owned()) } else { Ok(n) }
+}
+
+// R-M1
+#[tokio::test(start_paused = true)]
+async fn calls_that_ran_in_part_are_responses() {
+    let runtime = runtime(tools![hang, read_file], free().max_calls(Some(3)));
+    let session = open(&runtime, "s", Mode::Text).await;
+    call(&session, "hang", json!({})).await;
+    call(&session, "read_file", json!({"n": 0})).await;
+    call(&session, "read_file", json!({"n": "1"})).await;
+    call(&session, "read_file", json!({"n": 2})).await;
+    let tools = runtime.metrics().tools;
+    assert_eq!((&tools["hang"].errors, tools["hang"].responses()), (&[("TIMEOUT", 1)].into(), 1));
+    assert_eq!((&tools["read_file"].errors, tools["read_file"].responses()), (&[("PERMANENT", 1)].into(), 2));
+    assert_eq!(tools["read_file"].refusals, [("BUDGET_EXCEEDED", 1)].into());
+}
+
+// R-M1
+#[tokio::test]
+async fn calls_that_a_hook_refuses_are_no_responses() {
+    let busy = async |_: HookedCall<'_>| Err(ToolError::rate_limit("later"));
+    let runtime = Runtime::builder(tools![idle]).before(busy).build().expect("a runtime");
+    let session = open(&runtime, "s", Mode::Text).await;
+    call(&session, "idle", json!({})).await;
+    let idle = &runtime.metrics().tools["idle"];
+    assert_eq!((idle.responses(), &idle.refusals), (0, &[("RATE_LIMIT", 1)].into()));
 }
 
 // R-M3
@@ -121,7 +211,9 @@ async fn unknown_names_share_one_series() {
     assert_eq!(metrics.tools["unknown"].calls, 1_000);
     let text = metrics.prometheus();
     assert_eq!(text.matches("tool_calls_total{").count(), 2);
-    assert!(text.contains(r#"tool_errors_total{tool="unknown",type="NOT_FOUND"} 1000"#) && !text.contains("invented"));
+    assert!(
+        text.contains(r#"tool_refusals_total{tool="unknown",type="NOT_FOUND"} 1000"#) && !text.contains("invented")
+    );
 }
 
 /// Have an unlucky name.
@@ -149,7 +241,7 @@ async fn calls_in_an_ended_session_are_counted() {
     call(&session, "idle", json!({})).await;
     call(&session, "invented", json!({})).await;
     let metrics = runtime.metrics();
-    assert_eq!(metrics.tools["idle"].errors["SESSION_INACTIVE"], 1);
+    assert_eq!(metrics.tools["idle"].refusals["SESSION_INACTIVE"], 1);
     assert_eq!(metrics.tools["unknown"].calls, 1);
 }
 
@@ -176,7 +268,7 @@ async fn metrics_document_has_its_documented_members() {
         "responseSizes": {}, "responseTokens": {}, "latency": {},
         "context": {"sessionInitTokens": 0, "systemPromptTokens": 0, "toolDeclTokens": 0, "peakTokens": 0},
         "loopDetection": {"activeSessions": 0, "totalTurnsTracked": 0},
-        "calls": {}, "slowCalls": {}, "errors": {},
+        "calls": {}, "slowCalls": {}, "errors": {}, "refusals": {},
     });
     assert_eq!(empty, nothing);
 
@@ -189,6 +281,7 @@ async fn metrics_document_has_its_documented_members() {
     assert_eq!(full["latency"]["speak"], json!({"p50": 12.0, "p95": 12.0, "p99": 12.0}));
     assert_eq!(full["calls"], json!({"speak": 1, "fail": 1}));
     assert_eq!(full["errors"], json!({"speak": {}, "fail": {"CONFLICT": 1}}));
+    assert_eq!(full["refusals"], json!({"speak": {}, "fail": {}}));
 }
 
 // R-M3

@@ -166,6 +166,19 @@ fn large_results_are_warned_of_once_per_crossing() {
     assert_eq!(warned, [" tool=speak p95=1501", " tool=speak p95=1602"]);
 }
 
+// R-M2
+#[test]
+fn first_large_result_is_warned_of() {
+    let lines = logged(Level::WARN, async {
+        let session = text(tools![speak], free()).await;
+        for letters in [1_498, 1_499, 9, 9] {
+            call(&session, "speak", json!({"letters": letters})).await;
+        }
+    });
+    let warned = of(&lines, "tool_core::metrics").into_iter().map(|line| line.fields.as_str()).collect::<Vec<_>>();
+    assert_eq!(warned, [" tool=speak p95=1501"]);
+}
+
 // R-M4
 #[test]
 fn initial_tokens_are_logged_one_line_each() {
@@ -247,4 +260,29 @@ fn nested_calls_are_logged() {
     });
     let expected = ["started tool=nest", "started tool=fail", "completed tool=fail", "completed tool=nest"];
     assert_eq!(told.collect::<Vec<_>>(), expected.map(|line| format!("tool call {line}")));
+}
+
+// R-M2
+#[test]
+fn bare_call_logs_the_size_of_its_result() {
+    let lines = logged(Level::DEBUG, async {
+        let tools = tools![speak, fail];
+        let ctx = RunContext::builder().call_id("c 1\n").build();
+        tools.call("speak", r#"{"letters": 6, "password": "canary"}"#, &ctx).await;
+        tools.function_tool("fail").expect("added").call("{}", &RunContext::detached()).await;
+    });
+    let told =
+        of(&lines, "tool_core::calls").into_iter().map(|line| (&*line.level, &*line.message, line.fields.trim()));
+    let expected =
+        [r"tool=speak call_id=c 1\n size_chars=8 bytes=8 tokens=2", "tool=fail size_chars=0 bytes=0 tokens=0"];
+    assert_eq!(told.collect::<Vec<_>>(), expected.map(|fields| ("DEBUG", "tool call result", fields)));
+}
+
+// R-M2
+#[test]
+fn bare_call_logs_nothing_above_debug() {
+    let lines = logged(Level::INFO, async {
+        tools![speak].call("speak", r#"{"letters": 6}"#, &RunContext::detached()).await;
+    });
+    assert!(of(&lines, "tool_core::calls").is_empty());
 }

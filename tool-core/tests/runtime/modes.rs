@@ -69,6 +69,40 @@ async fn mode_refusal_names_the_required_mode() {
     assert_eq!(runs.get(), 0);
 }
 
+/// Who the session is for.
+struct Staff;
+
+/// Open the safe.
+#[tool(name = "open_safe_in_modes", dynamic = is_staff)]
+fn open_safe() -> bool {
+    true
+}
+
+fn is_staff(ctx: &RunContext) -> bool {
+    ctx.user_data::<Staff>().is_some()
+}
+
+// L19, R-B3
+#[tokio::test]
+async fn unknown_name_lists_only_tools_that_may_be_called() {
+    let tools = tools![Line(Counter::default()), open_safe];
+    let runtime = runtime(tools, Policy::voice());
+    let spoken = open(&runtime, "v", Mode::Voice).await;
+    let missed = call(&spoken, "start_voice_sessio", json!({})).await;
+    let expected = "unknown tool `start_voice_sessio`; available tools: end_voice_session, kb_get, go_round";
+    assert_eq!((kind(&missed), message(&missed)), (Some(ErrorKind::NotFound), expected));
+    let written = open(&runtime, "t", Mode::Text).await;
+    let missed = call(&written, "start_voice_sessio", json!({})).await;
+    assert!(message(&missed).contains("did you mean `start_voice_session`?"), "{}", message(&missed));
+    assert!(!message(&missed).contains("end_voice_session"), "{}", message(&missed));
+
+    let missed = call(&written, "open_safe", json!({})).await;
+    assert!(!message(&missed).contains("open_safe_in_modes"), "{}", message(&missed));
+    let staff = runtime.session("s", Mode::Text).user_data(Staff).await.expect("a session");
+    let missed = call(&staff, "open_safe", json!({})).await;
+    assert!(message(&missed).contains("open_safe_in_modes"), "{}", message(&missed));
+}
+
 // R-B3
 #[tokio::test]
 async fn tool_runs_in_its_modes() {

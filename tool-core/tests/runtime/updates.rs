@@ -1,12 +1,12 @@
-//! Updates of running tools: recorded, or shown by a transport. L24
+//! Updates of running tools: kept for the host, or heard by listeners, who change nothing. L24
 
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
 use crate::support::{call, kind, text, tools};
-use crate::support_b::{answer, begin, ms};
+use crate::support_b::{begin, ms};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
-use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolResponse, toolset};
+use tool_core::{ErrorKind, Mode, Policy, RunContext, Session, ToolCall, ToolResponse, toolset};
 
 struct Journey;
 
@@ -31,25 +31,36 @@ impl Journey {
         Err("a broken leg".into())
     }
 
-    /// Nothing to tell on the way.
+    /// Let another tool travel.
     #[tool]
-    async fn stay(&self) -> &'static str {
-        ms(10).await;
-        "here"
+    async fn send(&self, ctx: &RunContext) -> Option<String> {
+        ctx.call("travel", json!({"steps": 1})).await.data_json().map(str::to_owned)
+    }
+
+    /// Leave a task behind, which tells of more.
+    #[tool]
+    async fn leave(&self, ctx: RunContext) -> &'static str {
+        ctx.update("leaving");
+        let late = ctx.clone();
+        ctx.spawn(async move {
+            ms(50).await;
+            late.update("late");
+        });
+        "left"
     }
 }
 
 type Shown = Arc<Mutex<Vec<ToolResponse>>>;
 
-async fn shown(policy: Policy) -> (Session, Shown) {
-    let (shown, runtime) = (Shown::default(), crate::support::runtime(tools![Journey], policy));
-    let transport = Arc::clone(&shown);
+async fn shown() -> (Session, Shown) {
+    let (shown, runtime) = (Shown::default(), crate::support::runtime(tools![Journey], Policy::text()));
+    let listener = Arc::clone(&shown);
     let open = runtime.session("s-1", Mode::Text);
-    let session = open.on_update(move |update| transport.lock().expect("shown").push(update)).await;
+    let session = open.on_update(move |update| listener.lock().expect("shown").push(update)).await;
     (session.expect("a session"), shown)
 }
 
-/// The ids and the data that the transport has received.
+/// The ids and the data that the listener has heard.
 fn seen(shown: &Shown) -> Vec<(String, String)> {
     let shown = shown.lock().expect("shown");
     let pair = |response: &ToolResponse| {
@@ -65,7 +76,7 @@ fn travel(steps: u32) -> ToolCall {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn updates_are_recorded_without_a_transport() {
+async fn updates_are_kept_without_a_listener() {
     let session = text(tools![Journey], Policy::text()).await;
     assert_eq!(session.call(travel(2)).await.data_json(), Some(r#""there""#));
     let kept = session.updates();
@@ -84,102 +95,98 @@ async fn updates_of_a_failed_call_keep_their_fraction() {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn first_update_is_the_answer_under_the_call_id() {
-    let (session, shown) = shown(Policy::text()).await;
-    let answer = session.call(travel(1)).await;
-    assert_eq!((answer.meta().call_id(), answer.data_json()), (Some("c1"), Some(r#""step 1""#)));
-    assert!(seen(&shown).is_empty());
-}
-
-// L24
-#[tokio::test(start_paused = true)]
-async fn later_updates_and_the_result_have_derived_ids() {
-    let (session, shown) = shown(Policy::text()).await;
-    session.call(travel(3)).await;
-    ms(100).await;
-    let expected = [("c1_update_1", r#""step 2""#), ("c1_update_2", r#""step 3""#), ("c1_final", r#""there""#)];
+async fn listener_does_not_change_the_result() {
+    let (session, shown) = shown().await;
+    let response = session.call(travel(2)).await;
+    assert_eq!((response.meta().call_id(), response.data_json()), (Some("c1"), Some(r#""there""#)));
+    let expected = [("c1_update_1", r#""step 1""#), ("c1_update_2", r#""step 2""#)];
     assert_eq!(seen(&shown), expected.map(|(id, data)| (id.to_owned(), data.to_owned())));
 }
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn call_without_updates_is_answered_by_its_result() {
-    let (session, shown) = shown(Policy::text()).await;
-    assert_eq!(session.call(travel(0)).await.data_json(), Some(r#""there""#));
-    assert_eq!(call(&session, "stay", json!({})).await.data_json(), Some(r#""here""#));
-    ms(100).await;
-    assert!(seen(&shown).is_empty());
+async fn listener_does_not_change_a_failure() {
+    let (session, shown) = shown().await;
+    let response = session.call(ToolCall::new("c1", "stumble", "{}")).await;
+    assert_eq!(kind(&response), Some(ErrorKind::Permanent));
+    assert_eq!(seen(&shown), [("c1_update_1".to_owned(), r#""half of it""#.to_owned())]);
 }
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn failure_after_an_update_is_the_final_output() {
-    let (session, shown) = shown(Policy::text()).await;
-    assert_eq!(session.call(ToolCall::new("c1", "stumble", "{}")).await.data_json(), Some(r#""half of it""#));
-    ms(100).await;
-    assert_eq!(seen(&shown), [("c1_final".to_owned(), format!("{:?}", Some(ErrorKind::Permanent)))]);
+async fn listener_hears_updates_before_the_result() {
+    let (session, shown) = shown().await;
+    let travelling = begin(&session, "c1", "travel", r#"{"steps":3}"#).await;
+    ms(15).await;
+    assert_eq!(seen(&shown), [("c1_update_1".to_owned(), r#""step 1""#.to_owned())]);
+    travelling.abort();
 }
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn shown_updates_are_not_recorded() {
-    let (session, _shown) = shown(Policy::text()).await;
+async fn updates_that_a_listener_has_heard_are_not_kept() {
+    let (session, _shown) = shown().await;
     session.call(travel(2)).await;
-    ms(100).await;
     assert!(session.updates().is_empty());
 }
 
-// L24, L16
+// L24
 #[tokio::test(start_paused = true)]
-async fn call_can_be_cancelled_after_its_first_update() {
-    let (session, shown) = shown(Policy::text()).await;
-    session.call(travel(5)).await;
-    assert!(session.cancel("c1"));
-    ms(100).await;
-    assert_eq!(seen(&shown), [("c1_final".to_owned(), format!("{:?}", Some(ErrorKind::Cancelled)))]);
-}
-
-// L24, R-I3
-#[tokio::test(start_paused = true)]
-async fn session_end_stops_calls_after_their_first_update() {
-    let (session, shown) = shown(Policy::text()).await;
-    session.call(travel(5)).await;
-    session.end().await;
-    ms(100).await;
-    assert_eq!(seen(&shown), [("c1_final".to_owned(), format!("{:?}", Some(ErrorKind::Cancelled)))]);
+async fn listeners_of_the_call_and_of_the_session_both_hear() {
+    let (session, shown) = shown().await;
+    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let own = Arc::clone(&heard);
+    let call = travel(2).on_update(move |update| own.lock().expect("heard").push(update.message.clone()));
+    assert_eq!(session.call(call).await.data_json(), Some(r#""there""#));
+    assert_eq!((heard.lock().expect("heard").len(), seen(&shown).len()), (2, 2));
 }
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn dropping_before_the_first_update_ends_the_call() {
-    let (session, shown) = shown(Policy::text()).await;
-    let travelling = begin(&session, "c1", "travel", r#"{"steps":3}"#).await;
-    travelling.abort();
-    ms(100).await;
-    assert!(seen(&shown).is_empty());
-    assert!(!session.cancel("c1"), "nothing runs");
+async fn updates_of_each_call_are_counted_apart() {
+    let (session, shown) = shown().await;
+    for id in ["c1", "c2"] {
+        session.call(ToolCall::new(id, "travel", r#"{"steps":2}"#)).await;
+    }
+    let ids = seen(&shown).into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+    assert_eq!(ids, ["c1_update_1", "c1_update_2", "c2_update_1", "c2_update_2"]);
 }
 
-// L24, R-B2
+// L24, R-B4
 #[tokio::test(start_paused = true)]
-async fn call_with_updates_spends_one_call() {
-    let (session, _shown) = shown(Policy::text().max_calls(Some(1))).await;
-    assert!(session.call(travel(3)).await.is_ok());
-    assert_eq!(kind(&session.call(travel(3)).await), Some(ErrorKind::BudgetExceeded));
+async fn listener_hears_nested_calls() {
+    let (session, shown) = shown().await;
+    assert_eq!(session.call(ToolCall::new("c1", "send", "{}")).await.data_json(), Some(r#""\"there\"""#));
+    assert_eq!(seen(&shown), [("c1.1_update_1".to_owned(), r#""step 1""#.to_owned())]);
 }
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn second_handle_can_add_the_transport() {
-    let runtime: Runtime = crate::support::runtime(tools![Journey], Policy::text());
+async fn listener_that_panics_does_not_fail_the_call() {
+    let runtime = crate::support::runtime(tools![Journey], Policy::text());
+    let deaf = runtime.session("s-1", Mode::Text).on_update(|_| panic!("deaf"));
+    let session = deaf.await.expect("a session");
+    assert_eq!(session.call(travel(2)).await.data_json(), Some(r#""there""#));
+}
+
+// L24
+#[tokio::test(start_paused = true)]
+async fn call_that_was_answered_reports_nothing() {
+    let (session, shown) = shown().await;
+    assert_eq!(session.call(ToolCall::new("c1", "leave", "{}")).await.data_json(), Some(r#""left""#));
+    ms(100).await;
+    assert_eq!(seen(&shown), [("c1_update_1".to_owned(), r#""leaving""#.to_owned())]);
+}
+
+// L24
+#[tokio::test(start_paused = true)]
+async fn second_handle_can_add_the_listener() {
+    let runtime = crate::support::runtime(tools![Journey], Policy::text());
     let without = runtime.session("s-1", Mode::Text).await.expect("a session");
     let shown = Shown::default();
-    let transport = Arc::clone(&shown);
-    let with = runtime.session("s-1", Mode::Text).on_update(move |u| transport.lock().expect("shown").push(u));
-    let with = with.await.expect("the same session");
-    let running = begin(&without, "c1", "stay", "{}").await;
-    with.call(ToolCall::new("c2", "travel", r#"{"steps":2}"#)).await;
-    ms(100).await;
+    let listener = Arc::clone(&shown);
+    let with = runtime.session("s-1", Mode::Text).on_update(move |u| listener.lock().expect("shown").push(u));
+    let _with = with.await.expect("the same session");
+    assert_eq!(without.call(travel(2)).await.data_json(), Some(r#""there""#));
     assert_eq!(seen(&shown).len(), 2);
-    assert!(answer(running).await.is_ok());
 }

@@ -1166,11 +1166,11 @@ function drawCharts() {
 }
 
 function drawTable() {
-  const { calls, errors, latency, responseSizes, responseTokens, slowCalls } = metrics.document;
+  const { calls, errors, latency, refusals, responseSizes, responseTokens, slowCalls } = metrics.document;
   const names = Object.keys(calls).sort((a, b) => calls[b] - calls[a]).slice(0, MAX_ROWS);
-  const rows = names.map((name) => [name, calls[name], sum(errors[name]), slowCalls[name], latency[name].p50, latency[name].p95, latency[name].p99,
+  const rows = names.map((name) => [name, calls[name], sum(errors[name]), sum(refusals[name]), slowCalls[name], latency[name].p50, latency[name].p95, latency[name].p99,
     responseSizes[name].p95, Math.round(responseTokens[name].avg)]);
-  const head = ["Tool", "Calls", "Errors", "Slow", "p50 ms", "p95 ms", "p99 ms", "p95 characters", "Mean tokens"];
+  const head = ["Tool", "Calls", "Errors", "Refused", "Slow", "p50 ms", "p95 ms", "p99 ms", "p95 characters", "Mean tokens"];
   const wide = table("Metrics of each tool", head, rows);
   fill($("metric-table"), wide.firstChild);
 }

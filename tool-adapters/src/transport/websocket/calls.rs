@@ -1,19 +1,29 @@
 //! The calls of a live conversation: those that run, and the last ones that have ended.
 
-use crate::transport::host_text::Decision;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tool_core::session::Turn;
+use tool_core::session::{Turn, decision_note};
 use tool_core::trace::SpanHandle;
 use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
+
+/// The decision of a person about a call that waits for approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Approved,
+    Denied,
+}
 
 /// Work that has finished in the background.
 pub(crate) enum FinishedWork {
     Call(ToolResponse),
-    Decision { response: ToolResponse, decision: Decision, mark: Option<String> },
+    /// A person has decided. The note for the model is there if a call waited.
+    Decision {
+        response: ToolResponse,
+        note: Option<String>,
+    },
     Turn(Turn),
 }
 
@@ -154,7 +164,9 @@ impl LiveCalls {
                 Decision::Approved => session.approve(&token).await,
                 Decision::Denied => session.deny(&token).await,
             };
-            FinishedWork::Decision { response, decision, mark }
+            let is_approved = decision == Decision::Approved;
+            let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
+            FinishedWork::Decision { response, note }
         }));
     }
 

@@ -44,7 +44,7 @@ pub enum LiveEvent {
     Heard(String),
     /// The response of a call, which is sent to the model. Its `meta` has the confirmation that it may need.
     Answered(ToolResponse),
-    /// An update of a running call, or its end, which is sent to the model.
+    /// An update of a call in the background, or its end, which is sent to the model.
     Updated(ToolResponse),
     /// An intent that a tool has returned. The session has carried it out, unless its store failed: then the response of
     /// the call has a warning.

@@ -3,7 +3,6 @@
 use crate::providers::spec::LiveMessage;
 use crate::providers::{Event, ProtocolError};
 use crate::transport::api_key::redact_event;
-use crate::transport::host_text::{decision_note, late_note, update_note, updated_call_id};
 use crate::transport::websocket::audio::playing_time;
 use crate::transport::websocket::calls::{Delivery, FinishedWork, KnownCall};
 use crate::transport::websocket::connection::Connection;
@@ -15,7 +14,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use tokio::time::Instant;
 use tool_core::call::OutputKind;
-use tool_core::session::{SpeechEvent, ToolChoice, without_notes};
+use tool_core::session::{BackgroundAnswer, SpeechEvent, ToolChoice, late_note, without_notes};
 use tool_core::{Intent, ToolCall, ToolError, ToolResponse};
 
 impl LiveTask {
@@ -203,13 +202,13 @@ impl LiveTask {
                 if !matches!(delivery, Delivery::Withdrawn) {
                     self.events.push(LiveEvent::Answered(response));
                 }
-                self.release_updates(&id, connection);
+                self.release_answers(&id, connection);
                 if has_no_reply && !self.replies_unasked() && !self.state.is_responding {
                     self.end_turn();
                 }
             }
-            FinishedWork::Decision { response, decision, mark } => {
-                if let Some(note) = decision_note(&response, decision, mark.as_deref()) {
+            FinishedWork::Decision { response, note } => {
+                if let Some(note) = note {
                     self.send_note(&note, !is_stop(&response), connection);
                 }
                 self.push_intents(&response);
@@ -224,30 +223,32 @@ impl LiveTask {
         false
     }
 
-    /// Takes an update of a running call. The call's answer comes first.
-    pub(crate) fn update(&mut self, response: ToolResponse, connection: &mut Connection) {
-        if self.calls.is_running(updated_call_id(&response)) {
-            self.held_updates.push(response);
+    /// Takes a further answer of a call in the background. The call's first answer comes before it.
+    pub(crate) fn take_background_answer(&mut self, answer: BackgroundAnswer, connection: &mut Connection) {
+        if self.calls.is_running(&answer.call_id) {
+            self.held_answers.push(answer);
         } else {
-            self.send_update(response, connection);
+            self.send_background_answer(answer, connection);
         }
     }
 
-    /// Sends the updates that wait for the answer of a call.
-    fn release_updates(&mut self, id: &str, connection: &mut Connection) {
-        let updates = self.held_updates.extract_if(.., |update| updated_call_id(update) == id).collect::<Vec<_>>();
-        for update in updates {
-            self.send_update(update, connection);
+    /// Sends the answers that wait for the first one of a call.
+    fn release_answers(&mut self, id: &str, connection: &mut Connection) {
+        let answers = self.held_answers.extract_if(.., |answer| answer.call_id == id).collect::<Vec<_>>();
+        for answer in answers {
+            self.send_background_answer(answer, connection);
         }
     }
 
-    /// Sends an update of a call, unless the provider has withdrawn the call. A stop needs no words.
-    fn send_update(&mut self, response: ToolResponse, connection: &mut Connection) {
-        if !self.calls.was_withdrawn(updated_call_id(&response)) && !is_stop(&response) {
-            self.send_note(&update_note(&response), true, connection);
+    /// Sends a further answer of a call, unless the provider has withdrawn the call.
+    fn send_background_answer(&mut self, answer: BackgroundAnswer, connection: &mut Connection) {
+        if !self.calls.was_withdrawn(&answer.call_id)
+            && let Some(note) = answer.note()
+        {
+            self.send_note(&note, true, connection);
         }
-        self.push_intents(&response);
-        self.events.push(LiveEvent::Updated(response));
+        self.push_intents(&answer.response);
+        self.events.push(LiveEvent::Updated(answer.response));
     }
 
     /// Reports the intents of a response.

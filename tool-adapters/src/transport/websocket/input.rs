@@ -1,6 +1,6 @@
 //! The input of a live conversation: what the host sends to the provider and the session.
 
-use crate::transport::host_text::Decision;
+use crate::transport::websocket::calls::Decision;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};

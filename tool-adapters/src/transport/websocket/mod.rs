@@ -3,13 +3,12 @@
 //! ```no_run
 //! use tool_adapters::Provider;
 //! use tool_adapters::providers::Event;
-//! use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel, updates};
+//! use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel};
 //! use tool_core::{Mode, Runtime};
 //!
 //! # async fn talk(runtime: Runtime, key: &str) -> Result<(), Box<dyn std::error::Error>> {
-//! let (send_update, updates) = updates();
-//! let session = runtime.session("s-1", Mode::Voice).on_update(send_update).await?;
-//! let model = LiveModel::new(Provider::GeminiLive, "gemini-live-2.5-flash").api_key(key).updates(updates);
+//! let session = runtime.session("s-1", Mode::Voice).background_answers().await?;
+//! let model = LiveModel::new(Provider::GeminiLive, "gemini-live-2.5-flash").api_key(key);
 //! let mut live = LiveLoop::start(session, model);
 //!
 //! let microphone = live.input();
@@ -99,9 +98,9 @@
 //!
 //! # Long-running tools
 //!
-//! With [`updates`], the first `ctx.update(..)` of a tool is the result of its call, so that the model continues. The model
-//! gets later updates and the end of the call as notes that name the call, and the host gets them as
-//! [`LiveEvent::Updated`]. The outcome of [`approve`](LiveInput::approve) and [`deny`](LiveInput::deny) reaches the model in
+//! In a session with [`background_answers`](tool_core::session::SessionBuilder::background_answers), the first `ctx.update(..)` of
+//! a tool is the answer of its call, so that the model continues. The model gets later updates and the end of the call as notes
+//! that name the call, and the host gets them as [`LiveEvent::Updated`]. The outcome of [`approve`](LiveInput::approve) and [`deny`](LiveInput::deny) reaches the model in
 //! the same way.
 //!
 //! # Reconnecting
@@ -148,4 +147,4 @@ mod transcript;
 pub use crate::transport::websocket::events::{LiveEvent, SuppressedSpeech};
 pub use crate::transport::websocket::input::{ConversationEnded, LiveInput};
 pub use crate::transport::websocket::live_loop::LiveLoop;
-pub use crate::transport::websocket::model::{LiveModel, LiveTransport, Updates, updates};
+pub use crate::transport::websocket::model::{LiveModel, LiveTransport};

@@ -4,11 +4,7 @@ use crate::providers::Provider;
 use crate::providers::spec::{Endpoint, LiveEndpoint};
 use crate::transport::model_access::ProviderModel;
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::mpsc;
-use tool_core::ToolResponse;
 
 /// A live model of a provider. See the [module](super).
 ///
@@ -34,62 +30,12 @@ pub struct LiveTransport {
     pub(crate) connect_timeout: Duration,
     pub(crate) heartbeat: Duration,
     pub(crate) max_message: usize,
-    pub(crate) updates: Option<Updates>,
     /// The host's instructions.
     pub(crate) instructions: String,
     pub(crate) enters: bool,
     pub(crate) transcripts: bool,
     pub(crate) background_tools: bool,
     pub(crate) event_bytes: usize,
-}
-
-/// Updates of long-running tools for a live conversation.
-///
-/// ```
-/// use tool_adapters::Provider;
-/// use tool_adapters::transport::websocket::{LiveModel, updates};
-///
-/// # use tool_core::{Mode, Runtime, ToolContext};
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
-/// let (send_update, updates) = updates();
-/// let session = runtime.session("call-8", Mode::Voice).on_update(send_update).await?;
-/// let model = LiveModel::new(Provider::GeminiLive, "gemini-live-2.5-flash").updates(updates);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug)]
-pub struct Updates {
-    receiver: mpsc::UnboundedReceiver<ToolResponse>,
-    waiting: Arc<AtomicUsize>,
-}
-
-impl Updates {
-    pub(crate) async fn next(&mut self) -> Option<ToolResponse> {
-        let update = self.receiver.recv().await?;
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        Some(update)
-    }
-}
-
-/// Returns a function for a session's [`on_update`](tool_core::session::SessionBuilder::on_update), and the updates for
-/// [`LiveModel::updates`]. While 1,000 wait, as in a broken connection, further ones are left out, but for the ends of calls.
-pub fn updates() -> (impl Fn(ToolResponse) + Send + Sync + 'static, Updates) {
-    const MAX_WAITING: usize = 1_000;
-    let (sender, receiver) = mpsc::unbounded_channel();
-    let waiting = Arc::<AtomicUsize>::default();
-    let updates = Updates { receiver, waiting: Arc::clone(&waiting) };
-    let send = move |response: ToolResponse| {
-        // The session limits the number of calls, but not of their updates.
-        let is_end = response.meta().call_id().is_some_and(|id| id.ends_with("_final"));
-        if is_end || waiting.load(Ordering::Relaxed) < MAX_WAITING {
-            waiting.fetch_add(1, Ordering::Relaxed);
-            // Fails only after the conversation has ended.
-            let _ = sender.send(response);
-        }
-    };
-    (send, updates)
 }
 
 /// Returns the WebSocket API of a provider.
@@ -114,7 +60,6 @@ impl ProviderModel<LiveTransport> {
             connect_timeout: Duration::from_secs(10),
             heartbeat: Duration::from_secs(20),
             max_message: 16 * 1024 * 1024,
-            updates: None,
             instructions: String::new(),
             enters: false,
             transcripts: true,
@@ -180,37 +125,5 @@ impl ProviderModel<LiveTransport> {
     /// Sets the maximum size of a message from the provider in bytes. Defaults to 16 MiB.
     pub fn max_message(self, bytes: usize) -> Self {
         Self { transport: LiveTransport { max_message: bytes, ..self.transport }, ..self }
-    }
-
-    /// Sets the updates of long-running tools. See [`updates`].
-    pub fn updates(self, updates: Updates) -> Self {
-        Self { transport: LiveTransport { updates: Some(updates), ..self.transport }, ..self }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use futures_util::FutureExt;
-    use serde_json::json;
-    use tokio::task::unconstrained;
-    use tool_core::{Mode, Runtime, ToolCall, ToolContext};
-
-    #[tokio::test]
-    async fn waiting_updates_are_bounded() {
-        let runtime = Runtime::builder(ToolContext::builder().build().expect("builds")).build().expect("builds");
-        let session = runtime.session("s-1", Mode::Voice).await.expect("opens");
-        let (send, mut updates) = updates();
-        for number in 0..2_000 {
-            send(session.refuse_step(&ToolCall::new(format!("c_update_{number}"), "add", json!({}))));
-        }
-        send(session.refuse_step(&ToolCall::new("c_final", "add", json!({}))));
-        let mut last = String::new();
-        let mut received = 0;
-        while let Some(Some(update)) = unconstrained(updates.next()).now_or_never() {
-            last = update.meta().call_id().expect("an id").to_owned();
-            received += 1;
-        }
-        assert_eq!((received, last.as_str()), (1_001, "c_final"));
     }
 }

@@ -4,7 +4,6 @@ use crate::providers::framing::frame::is_too_large_to_parse;
 use crate::providers::turns::{CONTINUE, OPENING};
 use crate::providers::{Event, Protocol, ProtocolError, Request, protocol};
 use crate::transport::api_key::redact_event;
-use crate::transport::host_text::decision_note;
 use crate::transport::websocket::calls::{FinishedWork, LiveCalls};
 use crate::transport::websocket::connection::{Connection, can_retry, received, timeout_error};
 use crate::transport::websocket::events::{EventQueue, LiveEvent};
@@ -16,10 +15,12 @@ use crate::transport::websocket::state::{ConversationState, ResponseRequest, Too
 use crate::transport::websocket::transcript::Transcript;
 use futures_util::StreamExt;
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
-use tool_core::{Session, ToolError, ToolResponse, time};
+use tool_core::session::BackgroundAnswer;
+use tool_core::{Session, ToolError, time};
 
 /// A connection that has lasted this long resets the number of attempts.
 const STABLE_AFTER: Duration = Duration::from_secs(5);
@@ -43,8 +44,10 @@ pub(crate) struct LiveTask {
     pub(crate) transcript: Transcript,
     pub(crate) state: ConversationState,
     pub(crate) spans: ConversationSpans,
-    /// Updates of calls that are not answered yet.
-    pub(crate) held_updates: Vec<ToolResponse>,
+    /// The further answers of calls in the background that the model has to be told.
+    pub(crate) answers: VecDeque<BackgroundAnswer>,
+    /// Those of calls that have no first answer yet.
+    pub(crate) held_answers: Vec<BackgroundAnswer>,
 }
 
 /// The reason why a connection was closed without an error.
@@ -77,7 +80,8 @@ impl LiveTask {
             transcript,
             state: ConversationState::default(),
             spans: ConversationSpans::open(&model),
-            held_updates: Vec::new(),
+            answers: VecDeque::new(),
+            held_answers: Vec::new(),
             model,
         }
     }
@@ -124,8 +128,8 @@ impl LiveTask {
                     self.push_intents(&response);
                     self.events.push(LiveEvent::Answered(response));
                 }
-                FinishedWork::Decision { response, decision, mark } => {
-                    if let Some(note) = decision_note(&response, decision, mark.as_deref()) {
+                FinishedWork::Decision { response, note } => {
+                    if let Some(note) = note {
                         self.transcript.write(&note);
                     }
                     self.push_intents(&response);
@@ -136,6 +140,15 @@ impl LiveTask {
         }
         for call in self.calls.take_unanswered() {
             self.transcript.lose(call);
+        }
+        // What comes later waits in the session for the next conversation.
+        let held = std::mem::take(&mut self.held_answers);
+        for answer in held.into_iter().chain(std::mem::take(&mut self.answers)) {
+            if let Some(note) = answer.note() {
+                self.transcript.write(&note);
+            }
+            self.push_intents(&answer.response);
+            self.events.push(LiveEvent::Updated(answer.response));
         }
         self.transcript.end();
     }
@@ -235,6 +248,7 @@ impl LiveTask {
 
     async fn serve(&mut self, connection: &mut Connection) -> Result<Closed, ToolError> {
         let opened = Instant::now();
+        let session = self.calls.session.clone();
         let (mut last_received, mut last_ping) = (opened, opened);
         if connection.is_set_up {
             self.connected(connection);
@@ -244,7 +258,7 @@ impl LiveTask {
             // Until the setup is confirmed, nothing but the confirmation arrives.
             let is_full = self.events.is_full() && is_set_up;
             let has_room = connection.outgoing.messages.len() < MAX_OUTGOING;
-            let updates = &mut self.model.transport.updates;
+            let has_answers = !self.answers.is_empty();
             let alarm = if is_set_up {
                 time::after(last_ping, self.model.transport.heartbeat)
             } else {
@@ -267,8 +281,11 @@ impl LiveTask {
                     }
                 }
                 Some(input) = self.inputs.recv(), if is_set_up && has_room => self.handle_input(input, connection),
-                Some(response) = async { updates.as_mut()?.next().await }, if is_set_up && has_room && !is_full => {
-                    self.update(response, connection);
+                () = answers_ready(&session, has_answers), if is_set_up && has_room && !is_full => {
+                    self.answers.extend(session.take_background_answers());
+                    if let Some(answer) = self.answers.pop_front() {
+                        self.take_background_answer(answer, connection);
+                    }
                 }
                 () = sleep_until(alarm) => {
                     if !is_set_up {
@@ -367,6 +384,13 @@ impl LiveTask {
     fn may_resume(&self) -> bool {
         let ConversationState { is_responding, awaits_response, resume_handle, .. } = &self.state;
         resume_handle.is_some() && !is_responding && !awaits_response && !self.calls.are_running()
+    }
+}
+
+/// Waits until the model has to be told an answer: one that was taken, or one that waits in the session.
+async fn answers_ready(session: &Session, has_answers: bool) {
+    if !has_answers {
+        session.background_answers_ready().await;
     }
 }
 

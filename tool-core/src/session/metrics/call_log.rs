@@ -1,6 +1,7 @@
-//! The most recent calls of one session, kept in few bytes.
+//! The most recent calls of one session, kept in few bytes, and its audit log.
 
 use crate::call::{ErrorKind, ToolResponse};
+use crate::session::audit::{AuditEntry, AuditFacts, AuditLog, CallOutcome};
 use crate::text::prefix;
 use crate::trace::Redaction;
 use parking_lot::Mutex;
@@ -49,6 +50,7 @@ impl SpareBytes {
 struct Log {
     answered: u64,
     failed: u64,
+    audit: AuditLog,
     /// One entry after another: a header of [`HEADER`] bytes, the tool's name, and the beginning of the arguments. A ring, so
     /// that the newest entry takes the place of the oldest ones and no other is moved.
     entries: VecDeque<u8>,
@@ -68,6 +70,10 @@ pub(crate) struct AnsweredCall<'a> {
     pub(crate) truncated: bool,
     /// True if the call took longer than the policy's soft limit.
     pub(crate) slow: bool,
+    /// True if the call was answered with an error before its tool ran.
+    pub(crate) refused: bool,
+    /// The facts for the audit log of a session in memory, unless a settlement has brought them.
+    pub(crate) audit: Option<AuditFacts<'a>>,
 }
 
 impl<'a> AnsweredCall<'a> {
@@ -76,7 +82,7 @@ impl<'a> AnsweredCall<'a> {
     pub(crate) fn new(tool: &'a str, turn: u64, response: &ToolResponse, arguments: &'a str) -> Self {
         let micros = u32::try_from(response.meta().duration().as_micros()).unwrap_or(u32::MAX);
         let error = response.error().map(|error| error.kind);
-        Self { tool, turn, micros, error, arguments, truncated: false, slow: false }
+        Self { tool, turn, micros, error, arguments, truncated: false, slow: false, refused: false, audit: None }
     }
 
     /// Returns the call with the beginning of its arguments that a log keeps.
@@ -89,7 +95,7 @@ impl<'a> AnsweredCall<'a> {
     pub(crate) fn of_kept(call: &'a SessionCall) -> Self {
         let micros = u32::try_from(call.duration.as_micros()).unwrap_or(u32::MAX);
         let SessionCall { tool, turn, arguments, error, .. } = call;
-        Self { tool, turn: *turn, micros, error: *error, arguments, truncated: false, slow: false }
+        Self { tool, turn: *turn, micros, error: *error, arguments, truncated: false, slow: false, refused: false, audit: None }
     }
 }
 
@@ -112,6 +118,9 @@ impl CallLog {
         let mut log = self.log.lock();
         log.answered += 1;
         log.failed += u64::from(call.error.is_some());
+        if let Some(facts) = &call.audit {
+            log.audit.add(facts, call.turn, call.micros, CallOutcome::of(call.error, call.refused));
+        }
         let kept = MAX_ARGUMENTS.min(limit.saturating_sub(HEADER + call.tool.len()));
         let text = prefix(call.arguments, kept);
         let needed = HEADER + call.tool.len() + text.len();
@@ -124,6 +133,16 @@ impl CallLog {
         for part in [&header(call, text), call.tool.as_bytes(), text.as_bytes()] {
             log.entries.extend(part);
         }
+    }
+
+    /// Adds an entry to the audit log.
+    pub(crate) fn add_entry(&self, entry: &AuditEntry) {
+        self.log.lock().audit.add_entry(entry);
+    }
+
+    /// Returns the audit log of a session of this principal, oldest entry first.
+    pub(crate) fn audit(&self, principal: &str) -> Vec<AuditEntry> {
+        self.log.lock().audit.entries(principal)
     }
 
     /// Returns the number of answered calls, and how many of them failed.
@@ -223,6 +242,8 @@ fn read(entries: &[u8]) -> Option<(AnsweredCall<'_>, &[u8])> {
         arguments: str::from_utf8(text).unwrap_or_default(),
         truncated: header[3] != 0,
         slow: false,
+        refused: false,
+        audit: None,
     };
     Some((call, rest))
 }
@@ -303,7 +324,7 @@ mod tests {
         let error = number.is_multiple_of(3).then_some(ErrorKind::ALL[usize::try_from(number).expect("small") % 17]);
         let tool = ["search", "get", UNKNOWN][usize::try_from(number).expect("small") % 3];
         let micros = u32::try_from(number).expect("small") * 7;
-        AnsweredCall { tool, turn: number / 4, micros, error, arguments, truncated: false, slow: false }
+        AnsweredCall { tool, turn: number / 4, micros, error, arguments, truncated: false, slow: false, refused: false, audit: None }
     }
 
     fn log(limit: usize) -> CallLog {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 impl Metrics {
-    /// Writes the metrics in Prometheus's text format, version 0.0.4. Quantiles cover the last 1,000 answers; sums and
+    /// Writes the metrics in Prometheus's text format, version 0.0.4. Quantiles cover the last 1,000 responses; sums and
     /// counts cover all.
     pub fn prometheus(&self) -> String {
         let mut text = PrometheusText::new();
@@ -19,25 +19,31 @@ impl Metrics {
         for (tool, figures) in &self.tools {
             text.sample("tool_slow_calls_total", &[("tool", tool)], figures.slow_calls);
         }
-        text.family("tool_errors_total", "counter", "Calls that were answered with an error, by error type.");
+        text.family("tool_errors_total", "counter", "Calls that ran and failed, by error type.");
         for (tool, figures) in &self.tools {
             for (kind, count) in &figures.errors {
                 text.sample("tool_errors_total", &[("tool", tool), ("type", kind)], count);
             }
         }
-        self.summary(&mut text, "tool_call_duration_seconds", "Time from call to answer.", |tool| {
+        text.family("tool_refusals_total", "counter", "Calls that did not run, by error type.");
+        for (tool, figures) in &self.tools {
+            for (kind, count) in &figures.refusals {
+                text.sample("tool_refusals_total", &[("tool", tool), ("type", kind)], count);
+            }
+        }
+        self.summary(&mut text, "tool_call_duration_seconds", "Time from call to response.", |tool| {
             (tool.latency.map(seconds), seconds(tool.duration))
         });
-        self.summary(&mut text, "tool_response_size_characters", "Result size in Unicode characters.", |tool| {
+        self.summary(&mut text, "tool_response_size_characters", "Response size in Unicode characters.", |tool| {
             (tool.sizes.map(|size| size.to_string()), tool.characters.to_string())
         });
         let name = "tool_response_tokens_average";
-        text.family(name, "gauge", "Mean estimated tokens of the last 1000 results.");
+        text.family(name, "gauge", "Mean estimated tokens of the last 1000 responses.");
         for (tool, figures) in &self.tools {
             text.sample(name, &[("tool", tool)], figures.tokens.avg);
         }
         let name = "tool_response_tokens_p95";
-        text.family(name, "gauge", "95th percentile of the estimated tokens of the last 1000 results.");
+        text.family(name, "gauge", "95th percentile of the estimated tokens of the last 1000 responses.");
         for (tool, figures) in &self.tools {
             text.sample(name, &[("tool", tool)], figures.tokens.p95);
         }
@@ -76,7 +82,7 @@ impl Metrics {
                 text.sample(name, &[("tool", tool), ("quantile", quantile)], value);
             }
             text.sample(&format!("{name}_sum"), &[("tool", tool)], sum);
-            text.sample(&format!("{name}_count"), &[("tool", tool)], metrics.calls);
+            text.sample(&format!("{name}_count"), &[("tool", tool)], metrics.responses());
         }
     }
 }

@@ -63,7 +63,7 @@ pub struct LoopMetrics {
 /// Writes the JSON document of `/metrics`: each figure of all tools. Latencies are in milliseconds.
 impl Serialize for Metrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut document = serializer.serialize_struct("Metrics", 8)?;
+        let mut document = serializer.serialize_struct("Metrics", 9)?;
         document.serialize_field("responseSizes", &self.by_name(|tool| tool.sizes))?;
         document.serialize_field("responseTokens", &self.by_name(|tool| tool.tokens))?;
         document.serialize_field("latency", &self.by_name(|tool| tool.latency.map(milliseconds)))?;
@@ -72,6 +72,7 @@ impl Serialize for Metrics {
         document.serialize_field("calls", &self.by_name(|tool| tool.calls))?;
         document.serialize_field("slowCalls", &self.by_name(|tool| tool.slow_calls))?;
         document.serialize_field("errors", &self.by_name(|tool| &tool.errors))?;
+        document.serialize_field("refusals", &self.by_name(|tool| &tool.refusals))?;
         document.end()
     }
 }

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The answers that percentiles and averages are computed over.
+/// The responses that percentiles and averages are computed over.
 const WINDOW: usize = 1_000;
 
-/// The measurements of one tool: totals since the runtime was built, and the last 1,000 answers.
+/// The measurements of one tool: totals since the runtime was built, and the last 1,000 responses.
 pub(crate) struct ToolStats(Mutex<Recorded>);
 
 #[derive(Clone, Default)]
@@ -20,41 +20,54 @@ struct Recorded {
     calls: u64,
     slow: u64,
     errors: [u64; ErrorKind::ALL.len()],
+    refusals: [u64; ErrorKind::ALL.len()],
     micros: u64,
     characters: u64,
     window: VecDeque<Sample>,
     alert: SizeAlert,
 }
 
-/// One answer in the window.
+/// One response in the window.
 #[derive(Clone, Copy)]
 struct Sample {
     micros: u32,
-    /// The size of the result; 0 for an error.
+    /// The size of the result, or of the error's text.
     characters: u32,
 }
 
-/// The measurements of one tool. Percentiles and averages cover the last 1,000 answers; counts and sums cover all calls
+/// The measurements of one tool. Percentiles and averages cover the last 1,000 responses; counts and sums cover all of them
 /// since the runtime was built.
+///
+/// A refused call is not a response: its tool did not run. It is counted by [`refusals`](Self::refusals) alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolMetrics {
     /// All answered calls, including refused ones.
     pub calls: u64,
-    /// The calls that were answered with an error, by error type.
+    /// The calls that ran and failed, by error type.
     pub errors: BTreeMap<&'static str, u64>,
+    /// The calls that did not run, by error type: their arguments were invalid, a limit was reached, or a person has to
+    /// approve them first, for example.
+    pub refusals: BTreeMap<&'static str, u64>,
     /// The calls that took longer than the policy's soft limit.
     pub slow_calls: u64,
-    /// Result sizes in Unicode characters. An error counts as 0.
+    /// The sizes of responses in Unicode characters. That of an error is the size of its text.
     pub sizes: Percentiles<u32>,
-    /// The time from call to answer.
+    /// The time from call to response.
     pub latency: Percentiles<Duration>,
-    /// Estimated tokens that the results take in a model's context.
+    /// Estimated tokens that the responses take in a model's context.
     pub tokens: TokenMetrics,
-    /// The total size of all results in characters.
+    /// The total size of all responses in characters.
     pub characters: u64,
-    /// The total time of all calls.
+    /// The total time of all responses.
     pub duration: Duration,
+}
+
+impl ToolMetrics {
+    /// Returns the number of calls whose tool ran, or that were answered without an error.
+    pub fn responses(&self) -> u64 {
+        self.calls.saturating_sub(self.refusals.values().sum())
+    }
 }
 
 /// Exact percentiles by nearest rank.
@@ -69,7 +82,7 @@ pub struct Percentiles<T> {
     pub p99: T,
 }
 
-/// Estimated tokens per result: a quarter of its characters, rounded up.
+/// Estimated tokens per response: a quarter of its characters, rounded up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TokenMetrics {
@@ -86,12 +99,16 @@ impl ToolStats {
         Self(Mutex::new(Recorded { alert, ..Recorded::default() }))
     }
 
-    /// Counts an answer. Returns the 95th percentile of result sizes when this answer raised it above the limit.
+    /// Counts an answer. Returns the 95th percentile of response sizes when this answer raised it above the limit.
     #[inline]
     pub(crate) fn record(&self, call: &AnsweredCall<'_>, characters: u32) -> Option<u32> {
         let recorded = &mut *self.0.lock();
         recorded.calls += 1;
         recorded.slow += u64::from(call.slow);
+        if call.refused {
+            recorded.refuse(call.error);
+            return None;
+        }
         recorded.micros += u64::from(call.micros);
         recorded.characters += u64::from(characters);
         if let Some(kind) = call.error {
@@ -107,19 +124,19 @@ impl ToolStats {
     /// Computes the metrics, or returns `None` for a tool that was never called.
     pub(crate) fn metrics(&self) -> Option<ToolMetrics> {
         // Copied, so that sorting does not hold up calls.
-        let Recorded { calls, slow, errors, micros, characters, window, .. } = self.0.lock().clone();
+        let Recorded { calls, slow, errors, refusals, micros, characters, window, .. } = self.0.lock().clone();
         if calls == 0 {
             return None;
         }
-        let errors = ErrorKind::ALL.into_iter().zip(errors).filter(|(_, count)| *count > 0);
         let tokens = || window.iter().map(|sample| estimated_tokens(sample.characters));
         let sum = tokens().map(u64::from).sum::<u64>();
         #[allow(clippy::cast_precision_loss)] // at most 1,000 values of 30 bits
-        let avg = sum as f64 / window.len() as f64;
+        let avg = sum as f64 / window.len().max(1) as f64;
         Some(ToolMetrics {
             calls,
             slow_calls: slow,
-            errors: errors.map(|(kind, count)| (kind.as_str(), count)).collect(),
+            errors: by_kind(errors),
+            refusals: by_kind(refusals),
             sizes: Percentiles::of(window.iter().map(|sample| sample.characters)),
             latency: Percentiles::of(window.iter().map(|sample| Duration::from_micros(sample.micros.into()))),
             tokens: TokenMetrics { avg, p95: Percentiles::of(tokens()).p95 },
@@ -129,7 +146,22 @@ impl ToolStats {
     }
 }
 
-/// Detects when the 95th percentile of the result sizes in a window rises above a limit.
+impl Recorded {
+    #[cold]
+    fn refuse(&mut self, kind: Option<ErrorKind>) {
+        if let Some(kind) = kind {
+            self.refusals[kind as usize] += 1;
+        }
+    }
+}
+
+/// Returns the counts that are not zero, by the names of their kinds.
+fn by_kind(counts: [u64; ErrorKind::ALL.len()]) -> BTreeMap<&'static str, u64> {
+    let counted = ErrorKind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+    counted.map(|(kind, count)| (kind.as_str(), count)).collect()
+}
+
+/// Detects when the 95th percentile of the response sizes in a window rises above a limit.
 #[derive(Clone, Default)]
 struct SizeAlert {
     limit: u32,
@@ -144,10 +176,9 @@ impl SizeAlert {
     fn update(&mut self, added: u32, evicted: Option<u32>, len: usize) -> bool {
         self.large += usize::from(added > self.limit);
         self.large -= usize::from(evicted.is_some_and(|size| size > self.limit));
-        // By nearest rank, the percentile is a large size when more than 5 in 100 sizes are large. That of fewer than 20 sizes is
-        // the largest one, which says nothing of the rest.
+        // By nearest rank, the percentile is a large size when more than 5 in 100 sizes are large.
         let was_above = self.above;
-        self.above = len >= 20 && self.large > len / 20;
+        self.above = self.large > len / 20;
         self.above && !was_above
     }
 }
@@ -238,7 +269,18 @@ mod tests {
     }
 
     fn answer(micros: u32) -> AnsweredCall<'static> {
-        AnsweredCall { tool: "", turn: 0, micros, error: None, arguments: "", truncated: false, slow: false }
+        let error = None;
+        AnsweredCall {
+            tool: "",
+            turn: 0,
+            micros,
+            error,
+            arguments: "",
+            truncated: false,
+            slow: false,
+            refused: false,
+            audit: None,
+        }
     }
 
     #[test]
@@ -265,12 +307,12 @@ mod tests {
         assert!(Arc::ptr_eq(&used, &by_name.get_or_insert("used", true, 1)));
     }
 
-    /// The answers after which the percentile of at least 20, computed from scratch after each of them, has crossed the limit.
+    /// The answers after which the percentile, computed from scratch after each of them, has crossed the limit.
     fn crossings(sizes: &[u32]) -> Vec<usize> {
         let above = |end: usize| {
             let mut window = sizes[end.saturating_sub(WINDOW)..end].to_vec();
             window.sort_unstable();
-            end >= 20 && percentile(&window, 95) > 1_500
+            percentile(&window, 95) > 1_500
         };
         (1..=sizes.len()).filter(|end| above(*end) && !above(*end - 1)).collect()
     }
@@ -281,17 +323,29 @@ mod tests {
     }
 
     #[test]
-    fn alerts_above_the_limit_not_at_it_nor_at_once() {
+    fn alerts_above_the_limit_and_not_at_it() {
         assert_eq!(alerts(&[1_500; 50]), Vec::<usize>::new());
-        assert_eq!(alerts(&[1_501; 50]), [20]);
+        assert_eq!(alerts(&[1_501; 50]), [1]);
+        assert_eq!(alerts(&[1_500, 1_500, 1_501]), [3]);
+    }
+
+    #[test]
+    fn refusals_enter_no_window_and_raise_no_alert() {
+        let stats = ToolStats::new(1_500);
+        let refused = AnsweredCall { refused: true, error: Some(ErrorKind::Validation), ..answer(9) };
+        assert!((0..50).all(|_| stats.record(&refused, 9_000).is_none()));
+        let metrics = stats.metrics().expect("called");
+        assert_eq!((metrics.calls, metrics.responses(), metrics.characters), (50, 0, 0));
+        assert_eq!(metrics.refusals, BTreeMap::from([("VALIDATION", 50)]));
+        assert!(metrics.errors.is_empty() && metrics.tokens == TokenMetrics::default());
     }
 
     #[test]
     fn alerts_once_per_crossing() {
-        let mut sizes = [vec![10; 19], vec![2_000], vec![2_000]].concat();
-        assert_eq!(alerts(&sizes), [21]);
+        let mut sizes = [vec![10; 20], vec![2_000], vec![2_000]].concat();
+        assert_eq!(alerts(&sizes), [22]);
         sizes.extend([vec![10; 1_000], vec![2_000; 60]].concat());
-        assert_eq!(alerts(&sizes), [21, 19 + 2 + 1_000 + 51]);
+        assert_eq!(alerts(&sizes), [22, 20 + 2 + 1_000 + 51]);
     }
 
     proptest! {

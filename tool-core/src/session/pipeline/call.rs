@@ -6,6 +6,7 @@ use crate::call::asker::QuestionLimits;
 use crate::call::context::{CallContext, CallDeadline, RunContext, SessionHandle, SessionMemos};
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
+use crate::registry::context::MissedCall;
 use crate::session::approvals::fresh_id;
 use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
@@ -15,15 +16,17 @@ use crate::session::inner::SessionInner;
 #[cfg(feature = "tower")]
 use crate::session::layers::LayerStack;
 use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
-use crate::session::pipeline::cx::{CallCx, canonical_sent_arguments, idempotency_key, session_over, time_limit};
+use crate::session::pipeline::cx::{
+    CallCx, canonical_sent_arguments, idempotency_key, progress_of, session_over, time_limit,
+};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::{confirm, execute, log_lines, record};
 use crate::session::store::Charge;
-use crate::session::updates::call_with_updates;
+use crate::session::updates::call_in_background;
 use crate::time::CallInstant;
-use crate::tool::ToolDefinition;
 use crate::tool::dispatch::{repair, report_nulls};
 use crate::tool::invocation::{Execution, Invocation, InvocationFrame, Rejection};
+use crate::tool::thread_time::UNCHECKED;
 use crate::tool::{FunctionTool, guarded_tool};
 use crate::trace::redaction::Redaction;
 use crate::trace::span::{self, OpenSpan};
@@ -34,19 +37,20 @@ use std::collections::HashMap;
 use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::slice;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
+use std::time::Duration;
 use tokio::time::timeout_at;
 
 /// Makes a call, through the host's layers if there are some.
 pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    let is_plain = !session.runtime.has_layers() && session.update_sink.get().is_none() && !is_observed(session);
+    let is_plain = !session.runtime.has_layers() && session.background().is_none() && !is_observed(session);
     // Most calls need none of the futures between, each of which would move the call and its response.
     if is_plain { governed(session, call).await } else { call_outside(session, call).await }
 }
 
-/// Makes a call that has to pass layers, or whose updates are shown, or that is observed.
+/// Makes a call that has to pass layers, or that may be answered in the background, or that is observed.
 fn call_outside(session: &Arc<SessionInner>, call: ToolCall) -> BoxFuture<'_, ToolResponse> {
     #[cfg(feature = "tower")]
     if let Some(layers) = &session.runtime.layers {
@@ -70,8 +74,14 @@ async fn call_through_layers(session: &Arc<SessionInner>, layers: &LayerStack, c
     }
     let harmless = tool.is_none_or(|(_, tool)| tool.definition().compiled.is_harmless());
     let (began, unanswered) = (CallInstant::now(), call.clone());
-    let response = layers.call(call.in_session(session.id.shared()), harmless).await;
-    response.unwrap_or_else(|error| ToolResponse::refused(&unanswered, error, began))
+    match layers.call(call.in_session(session.id.shared()), harmless).await {
+        Ok(response) => response,
+        Err(error) => {
+            let response = ToolResponse::refused(&unanswered, error, began);
+            record::audit_refusal(session, &unanswered, &response).await;
+            response
+        }
+    }
 }
 
 /// Makes a call that has passed the layers, in the session that it came from.
@@ -89,14 +99,10 @@ pub(crate) async fn call_from_layers(runtime: Option<Arc<RuntimeInner>>, call: T
 }
 
 async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    let sink = session.update_sink.get().filter(|_| call.progress().is_none());
-    let reports = || session.tools.find(call.name()).is_some_and(|(_, tool)| tool.definition().compiled.uses_context);
-    match sink.filter(|_| reports()) {
+    // An approved call has a result in the conversation already, which its first update cannot become.
+    match session.background().filter(|_| call.approval().is_none()) {
         None => run(session, call).await,
-        Some(sink) => {
-            let sink = Arc::clone(&sink.lock());
-            Box::pin(call_with_updates(Arc::clone(session), call, sink)).await
-        }
+        Some(answers) => Box::pin(call_in_background(Arc::clone(session), call, Arc::clone(answers))).await,
     }
 }
 
@@ -139,7 +145,20 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let mode = session.mode();
     let policy = session.policy_of(mode);
     let meter = policy.caps().map(|caps| metered(session, tool, caps, ctx));
-    let cx = CallCx { session, mode, policy, tool, index, ctx, request: call, began, epoch, meter };
+    let cx = CallCx {
+        session,
+        mode,
+        policy,
+        tool,
+        index,
+        ctx,
+        request: call,
+        began,
+        epoch,
+        meter,
+        progress: OnceLock::new(),
+        has_run: AtomicBool::new(false),
+    };
     cx.run(&mut place).await
 }
 
@@ -173,22 +192,31 @@ impl CallCx<'_> {
         if let Err(problem) = check_length(self.request.arguments(), settings.argument_bytes) {
             return Box::pin(record::recorded(self, &gate, self.refuse(&gate, slice::from_ref(&problem)))).await;
         }
-        let frame = self.answer().frame(self.request.arguments(), settings, false, Some(&gate));
+        let frame = self.answer().frame(self.request.arguments(), settings, false, Some(&gate), self);
+        let mut has_waited = false;
         let outcome = match guarded_tool::start(self.tool, Invocation(&frame)) {
             Ok(Execution::Done(outcome)) => outcome,
             Ok(Execution::Pending(future)) => {
                 let mut future = guarded_tool::guard(self.tool, future);
                 match future.poll_once().await {
                     Poll::Ready(outcome) => outcome,
-                    // Boxed, as most tools do not wait, or wait for longer than a box takes.
-                    Poll::Pending => Box::pin(execute::wait(self, &gate, future)).await,
+                    Poll::Pending => {
+                        has_waited = true;
+                        // Boxed, as most tools do not wait, or wait for longer than a box takes.
+                        Box::pin(execute::wait(self, &gate, future, self.began)).await
+                    }
                 }
             }
             Err(rejection) => {
                 return Box::pin(record::recorded(self, &gate, self.run_rejected(&gate, &frame, rejection))).await;
             }
         };
+        self.set_run();
         let mut response = execute::done(self, &gate, outcome);
+        let taken = response.meta().duration();
+        if taken > UNCHECKED && !has_waited {
+            self.thread_time().check(Duration::ZERO, taken);
+        }
         report_nulls(&mut response, self.tool, &frame);
         if record::record_now(self, &gate, &mut response) {
             return response;
@@ -199,7 +227,7 @@ impl CallCx<'_> {
     /// Answers a call that was not let in.
     async fn answer_unrun(&self, error: ToolError) -> ToolResponse {
         let mut response = self.answer().fail(error);
-        record::finish(self, None, &mut response).await;
+        record::finish(self, None, false, &mut response).await;
         response
     }
 
@@ -285,9 +313,13 @@ impl CallCx<'_> {
                 Err(problems) => return self.refuse(gate, &problems).await,
             };
         gate.confirm_duplicate(confirm_duplicate);
-        let frame = self.answer().frame(&text, settings, true, Some(gate));
+        let frame = self.answer().frame(&text, settings, true, Some(gate), self);
+        let started = CallInstant::now();
         let mut response = match guarded_tool::start(self.tool, Invocation(&frame)) {
-            Ok(invocation) => execute::run_started(self, gate, invocation).await,
+            Ok(execution) => {
+                self.set_run();
+                execute::run_started(self, gate, execution, started).await
+            }
             Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text).await,
             Err(Rejection::Arguments(error)) => {
                 self.refuse(gate, &[Problem::refused(error.path(), error.message())]).await
@@ -326,10 +358,10 @@ impl CallCx<'_> {
 }
 
 fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began: CallInstant) -> CallContext {
-    let progress = call.progress().cloned();
+    let progress = progress_of(session, &call, began);
     CallContext {
         turn: session.record.turn(),
-        deadline: Some(CallDeadline::After(began, time_limit(session, tool))),
+        deadline: Some(CallDeadline::After(began, time_limit(session.policy(), tool))),
         progress: progress.map(OnceLock::from).unwrap_or_default(),
         call: Some(call),
         ..CallContext::default()
@@ -348,7 +380,8 @@ async fn unknown(session: &SessionInner, call: &ToolCall, began: CallInstant) ->
     let (tools, ctx) = (&session.tools.context, session.current_context());
     let searches = session.tools.search.as_ref().is_some_and(|search| search.modes.contains(session.mode()));
     let hint = if searches { "; find others by `search_tools`" } else { "" };
-    let response = tools.answer_without_tool(call.name(), Some(call.shared_id()), &ctx, hint, began);
+    let missed = MissedCall { name: call.name(), call_id: Some(call.shared_id()), mode: Some(session.mode()), began };
+    let response = tools.answer_without_tool(&missed, &ctx, hint);
     record::count_without_tool(session, call, response).await
 }
 
@@ -358,7 +391,11 @@ impl SessionHandle for SessionInner {
     }
 
     fn deny(self: Arc<Self>, token: String) -> BoxFuture<'static, ToolResponse> {
-        Box::pin(async move { confirm::deny(&self, &token).await.unwrap_or_else(confirm::response_without_call) })
+        let denied = async move {
+            let response = confirm::deny(&self, &token, &self.principal).await;
+            response.unwrap_or_else(confirm::response_without_call)
+        };
+        Box::pin(denied)
     }
 
     fn state(&self) -> Arc<Value> {
@@ -392,9 +429,11 @@ impl SessionHandle for SessionInner {
         if let Some(definition) = visible.iter().chain(&searchable).find(|definition| definition.name() == tool) {
             return Ok(definition.documentation().to_owned());
         }
-        let names = visible.iter().filter(|definition| definition.guide().is_some()).map(ToolDefinition::name);
-        let names = names.collect::<Vec<_>>().join("`, `");
-        let message = format!("no tool has the name `{}`; there are guides for `{names}`", tool.escape_debug());
+        let with_guide = visible.iter().filter(|definition| definition.guide().is_some());
+        let names = with_guide.map(|definition| format!("`{}`", definition.name())).collect::<Vec<_>>();
+        let guides =
+            if names.is_empty() { "is no guide".to_owned() } else { format!("are guides for {}", names.join(", ")) };
+        let message = format!("no tool has the name `{}`; there {guides}", tool.escape_debug());
         Err(ToolError::new(ErrorKind::NotFound, message, false))
     }
 

@@ -8,7 +8,7 @@ use crate::session::approvals::{
 use crate::session::hooks::HookedCall;
 use crate::session::inner::{Outcome, SessionInner};
 use crate::session::pipeline::cx::{CallCx, session_over};
-use crate::session::pipeline::record::run_after_hooks;
+use crate::session::pipeline::record::{self, run_after_hooks};
 use crate::session::store::StoreError;
 use crate::time::CENTURY;
 use crate::time::CallInstant;
@@ -16,15 +16,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Denies the call that waits under a token.
-pub(crate) async fn deny(session: &SessionInner, token: &str) -> Result<ToolResponse, ToolError> {
+/// Denies the call that waits under a token, by the decision of a person.
+pub(crate) async fn deny(session: &SessionInner, token: &str, person: &str) -> Result<ToolResponse, ToolError> {
     let began = CallInstant::now();
     let PendingCall { id, call_id, tool, arguments, turn, mode, .. } = pending_call(session, token).await?;
     let (requests, waiter) = (&session.runtime.approvals, session.runtime.approvals.take_waiter(&id));
     let consumed = session.record.consume(&id).await;
     if consumed.as_ref().is_ok_and(|consumed| *consumed) {
         let mut response = denied(&call_id, &tool);
-        if let Some((_, found)) = session.tools.find(&tool) {
+        if let Some((index, found)) = session.tools.find(&tool) {
+            record::count_denial(session, index, &response, person).await;
             let (session_id, principal, tool) = (session.id.as_str(), &*session.principal, found.definition());
             let (call_id, arguments) = (&*call_id, &*arguments);
             let call = HookedCall { session: session_id, principal, mode, turn, call_id, tool, arguments };

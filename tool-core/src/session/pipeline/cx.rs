@@ -3,7 +3,8 @@
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::asker::CallQuestions;
 use crate::call::context::CallContext;
-use crate::call::{ErrorKind, Mode, RunContext, ToolCall, ToolError, ToolResponse};
+use crate::call::progress::Reporting;
+use crate::call::{ErrorKind, Mode, Progress, RunContext, ToolCall, ToolError, ToolResponse};
 use crate::session::caps::CapScope;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::meter::CallMeter;
@@ -15,8 +16,10 @@ use crate::time::CallInstant;
 use crate::tool::FunctionTool;
 use crate::tool::definition::CompiledDefinition;
 use crate::tool::dispatch::{DispatchSettings, ResponseBuilder, repair};
+use crate::tool::thread_time::ThreadTime;
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -37,6 +40,21 @@ pub(crate) struct CallCx<'a> {
     pub(crate) epoch: u64,
     /// The meter of a call under caps.
     pub(crate) meter: Option<Arc<CallMeter>>,
+    /// The progress of a call whose tool takes no context, as a stream reports its items.
+    pub(crate) progress: OnceLock<Progress>,
+    /// True once the tool has started.
+    pub(crate) has_run: AtomicBool,
+}
+
+impl Reporting for CallCx<'_> {
+    fn progress(&self) -> &Progress {
+        match self.scope() {
+            Some(_) => self.ctx.progress(),
+            None => {
+                self.progress.get_or_init(|| progress_of(self.session, self.request, self.began).unwrap_or_default())
+            }
+        }
+    }
 }
 
 impl<'a> CallCx<'a> {
@@ -61,14 +79,47 @@ impl<'a> CallCx<'a> {
         &self.tool.definition().compiled
     }
 
+    /// Returns the time that the call may take, without that of the user.
+    #[inline]
+    pub(crate) fn limit(&self) -> Duration {
+        let limit = time_limit(self.policy, self.tool);
+        match self.meter.as_ref().and_then(|meter| meter.until()) {
+            None => limit,
+            Some(until) => limit.min(until.saturating_duration_since(self.began.to_instant())),
+        }
+    }
+
+    /// Returns the time by which the polls of the tool are checked.
+    #[inline]
+    pub(crate) fn thread_time(&self) -> ThreadTime<'a> {
+        let (call_id, limit) = (Some(self.request.shared_id()), Some(self.limit()));
+        ThreadTime { tool: self.tool, call_id, began: self.began, limit }
+    }
+
     pub(crate) fn deadline(&self) -> Instant {
-        let deadline = time::after(self.began.to_instant(), time_limit(self.session, self.tool));
-        self.meter.as_ref().and_then(|meter| meter.until()).map_or(deadline, |until| deadline.min(until))
+        time::after(self.began.to_instant(), self.limit())
     }
 
     /// Returns the call's own part of the context, if the tool takes a context.
     pub(crate) fn scope(&self) -> Option<&'a Arc<CallContext>> {
         self.definition().uses_context.then(|| self.ctx.call_context())
+    }
+
+    /// Takes note that the tool has started.
+    #[inline]
+    pub(crate) fn set_run(&self) {
+        self.has_run.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the response is a refusal: an error without a run of the tool.
+    #[inline]
+    pub(crate) fn is_refusal(&self, response: &ToolResponse) -> bool {
+        !response.is_ok() && !self.has_run.load(Ordering::Relaxed)
+    }
+
+    /// Returns the progress of the call, if its tool has reported anything.
+    pub(crate) fn reported(&self) -> Option<&Progress> {
+        self.scope().map_or(&self.progress, |scope| &scope.progress).get()
     }
 
     /// Returns the questions of the call to the user, if it has asked some, or could by the calls that it makes.
@@ -115,13 +166,14 @@ impl<'a> CallCx<'a> {
 
     /// Returns TIMEOUT, with what the call was doing and for how long.
     pub(crate) fn timed_out(&self, doing: &str) -> ToolError {
-        let (limit, taken) = (self.deadline().saturating_duration_since(self.began.to_instant()), self.began.elapsed());
-        let taken = taken.saturating_sub(self.waited());
+        let limit = self.limit();
+        // The clocks of the deadline and of calls differ by less than a text should say.
+        let taken = self.began.elapsed().saturating_sub(self.waited()).max(limit);
         let message = format!(
             "`{}` timed out after {} ms {doing}; its limit is {} ms",
             self.tool.name(),
             taken.as_millis(),
-            limit.as_millis()
+            time::milliseconds(limit)
         );
         ToolError::new(ErrorKind::Timeout, message, self.definition().is_harmless()).unexpected()
     }
@@ -160,11 +212,16 @@ impl<'a> CallCx<'a> {
     }
 }
 
+/// Returns the progress of a call that some listener hears.
+pub(crate) fn progress_of(session: &SessionInner, call: &ToolCall, began: CallInstant) -> Option<Progress> {
+    let of_session = session.updates.get().and_then(|options| options.progress_of(call, began));
+    of_session.or_else(|| call.progress().cloned())
+}
+
 /// Returns the time that a call of the tool may take, including its waiting.
 #[inline]
-pub(crate) fn time_limit(session: &SessionInner, tool: &FunctionTool) -> Duration {
-    let (policy, timeout) = (session.policy(), tool.definition().timeout());
-    let limit = timeout.unwrap_or(policy.deadline);
+pub(crate) fn time_limit(policy: &Policy, tool: &FunctionTool) -> Duration {
+    let limit = tool.definition().timeout().unwrap_or(policy.deadline);
     policy.caps().and_then(|caps| caps.time(CapScope::Call)).map_or(limit, |cap| limit.min(cap))
 }
 

@@ -2,6 +2,8 @@
 
 use crate::call::asker::CallQuestions;
 use crate::call::error::MASKED;
+use crate::call::progress::Reporting;
+use crate::call::tool_call::CallApproval;
 use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::session::hooks::{HookedCall, Next};
 use crate::session::inner::ThreadPool;
@@ -12,16 +14,18 @@ use crate::session::pipeline::journal::{JournalClaim, record_end, record_start};
 use crate::session::pipeline::record::{self, HOOK_GRACE};
 use crate::session::running::RunningGuard;
 use crate::session::store::Charge;
-use crate::time;
+use crate::time::{self, CallInstant};
 use crate::tool::dispatch::ResponseBuilder;
 use crate::tool::guarded_tool::{self, GuardedTool};
 use crate::tool::invocation::{Execution, Invocation, ToolResult};
+use crate::tool::thread_time::WaitingTool;
 use crate::trace;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, select};
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -42,14 +46,22 @@ pub(crate) async fn run_started<'f>(
     call: &'f CallCx<'_>,
     gate: &AdmissionGate<'_>,
     execution: Execution<'f>,
+    started: CallInstant,
 ) -> ToolResponse {
+    let time = call.thread_time();
     let outcome = match execution {
-        Execution::Done(outcome) => outcome,
+        Execution::Done(outcome) => {
+            time.check_since(started);
+            outcome
+        }
         Execution::Pending(future) => {
             let mut future = guarded_tool::guard(call.tool, future);
             match future.poll_once().await {
-                Poll::Ready(outcome) => outcome,
-                Poll::Pending => wait(call, gate, future).await,
+                Poll::Ready(outcome) => {
+                    time.check_since(started);
+                    outcome
+                }
+                Poll::Pending => wait(call, gate, future, started).await,
             }
         }
     };
@@ -70,40 +82,45 @@ async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, refund: &RefundGua
     if call.definition().options.annotations.blocking {
         return run_blocking(gate, text, refund).await;
     }
-    let frame = call.answer().frame(text, call.settings(), true, None);
+    let frame = call.answer().frame(text, call.settings(), true, None, call);
+    let started = CallInstant::now();
     match guarded_tool::start(call.tool, Invocation(&frame)) {
-        Ok(invocation) => {
+        Ok(execution) => {
             refund.keep_charge();
-            run_started(call, gate, invocation).await
+            call.set_run();
+            run_started(call, gate, execution, started).await
         }
         Err(rejected) => call.answer().reject(rejected),
     }
 }
 
-/// Waits for a call that was polled once, and is not done. It is listed, so that it can be cancelled, and dropped at its deadline.
-pub(crate) async fn wait(call: &CallCx<'_>, gate: &AdmissionGate<'_>, future: GuardedTool<'_>) -> ToolResult {
+/// Waits for a call that was just polled once, from `started` on, and is not done. It is listed, so that it can be cancelled, and
+/// dropped at its deadline.
+pub(crate) async fn wait(
+    call: &CallCx<'_>,
+    gate: &AdmissionGate<'_>,
+    future: GuardedTool<'_>,
+    started: CallInstant,
+) -> ToolResult {
     let running = gate.take_running().unwrap_or_else(|| call.list());
+    let future = WaitingTool::new(future, call.thread_time(), started);
     // On an error the guard cancels the token, which ends what the tool has spawned.
-    let outcome = wait_for(call, &running, pin!(future), true).await?;
+    let outcome = wait_for(call, &running, pin!(future)).await?;
     running.finish();
     outcome
 }
 
-/// Returns the future's output, unless the call is cancelled or its deadline has passed. With `is_polled`, the task that waits has just
-/// polled the future.
+/// Returns the future's output, unless the call is cancelled or its deadline has passed.
 async fn wait_for<T>(
     call: &CallCx<'_>,
     running: &RunningGuard<'_>,
     mut future: Pin<&mut impl Future<Output = T>>,
-    mut is_polled: bool,
 ) -> Result<T, ToolError> {
     let mut is_cancelled = pin!(running.token.cancelled());
     let mut over_cost = pin!(call.meter.as_ref().map(|meter| meter.over.cancelled()));
     let mut deadline = pin!(Deadline::new(call, Duration::ZERO));
     poll_fn(|cx| {
-        if !std::mem::take(&mut is_polled)
-            && let Poll::Ready(value) = future.as_mut().poll(cx)
-        {
+        if let Poll::Ready(value) = future.as_mut().poll(cx) {
             return Poll::Ready(Ok(value));
         }
         if let Some(over) = over_cost.as_mut().as_pin_mut()
@@ -177,6 +194,7 @@ async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, refund: &RefundGuard
     let running = gate.take_running().unwrap_or_else(|| call.list());
     let (tool, ctx, session, began) = (call.tool.clone(), call.ctx.clone(), Arc::clone(call.session), call.began);
     let (call_id, text) = (Arc::clone(call.request.shared_id()), text.to_owned());
+    let progress = call.progress().clone();
     let abandoned = Arc::new(OnceLock::new());
     // Dropped when the caller gets the answer, or no longer waits for it.
     let _waiting = BlockingCaller { work: Arc::downgrade(&abandoned), pools };
@@ -192,19 +210,31 @@ async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, refund: &RefundGuard
             began,
             output_bytes: settings.output_bytes,
         };
-        let frame = answer.frame(&text, &settings, true, None);
+        let frame = answer.frame(&text, &settings, true, None, &progress);
         match guarded_tool::start(&tool, Invocation(&frame)) {
-            Ok(invocation) => answer.finish(handle.block_on(guarded_tool::drive(&tool, invocation))),
-            Err(rejected) => answer.reject(rejected),
+            Ok(execution) => {
+                let outcome = handle.block_on(guarded_tool::drive(&tool, execution));
+                BlockingEnd { response: answer.finish(outcome), has_run: true }
+            }
+            Err(rejected) => BlockingEnd { response: answer.reject(rejected), has_run: false },
         }
     }));
-    match wait_for(call, &running, pin!(task), false).await {
+    let failed = |error| BlockingEnd { response: call.answer().fail(error), has_run: true };
+    let end = match wait_for(call, &running, pin!(task)).await {
         Ok(joined) => {
             running.finish();
-            joined.unwrap_or_else(|error| call.answer().fail(ToolError::internal(error.to_string()).unexpected()))
+            joined.unwrap_or_else(|error| failed(ToolError::internal(error.to_string()).unexpected()))
         }
-        Err(error) => call.answer().fail(error),
-    }
+        Err(error) => failed(error),
+    };
+    call.has_run.store(end.has_run, Ordering::Relaxed);
+    end.response
+}
+
+/// The end of a blocking tool.
+struct BlockingEnd {
+    response: ToolResponse,
+    has_run: bool,
 }
 
 /// Waits for a thread: first of the session's share, so that only as many calls of a session as it has wait among those of
@@ -302,7 +332,7 @@ async fn prepare<'a>(
 /// Redeems the token of an approved call. This is done as late as possible, so that an approval is not used up by a call
 /// that does not run.
 async fn redeem(call: &CallCx<'_>) -> Result<(), ToolError> {
-    let Some(id) = call.request.approval() else { return Ok(()) };
+    let Some(CallApproval { id, .. }) = call.request.approval() else { return Ok(()) };
     // Taken first: a waiter that finds neither the call nor its own entry goes on waiting.
     let (requests, waiter) = (&call.session.runtime.approvals, call.session.runtime.approvals.take_waiter(id));
     let consumed = call.session.record.consume(id).await;

@@ -1,17 +1,14 @@
 //! The span and the log lines of a call.
 
 use crate::call::envelope::milliseconds;
+use crate::call::response::shorten_name;
 use crate::call::{ToolCall, ToolResponse};
 use crate::session::inner::SessionInner;
-use crate::text::truncate;
+use crate::tool::dispatch::CALLS_TARGET;
 use crate::tool::spans;
 use std::sync::Arc;
 use tracing::Level;
 
-/// The target of all log lines about calls.
-const TARGET: &str = "tool_core::calls";
-/// The most characters that are logged of a name or an id.
-const MAX_NAME: usize = 128;
 /// The most characters that are logged of arguments.
 const MAX_ARGUMENTS: usize = 4_000;
 
@@ -48,29 +45,24 @@ struct CallFields {
     session: String,
 }
 
-/// Returns a name on one line, and not too long.
-fn loggable(name: &str) -> String {
-    truncate(&name.escape_debug().to_string(), MAX_NAME)
-}
-
 impl CallLines {
     /// Prepares the lines, if anything listens to them.
     fn new(session: &SessionInner, call: &ToolCall) -> Self {
-        let enabled = tracing::enabled!(target: TARGET, Level::INFO);
+        let enabled = tracing::enabled!(target: CALLS_TARGET, Level::INFO);
         Self(enabled.then(|| CallFields {
-            tool: loggable(call.name()),
-            call_id: loggable(call.id()),
-            session: loggable(session.id.as_str()),
+            tool: shorten_name(call.name()),
+            call_id: shorten_name(call.id()),
+            session: shorten_name(session.id.as_str()),
         }))
     }
 
     fn started(&self, session: &SessionInner, call: &ToolCall) {
         let redaction = &session.policy().redaction;
         let Some(CallFields { tool, call_id, session }) = &self.0 else { return };
-        tracing::info!(target: TARGET, tool, call_id, session, "tool call started");
-        if tracing::enabled!(target: TARGET, Level::DEBUG) {
+        tracing::info!(target: CALLS_TARGET, tool, call_id, session, "tool call started");
+        if tracing::enabled!(target: CALLS_TARGET, Level::DEBUG) {
             let arguments = redaction.json_up_to(call.arguments(), MAX_ARGUMENTS);
-            tracing::debug!(target: TARGET, tool, call_id, session, arguments, "tool call arguments");
+            tracing::debug!(target: CALLS_TARGET, tool, call_id, session, arguments, "tool call arguments");
         }
     }
 
@@ -80,10 +72,10 @@ impl CallLines {
         let (ok, size_chars) = (response.is_ok(), meta.size_chars());
         let duration_ms = milliseconds(meta.duration());
         tracing::info!(
-            target: TARGET, tool, call_id, session, ok, error_type, duration_ms, size_chars, "tool call completed"
+            target: CALLS_TARGET, tool, call_id, session, ok, error_type, duration_ms, size_chars, "tool call completed"
         );
         let (bytes, tokens) = (response.data_json().map_or(0, str::len), meta.token_estimate());
-        tracing::debug!(target: TARGET, tool, call_id, session, size_chars, bytes, tokens, "tool call result");
+        tracing::debug!(target: CALLS_TARGET, tool, call_id, session, size_chars, bytes, tokens, "tool call result");
         response
     }
 }
@@ -91,7 +83,7 @@ impl CallLines {
 impl Drop for CallLines {
     fn drop(&mut self) {
         if let Some(CallFields { tool, call_id, session }) = self.0.take() {
-            tracing::info!(target: TARGET, tool, call_id, session, "tool call dropped");
+            tracing::info!(target: CALLS_TARGET, tool, call_id, session, "tool call dropped");
         }
     }
 }

@@ -1,18 +1,24 @@
 //! The steps after a response: it is counted, its intents are carried out, and hooks see it.
 
-use crate::call::{ErrorKind, Intent, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::meta::OptionalMeta;
+use crate::call::response::shorten_name;
+use crate::call::{ErrorKind, Intent, Mode, OutputKind, Progress, ToolCall, ToolError, ToolResponse};
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::number::ParsedNumber;
 use crate::schema::timestamp::Timestamp;
 use crate::session::account::Payment;
+use crate::session::audit::{
+    AuditEntry, AuditFacts, AuditedIntent, CallDecision, CallOutcome, kept_id, last_intents,
+};
 use crate::session::hooks::{HookFuture, HookedCall, HookedRequest, RequestKind};
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall, UNKNOWN};
 use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::cx::CallCx;
-use crate::session::state::{AuditEntry, StateChange};
-use crate::session::store::{Settlement, StoreError};
+use crate::session::state::StateChange;
+use crate::session::store::{AnsweredCallRecord, Settlement, StoreError};
+use crate::text::characters;
 use crate::time;
 use crate::tool::Category;
 use futures_util::FutureExt;
@@ -40,7 +46,7 @@ pub(crate) fn record_now(call: &CallCx<'_>, gate: &AdmissionGate<'_>, response: 
     if counts_as_empty(call, response) || (response.is_ok() && !response.intents().is_empty()) {
         return false;
     }
-    count(call, Some(turn), response);
+    count(call, Some(turn), false, response);
     true
 }
 
@@ -51,6 +57,7 @@ pub(crate) async fn recorded(
     answer: impl Future<Output = ToolResponse>,
 ) -> ToolResponse {
     let mut response = answer.await;
+    let mut is_audited = false;
     if let Some(turn) = gate.turn() {
         let empty = counts_as_empty(call, &response);
         if let (Some(meter), Some(questions)) = (&call.meter, call.questions()) {
@@ -58,18 +65,19 @@ pub(crate) async fn recorded(
         }
         let payment = call.meter.as_ref().and_then(|meter| meter.take());
         if empty || payment.is_some() || (response.is_ok() && !response.intents().is_empty()) {
-            Box::pin(settle(call, turn, empty, payment, &mut response)).await;
+            is_audited = Box::pin(settle(call, turn, empty, payment, &mut response)).await;
         }
     } else if response.is_ok() && gate.is_ungoverned() {
         response.optional_meta().warnings.push("the session store was down, so no limits were applied".to_owned());
     }
-    finish(call, gate.turn(), &mut response).await;
+    finish(call, gate.turn(), is_audited, &mut response).await;
     response
 }
 
-/// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged.
-pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) {
-    if let Some(kept) = count(call, turn, response) {
+/// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged. A call that is
+/// audited has an entry in the audit log already.
+pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, is_audited: bool, response: &mut ToolResponse) {
+    if let Some(kept) = count(call, turn, is_audited, response) {
         Box::pin(keep(call.session, &kept)).await;
     }
     if !call.session.runtime.hooks.is_empty() {
@@ -77,10 +85,17 @@ pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, response: &mut 
     }
 }
 
+/// An answered call that a store outside of this process has to keep.
+struct CallToKeep {
+    call: Option<SessionCall>,
+    audit: Option<AuditEntry>,
+}
+
 /// Keeps a call in a store outside of this process.
-async fn keep(session: &SessionInner, call: &SessionCall) {
+async fn keep(session: &SessionInner, call: &CallToKeep) {
+    let record = AnsweredCallRecord { call: call.call.as_ref(), audit: call.audit.as_ref() };
     // The call has run, so a panic of the store must not take its response away.
-    let kept = AssertUnwindSafe(async { session.record.keep_call(call).await }).catch_unwind().await;
+    let kept = AssertUnwindSafe(async { session.record.keep_call(&record).await }).catch_unwind().await;
     if let Err(error) = kept.unwrap_or_else(|_| Err(StoreError::new("it panicked"))) {
         tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call");
     }
@@ -89,7 +104,12 @@ async fn keep(session: &SessionInner, call: &SessionCall) {
 /// Counts the response, and returns the call if a store outside of this process has to keep it. Not inlined, as an `async`
 /// body would keep the intermediate values in its future.
 #[inline(never)]
-fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> Option<Box<SessionCall>> {
+fn count(
+    call: &CallCx<'_>,
+    turn: Option<u64>,
+    is_audited: bool,
+    response: &mut ToolResponse,
+) -> Option<Box<CallToKeep>> {
     let session = call.session;
     if let Some(scope) = call.scope() {
         scope.answered.store(true, Ordering::SeqCst);
@@ -105,31 +125,84 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &mut ToolResponse) -> O
     let slow = warn_if_slow(call, response);
     let turn = turn.unwrap_or_else(|| session.record.turn());
     let answered = AnsweredCall::new(call.tool.name(), turn, response, call.request.arguments());
-    let answered = AnsweredCall { slow, ..answered };
+    let facts = AuditFacts {
+        tool: &call.tool.definition().name,
+        call_id: call.request.shared_id(),
+        began: call.began,
+        approved_by: call.request.approval().map(|approval| &approval.by),
+    };
+    let is_remote = session.record.is_remote();
+    let audit = if is_audited || is_remote { None } else { Some(facts) };
+    let answered = AnsweredCall { slow, refused: call.is_refusal(response), audit, ..answered };
     session.log().add(&answered);
-    let characters = u32::try_from(response.meta().size_chars()).unwrap_or(u32::MAX);
     if let Some(stats) = session.tools.stats.get(call.index)
-        && let Some(p95) = stats.record(&answered, characters)
+        && let Some(p95) = stats.record(&answered, size_for_model(response))
     {
         let tool = call.tool.name().escape_debug();
         tracing::warn!(target: "tool_core::metrics", %tool, p95, "more than 5 % of the results of a tool are large");
     }
-    if let Some(progress) =
-        call.scope().and_then(|scope| scope.progress.get()).filter(|progress| !progress.has_listener())
-    {
-        let updates = progress.take();
-        if !updates.is_empty() {
-            session.rare().updates.push(call.request.id(), call.tool.name(), updates);
-        }
+    if let Some(progress) = call.reported() {
+        keep_updates(call, progress);
     }
-    kept_call(session, &answered)
+    if !is_remote {
+        return None;
+    }
+    let entry = || audit_entry(call, turn, response, Vec::new());
+    kept_call(session, &answered, (!is_audited).then(entry))
 }
 
-/// Returns a call, redacted, if a store outside of this process has to keep it.
+/// Keeps the updates that no listener has heard. The call is answered, so it reports nothing any more.
+#[cold]
+fn keep_updates(call: &CallCx<'_>, progress: &Progress) {
+    progress.end();
+    let updates = if progress.has_listener() { Vec::new() } else { progress.take() };
+    if !updates.is_empty() {
+        call.session.rare().updates.push(call.request.id(), call.tool.name(), updates);
+    }
+}
+
+/// Returns the characters of the data or of the error's text, which take room in the model's context.
 #[inline]
-fn kept_call(session: &SessionInner, call: &AnsweredCall<'_>) -> Option<Box<SessionCall>> {
-    let policy = session.record.is_remote().then(|| session.policy()).filter(|policy| policy.call_history > 0)?;
-    Some(Box::new(SessionCall::new(&call.shortened(), &policy.redaction)))
+fn size_for_model(response: &ToolResponse) -> u32 {
+    let size = response.error().map_or_else(|| response.meta().size_chars(), |error| characters(&error.message));
+    u32::try_from(size).unwrap_or(u32::MAX)
+}
+
+/// Returns a call, redacted, and its entry, for a store outside of this process.
+#[cold]
+fn kept_call(session: &SessionInner, call: &AnsweredCall<'_>, audit: Option<AuditEntry>) -> Option<Box<CallToKeep>> {
+    let policy = session.policy();
+    let call = (policy.call_history > 0).then(|| SessionCall::new(&call.shortened(), &policy.redaction));
+    (call.is_some() || audit.is_some()).then(|| Box::new(CallToKeep { call, audit }))
+}
+
+/// Returns the entry of a call in the audit log.
+fn audit_entry(call: &CallCx<'_>, turn: u64, response: &ToolResponse, intents: Vec<AuditedIntent>) -> AuditEntry {
+    let approval = call.request.approval();
+    AuditEntry {
+        at: Timestamp(jiff::Timestamp::now()),
+        turn,
+        call_id: kept_id(call.request.id()).to_owned(),
+        tool: call.tool.name().to_owned(),
+        principal: call.session.principal.to_string(),
+        outcome: CallOutcome::of_response(response, call.is_refusal(response)),
+        intents: last_intents(intents),
+        decision: approval.map(|approval| CallDecision { approved: true, by: approval.by.to_string() }),
+    }
+}
+
+/// Returns the entry of a call that no tool has served.
+fn entry_without_tool(session: &SessionInner, call_id: &str, tool: &str, response: &ToolResponse) -> AuditEntry {
+    AuditEntry {
+        at: Timestamp(jiff::Timestamp::now()),
+        turn: session.record.turn(),
+        call_id: kept_id(call_id).to_owned(),
+        tool: shorten_name(tool),
+        principal: session.principal.to_string(),
+        outcome: CallOutcome::of_response(response, true),
+        intents: Vec::new(),
+        decision: None,
+    }
 }
 
 /// Counts a response that no tool was asked for: of a session that is over, or to an unknown name.
@@ -141,12 +214,16 @@ pub(crate) async fn count_without_tool(
     let found = session.tools.find(call.name());
     let name = found.map_or(UNKNOWN, |(_, tool)| tool.name());
     let answered = AnsweredCall::new(name, session.record.turn(), &response, call.arguments());
+    let answered = AnsweredCall { refused: true, ..answered };
     match found.map(|(index, _)| index).and_then(|index| session.tools.stats.get(index)) {
         Some(stats) => stats.record(&answered, 0),
         None => session.runtime.metrics.unknown.record(&answered, 0),
     };
     session.log().add(&answered);
-    if let Some(kept) = kept_call(session, &answered) {
+    let entry = entry_without_tool(session, call.id(), call.name(), &response);
+    if !session.record.is_remote() {
+        session.log().add_entry(&entry);
+    } else if let Some(kept) = kept_call(session, &answered, Some(entry)) {
         keep(session, &kept).await;
     }
     if let Some(error) = response.error() {
@@ -155,6 +232,34 @@ pub(crate) async fn count_without_tool(
         _ = around_request(session, (RequestKind::Call, call.name()), || call.arguments().to_owned(), refused).await;
     }
     response
+}
+
+/// Adds a call that a layer of the host has refused to the audit log.
+#[cfg(feature = "tower")]
+pub(crate) async fn audit_refusal(session: &SessionInner, call: &ToolCall, response: &ToolResponse) {
+    audit(session, entry_without_tool(session, call.id(), call.name(), response)).await;
+}
+
+/// Adds an entry to the audit log.
+async fn audit(session: &SessionInner, entry: AuditEntry) {
+    if session.record.is_remote() {
+        keep(session, &CallToKeep { call: None, audit: Some(entry) }).await;
+    } else {
+        session.log().add_entry(&entry);
+    }
+}
+
+/// Counts the refusal of a call that a person has denied, and adds it to the audit log. The call itself was counted when it asked
+/// for approval.
+pub(crate) async fn count_denial(session: &SessionInner, index: usize, response: &ToolResponse, person: &str) {
+    let answered = AnsweredCall::new("", session.record.turn(), response, "");
+    if let Some(stats) = session.tools.stats.get(index) {
+        stats.record(&AnsweredCall { refused: true, ..answered }, 0);
+    }
+    let meta = response.meta();
+    let entry = entry_without_tool(session, meta.call_id().unwrap_or_default(), meta.tool(), response);
+    let decision = Some(CallDecision { approved: false, by: person.to_owned() });
+    audit(session, AuditEntry { decision, ..entry }).await;
 }
 
 /// Adds a warning to the response of a call that took longer than the policy's soft limit, and returns true.
@@ -178,19 +283,32 @@ fn add_slow_warning(call: &CallCx<'_>, response: &mut ToolResponse, kind: &str, 
     let warning = format!(
         "`{tool}` took {} ms; in {mode} {kind} should take at most {} ms",
         taken.as_millis(),
-        limit.as_millis()
+        time::milliseconds(limit)
     );
     let session = call.session.id.as_str().escape_debug();
     tracing::warn!(target: "tool_core::metrics", %session, call_id = %call.request.id().escape_debug(), "{warning}");
     response.optional_meta().warnings.push(warning);
 }
 
-/// Returns true for an empty result of a retrieval, and for what the tool itself declared empty.
+/// Returns true for an empty result, and for what the tool itself declared empty.
 #[inline]
 fn counts_as_empty(call: &CallCx<'_>, response: &ToolResponse) -> bool {
     let Some(data) = response.data_json() else { return false };
-    let declared = response.meta.optional.as_ref().and_then(|rare| rare.empty);
-    declared.unwrap_or_else(|| call.definition().options.category == Category::Retrieval && is_empty(data))
+    let optional = response.meta.optional.as_deref();
+    if let Some(declared) = optional.and_then(|optional| optional.empty) {
+        return declared;
+    }
+    let may_be_empty = call.definition().options.category != Category::Action && is_empty(data);
+    may_be_empty && is_meant_as_data(response, optional) && !call.session.tools.is_control_tool(call.index)
+}
+
+/// Returns true if the data is the answer of the tool, although it is empty. The success of a tool that returns `()`, that wants no
+/// reply or that asks for intents has no data, and content parts are read in place of it.
+#[cold]
+fn is_meant_as_data(response: &ToolResponse, optional: Option<&OptionalMeta>) -> bool {
+    let has_content = optional.is_some_and(|optional| !optional.content.is_empty());
+    let has_only_intents = response.data_json() == Some("null") && !response.intents().is_empty();
+    matches!(response.kind(), OutputKind::Data | OutputKind::Content) && !has_content && !has_only_intents
 }
 
 /// Returns true if the JSON of a result is empty: `null`, a blank text, `[]`, `{}`, or an object with a collection among its
@@ -244,21 +362,24 @@ fn is_empty_value(json: &mut Decoder<'_>) -> Result<bool, Error> {
     })
 }
 
-/// Records the outcome of the call in the store.
-async fn settle(call: &CallCx<'_>, turn: u64, empty: bool, payment: Option<Payment>, response: &mut ToolResponse) {
+/// Records the outcome of the call in the store, with its entry in the audit log. Returns false if the store failed.
+async fn settle(
+    call: &CallCx<'_>,
+    turn: u64,
+    empty: bool,
+    payment: Option<Payment>,
+    response: &mut ToolResponse,
+) -> bool {
     let mut changes = Vec::new();
-    let mut audit = Vec::new();
-    for intent in response.intents() {
+    let mut intents = Vec::new();
+    let carried_out = if response.is_ok() { response.intents() } else { &[] };
+    for intent in carried_out {
         let (change, effect) = carry_out(intent, call.session.mode());
         changes.extend(change);
-        audit.push(AuditEntry {
-            tool: call.tool.name().to_owned(),
-            call_id: call.request.id().to_owned(),
-            intent: intent.clone(),
-            at: Timestamp(jiff::Timestamp::now()),
-            effect,
-        });
+        intents.push(AuditedIntent { intent: intent.clone(), effect });
     }
+    let had_intents = !intents.is_empty();
+    let audit = [audit_entry(call, turn, response, intents)];
     let settlement = Settlement {
         tool: call.tool.name(),
         category: call.definition().options.category,
@@ -272,15 +393,18 @@ async fn settle(call: &CallCx<'_>, turn: u64, empty: bool, payment: Option<Payme
     let settled = AssertUnwindSafe(async { call.session.record.settle(&settlement).await }).catch_unwind().await;
     if let Err(error) = settled.unwrap_or_else(|_| Err(StoreError::new("it panicked"))) {
         tracing::error!(session = %call.session.id.as_str().escape_debug(), %error, "failed to record the outcome of a call");
-        if !audit.is_empty() {
+        if had_intents {
             response
                 .optional_meta()
                 .warnings
                 .push("its intents were not carried out: the session store is down".to_owned());
         }
-    } else if let Some(payment) = payment {
+        return false;
+    }
+    if let Some(payment) = payment {
         payment.settled();
     }
+    true
 }
 
 /// Returns the state change of an intent, and its effect in words.

@@ -4,12 +4,13 @@
 
 use crate::call::Mode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
+use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
 use crate::session::metrics::call_log::{CallLog, SessionCall};
-use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
+use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::memory::MemoryRecord;
 use crate::session::store::session_store::{
-    Admission, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+    Admission, AnsweredCallRecord, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
 use crate::session::store::turn_report::TurnReport;
 use futures_util::future::BoxFuture;
@@ -128,7 +129,7 @@ macro_rules! operations {
 operations! {
     admit(call: &'a Admission<'a>) -> Verdict;
     settle(settlement: &'a Settlement<'a>) -> ();
-    keep_call(call: &'a SessionCall) -> ();
+    keep_call(call: &'a AnsweredCallRecord<'a>) -> ();
     calls() -> Vec<SessionCall>;
     next_turn() -> Turn;
     mint(request: &'a ApprovalRequest<'a>) -> ApprovalVerdict;

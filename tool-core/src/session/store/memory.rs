@@ -3,11 +3,12 @@
 use crate::call::Mode;
 use crate::call::mode::CurrentMode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall, random};
+use crate::session::audit::AuditEntry;
 use crate::session::caps::{Spending, SpendingCaps};
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
-use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
+use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::session_store::{
-    Admission, Charge, OpenError, OpenRequest, Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+    Admission, AnsweredCallRecord, Charge, OpenError, OpenRequest, Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
 use crate::session::store::turn_report::TurnReport;
 use crate::session::store::turn_usage::TurnUsage;
@@ -211,13 +212,9 @@ struct RecordState {
 #[derive(Default)]
 struct Retained {
     pending: PendingCalls,
-    audit: VecDeque<AuditEntry>,
     spent_in_turn: Spending,
     spent: Spending,
 }
-
-/// The audit entries that are kept.
-const MAX_AUDIT: usize = 1000;
 
 impl MemoryRecord {
     fn new(
@@ -379,12 +376,9 @@ impl MemoryRecord {
         if !state.over {
             state.change(settlement.changes);
         }
+        drop(state);
         for entry in settlement.audit {
-            let audit = &mut state.retained().audit;
-            if audit.len() == MAX_AUDIT {
-                audit.pop_front();
-            }
-            audit.push_back(entry.clone());
+            self.log.add_entry(entry);
         }
     }
 }
@@ -399,7 +393,7 @@ impl RecordState {
         if !self.over {
             self.over = true;
             Arc::make_mut(&mut self.state).ended = true;
-            // The audit log can still be read, but pending calls can no longer be approved.
+            // Pending calls can no longer be approved.
             if let Some(retained) = &mut self.retained {
                 retained.pending = PendingCalls::default();
             }
@@ -449,8 +443,13 @@ impl SessionRecord for MemoryRecord {
         Ok(())
     }
 
-    async fn keep_call(&self, call: &SessionCall) -> Result<(), StoreError> {
-        self.log.add(&AnsweredCall::of_kept(call));
+    async fn keep_call(&self, call: &AnsweredCallRecord<'_>) -> Result<(), StoreError> {
+        if let Some(call) = call.call {
+            self.log.add(&AnsweredCall::of_kept(call));
+        }
+        if let Some(entry) = call.audit {
+            self.log.add_entry(entry);
+        }
         Ok(())
     }
 
@@ -536,7 +535,7 @@ impl SessionRecord for MemoryRecord {
     }
 
     fn audit(&self) -> Vec<AuditEntry> {
-        self.state.lock().retained.as_ref().map_or_else(Vec::new, |retained| retained.audit.iter().cloned().collect())
+        self.log.audit(&self.principal)
     }
 }
 

@@ -4,11 +4,12 @@ use crate::arguments::fingerprint::Fingerprint;
 use crate::call::Mode;
 use crate::registry::RegistryErrors;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
+use crate::session::audit::AuditEntry;
 use crate::session::caps::{Allowance, Spending, SpendingCaps, UsedCap};
 use crate::session::journal::JournalError;
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::TurnLimits;
-use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange, Turn};
+use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::text;
 use crate::time::CallInstant;
 use crate::tool::Category;
@@ -76,8 +77,9 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// Records the outcome of a call in one atomic step. Called only when there is something to record.
     fn settle(&self, settlement: &Settlement<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Keeps an answered call, in place of the oldest ones if all of them take more than [`OpenRequest::call_bytes`].
-    fn keep_call(&self, call: &SessionCall) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Keeps an answered call, in place of the oldest ones if all of them take more than [`OpenRequest::call_bytes`], and adds
+    /// its entry to the audit log.
+    fn keep_call(&self, call: &AnsweredCallRecord<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Returns the calls that are kept, oldest first.
     fn calls(&self) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
@@ -356,6 +358,23 @@ pub enum BudgetLimit {
     Category(Category),
     /// All calls.
     Total,
+}
+
+/// An answered call, for the list of calls and the audit log.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct AnsweredCallRecord<'a> {
+    /// The call, redacted. `None` if the policy keeps no calls.
+    pub call: Option<&'a SessionCall>,
+    /// The new entry of the audit log. `None` if a settlement has brought it.
+    pub audit: Option<&'a AuditEntry>,
+}
+
+impl<'a> AnsweredCallRecord<'a> {
+    /// Creates a record. For stores and their tests: a session writes its own.
+    pub fn new(call: Option<&'a SessionCall>, audit: Option<&'a AuditEntry>) -> Self {
+        Self { call, audit }
+    }
 }
 
 /// The outcome of a call, as a store records it.

@@ -48,6 +48,7 @@ macro_rules! store_conformance {
             state::voice_state_outlives_its_turn,
             state::audit_log_is_in_order_and_outlives_the_turn,
             state::audit_log_keeps_the_last_thousand_entries,
+            state::entries_of_kept_calls_are_in_the_audit_log,
             state::racing_entries_are_all_in_the_audit_log,
             state::handles_see_each_others_changes,
             calls::calls_come_back_as_they_were,

@@ -7,12 +7,13 @@ use crate::call::intent::Intent;
 use crate::call::mode::Mode;
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
+use crate::session::audit::{AuditEntry, AuditedIntent, CallDecision, CallOutcome};
 use crate::session::caps::SpendingCaps;
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::{Policy, TurnLimits};
-use crate::session::state::{AuditEntry, SessionState, StateChange, Turn};
+use crate::session::state::{SessionState, StateChange, Turn};
 use crate::session::store::handle::{DynStore, RecordHandle};
-use crate::session::store::session_store::{Admission, Charge, Settlement, Verdict};
+use crate::session::store::session_store::{Admission, AnsweredCallRecord, Charge, Settlement, Verdict};
 use crate::session::store::{OpenError, OpenRequest, SessionStore, StoreError};
 use crate::time::CallInstant;
 use crate::tool::options::Category;
@@ -170,7 +171,12 @@ impl Session {
 
     /// Keeps an answered call.
     pub async fn keep_call(&self, call: &SessionCall) {
-        self.0.keep_call(call).await.expect("the store keeps the call");
+        self.0.keep_call(&AnsweredCallRecord::new(Some(call), None)).await.expect("the store keeps the call");
+    }
+
+    /// Adds an entry to the audit log, with its call or without it.
+    pub async fn audit_call(&self, call: Option<&SessionCall>, entry: &AuditEntry) {
+        self.0.keep_call(&AnsweredCallRecord::new(call, Some(entry))).await.expect("the store keeps the entry");
     }
 
     /// Returns the calls that are kept.
@@ -286,12 +292,14 @@ pub async fn race(store: &impl StoreUnderTest, tasks: u32, each: u32, call: &Ask
 
 /// Returns an entry of the audit log that differs for each number.
 pub fn entry(number: usize) -> AuditEntry {
+    let decision = CallDecision { approved: true, by: format!("person {number}") };
     AuditEntry {
-        tool: "search".to_owned(),
-        call_id: format!("call_{number}"),
-        intent: Intent::SetPendingMessage(format!("message {number}")),
         at: "2026-11-20T09:30:00Z".parse::<Timestamp>().expect("a time"),
-        effect: "applied".to_owned(),
+        principal: format!("user {number}"),
+        outcome: CallOutcome::Failed(ErrorKind::Conflict),
+        intents: vec![AuditedIntent::new(Intent::SetPendingMessage(format!("message {number}")), "applied")],
+        decision: Some(decision),
+        ..AuditEntry::new(format!("call_{number}"), "search")
     }
 }
 

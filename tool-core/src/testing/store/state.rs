@@ -3,9 +3,10 @@
 use crate::call::intent::Intent;
 use crate::call::mode::Mode;
 use crate::json::nested::MAX_STORED_DEPTH;
-use crate::session::state::{AuditEntry, SessionState, StateChange};
+use crate::session::audit::{AuditEntry, AuditedIntent};
+use crate::session::state::{SessionState, StateChange};
 use crate::session::store::session_store::Settlement;
-use crate::testing::store::driver::{HOUR, StoreUnderTest, entry, session, settled, text, waiting};
+use crate::testing::store::driver::{HOUR, StoreUnderTest, answered, entry, session, settled, text, waiting};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
@@ -114,11 +115,25 @@ pub async fn audit_log_is_in_order_and_outlives_the_turn(store: &impl StoreUnder
     session.settle(Settlement { audit: &[entry(0), entry(1)], ..settled() }).await;
     assert!(session.next_turn().await.is_some());
     session.settle(Settlement { audit: &[entry(2)], ..settled() }).await;
-    let deep = AuditEntry { intent: Intent::Custom { name: "acme.deep".to_owned(), payload: deepest() }, ..entry(3) };
+    let deep = Intent::Custom { name: "acme.deep".to_owned(), payload: deepest() };
+    let deep = AuditEntry { intents: vec![AuditedIntent::new(deep, "applied")], ..entry(3) };
     session.settle(Settlement { audit: std::slice::from_ref(&deep), ..settled() }).await;
     let all = [entry(0), entry(1), entry(2), deep];
     assert_eq!(session.0.audit(), all);
     assert_eq!(text(store).await.0.audit(), all);
+}
+
+/// An entry that comes with an answered call is in the log, also without the call, and after the session's end.
+pub async fn entries_of_kept_calls_are_in_the_audit_log(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    session.settle(Settlement { audit: &[entry(0)], ..settled() }).await;
+    session.audit_call(Some(&answered(1)), &entry(1)).await;
+    session.audit_call(None, &entry(2)).await;
+    assert_eq!(session.0.audit(), [0, 1, 2].map(entry));
+    assert_eq!(session.calls().await, [answered(1)]);
+    session.end().await;
+    session.audit_call(None, &entry(3)).await;
+    assert_eq!(session.0.audit(), [0, 1, 2, 3].map(entry));
 }
 
 /// The oldest entries are removed.

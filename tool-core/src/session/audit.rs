@@ -1,0 +1,299 @@
+//! The audit log of a session: each answered call, its outcome, its intents, and the person who decided on it.
+
+use crate::call::{ErrorKind, Intent, ToolResponse};
+use crate::schema::timestamp::Timestamp;
+use crate::text::{Name, prefix};
+use crate::time::CallInstant;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An answered call in the audit log of its session.
+///
+/// Arguments are left out, as they hold what users say. The kept calls have them, redacted
+/// ([`Session::history`](crate::Session::history), [`Runtime::calls`](crate::Runtime::calls)).
+///
+/// ```
+/// use tool_core::session::CallOutcome;
+/// use tool_core::{Intent, Mode, Runtime, ToolCall, ToolContext, ToolOutput, tool};
+///
+/// /// Delete a note, and say no more.
+/// #[tool(category = "action", confirm)]
+/// fn delete(id: u32) -> ToolOutput {
+///     ToolOutput::new(id).intent(Intent::SuppressAudio)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(delete).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Voice).principal("user:7").await?;
+/// let asked = session.call(ToolCall::new("call_1", "delete", r#"{"id": 7}"#)).await;
+/// let token = &asked.meta().confirmation().ok_or("it waits")?.token;
+/// session.approve_by(token, "operator:ada").await;
+///
+/// let audit = session.audit();
+/// let [asked, run] = audit.as_slice() else { return Err("two answers".into()) };
+/// assert!(matches!(asked.outcome, CallOutcome::Refused(_)));
+/// assert_eq!((run.call_id.as_str(), run.principal.as_str(), run.outcome), ("call_1", "user:7", CallOutcome::Succeeded));
+/// assert_eq!(run.decision.as_ref().map(|decision| decision.by.as_str()), Some("operator:ada"));
+/// assert_eq!(run.intents[0].intent, Intent::SuppressAudio);
+/// println!("{}: {}", run.at, run.intents[0].effect);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AuditEntry {
+    /// The time at which the call was answered.
+    pub at: Timestamp,
+    /// The turn, counted from 0.
+    pub turn: u64,
+    /// The id that the model gave the call. Longer ones are cut to 128 bytes.
+    pub call_id: String,
+    /// The name by which the tool was called, which may be an invention of the model.
+    pub tool: String,
+    /// The principal of the session; empty where the host gave none.
+    pub principal: String,
+    /// The outcome.
+    pub outcome: CallOutcome,
+    /// The intents that the session has carried out for the call, in order: at most the last 1,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intents: Vec<AuditedIntent>,
+    /// The decision of a person, if the call waited for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<CallDecision>,
+}
+
+/// The outcome of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "is", content = "error")]
+#[non_exhaustive]
+pub enum CallOutcome {
+    /// The call succeeded.
+    Succeeded,
+    /// The tool ran, and the call failed.
+    Failed(ErrorKind),
+    /// The tool did not run.
+    Refused(ErrorKind),
+}
+
+/// An intent that a session has carried out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AuditedIntent {
+    /// The intent.
+    pub intent: Intent,
+    /// The effect, in words.
+    pub effect: String,
+}
+
+/// The decision of a person on a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CallDecision {
+    /// True if the call was approved, false if it was denied.
+    pub approved: bool,
+    /// The person who decided: the one that the host named, or else the principal of the session.
+    pub by: String,
+}
+
+impl AuditEntry {
+    /// Creates the entry of a call that succeeded now in turn 0. For stores and their tests: a session writes its own entries.
+    pub fn new(call_id: impl Into<String>, tool: impl Into<String>) -> Self {
+        Self {
+            at: Timestamp(jiff::Timestamp::now()),
+            turn: 0,
+            call_id: call_id.into(),
+            tool: tool.into(),
+            principal: String::new(),
+            outcome: CallOutcome::Succeeded,
+            intents: Vec::new(),
+            decision: None,
+        }
+    }
+}
+
+impl AuditedIntent {
+    /// Describes an intent that was carried out.
+    pub fn new(intent: Intent, effect: impl Into<String>) -> Self {
+        Self { intent, effect: effect.into() }
+    }
+}
+
+impl CallOutcome {
+    /// Returns the outcome that a response tells. A `refused` call did not run.
+    #[inline]
+    pub(crate) fn of(error: Option<ErrorKind>, refused: bool) -> Self {
+        match error {
+            None => Self::Succeeded,
+            Some(kind) if refused => Self::Refused(kind),
+            Some(kind) => Self::Failed(kind),
+        }
+    }
+
+    pub(crate) fn of_response(response: &ToolResponse, refused: bool) -> Self {
+        Self::of(response.error().map(|error| error.kind), refused)
+    }
+}
+
+/// The intents of a call that are kept.
+const MAX_INTENTS: usize = 1_000;
+
+/// Leaves the last intents of a call that has very many.
+pub(crate) fn last_intents(mut intents: Vec<AuditedIntent>) -> Vec<AuditedIntent> {
+    let surplus = intents.len().saturating_sub(MAX_INTENTS);
+    intents.drain(..surplus);
+    intents
+}
+
+/// The bytes of a call's id that are kept.
+const MAX_ID: usize = 128;
+
+/// Returns the part of a call's id that an entry keeps.
+pub(crate) fn kept_id(id: &str) -> &str {
+    prefix(id, MAX_ID)
+}
+
+/// The facts about a call that the log of a session in memory needs. None of them is copied.
+#[derive(Clone, Copy)]
+pub(crate) struct AuditFacts<'a> {
+    pub(crate) tool: &'a Name,
+    pub(crate) call_id: &'a Arc<str>,
+    pub(crate) began: CallInstant,
+    /// The person who approved the call.
+    pub(crate) approved_by: Option<&'a Arc<str>>,
+}
+
+/// The last calls of a session in memory. Most of them have neither intents nor a decision, and take a few words each.
+#[derive(Default)]
+pub(crate) struct AuditLog {
+    calls: VecDeque<AuditedCall>,
+    clock: WallClock,
+}
+
+struct AuditedCall {
+    tool: Name,
+    call_id: Arc<str>,
+    /// The microseconds since 1970.
+    at: i64,
+    turn: u64,
+    outcome: CallOutcome,
+    details: Option<Box<AuditDetails>>,
+}
+
+#[derive(Default)]
+struct AuditDetails {
+    /// The principal of an entry that was made elsewhere.
+    principal: Option<String>,
+    intents: Vec<AuditedIntent>,
+    decision: Option<CallDecision>,
+}
+
+/// The calls that are kept.
+const MAX_CALLS: usize = 1_000;
+
+impl AuditLog {
+    /// Adds a call that was answered after a time, in place of the oldest one if the log is full.
+    #[inline]
+    pub(crate) fn add(&mut self, call: &AuditFacts<'_>, turn: u64, micros: u32, outcome: CallOutcome) {
+        let at = self.clock.micros_at(call.began) + i64::from(micros);
+        let details = call.approved_by.map(|by| {
+            let decision = Some(CallDecision { approved: true, by: by.to_string() });
+            Box::new(AuditDetails { decision, ..AuditDetails::default() })
+        });
+        self.push(AuditedCall { tool: call.tool.clone(), call_id: shared_id(call.call_id), at, turn, outcome, details });
+    }
+
+    /// Adds an entry.
+    #[cold]
+    pub(crate) fn add_entry(&mut self, entry: &AuditEntry) {
+        let details = AuditDetails {
+            principal: Some(entry.principal.clone()),
+            intents: entry.intents.clone(),
+            decision: entry.decision.clone(),
+        };
+        self.push(AuditedCall {
+            tool: entry.tool.as_str().into(),
+            call_id: kept_id(&entry.call_id).into(),
+            at: entry.at.0.as_microsecond(),
+            turn: entry.turn,
+            outcome: entry.outcome,
+            details: Some(Box::new(details)),
+        });
+    }
+
+    #[inline]
+    fn push(&mut self, call: AuditedCall) {
+        if self.calls.len() == MAX_CALLS {
+            self.calls.pop_front();
+        }
+        self.calls.push_back(call);
+    }
+
+    /// Returns the entries, oldest first, of a session of this principal.
+    pub(crate) fn entries(&self, principal: &str) -> Vec<AuditEntry> {
+        let entry = |call: &AuditedCall| {
+            let details = call.details.as_ref();
+            AuditEntry {
+                at: Timestamp(jiff::Timestamp::from_microsecond(call.at).unwrap_or_default()),
+                turn: call.turn,
+                call_id: call.call_id.to_string(),
+                tool: call.tool.to_string(),
+                principal: details.and_then(|details| details.principal.clone()).unwrap_or_else(|| principal.to_owned()),
+                outcome: call.outcome,
+                intents: details.map_or_else(Vec::new, |details| details.intents.clone()),
+                decision: details.and_then(|details| details.decision.clone()),
+            }
+        };
+        self.calls.iter().map(entry).collect()
+    }
+}
+
+/// Returns the id of a call as it is kept: a longer one is cut, so that it takes no more room.
+#[inline]
+fn shared_id(id: &Arc<str>) -> Arc<str> {
+    if id.len() <= MAX_ID { Arc::clone(id) } else { kept_id(id).into() }
+}
+
+/// Tells the time of day of calls, whose own clock is cheaper and drifts. The system's clock is read once a minute.
+#[derive(Default)]
+struct WallClock(Option<Reading>);
+
+#[derive(Clone, Copy)]
+struct Reading {
+    instant: CallInstant,
+    /// The microseconds since 1970.
+    micros: i64,
+}
+
+/// The time after which the system's clock is read again.
+const STALE: Duration = Duration::from_secs(60);
+
+impl WallClock {
+    /// Returns the microseconds since 1970 at an instant.
+    #[inline]
+    fn micros_at(&mut self, instant: CallInstant) -> i64 {
+        let Some(reading) = self.0 else { return self.read_at(instant) };
+        let since = instant.since(reading.instant);
+        if since >= STALE {
+            return self.read_at(instant);
+        }
+        // A call that waited longer may have begun before the reading. One of the two times is zero.
+        let before = reading.instant.since(instant);
+        reading.micros + micros(since) - micros(before)
+    }
+
+    #[cold]
+    fn read_at(&mut self, instant: CallInstant) -> i64 {
+        let micros = jiff::Timestamp::now().as_microsecond().saturating_sub(micros(instant.elapsed()));
+        self.0 = Some(Reading { instant, micros });
+        micros
+    }
+}
+
+#[inline]
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
