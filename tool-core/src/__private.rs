@@ -13,6 +13,7 @@ pub use crate::json::decoder::Decoder;
 pub use crate::json::error::Error as DecodeError;
 pub use crate::json::keys::Key;
 pub use crate::schema::parameter::*;
+pub use crate::tool::docs::{joined_bytes, joined_length, joined_text, own_section};
 pub use crate::tool::invocation::{
     DecodedArguments, Execution, HandlerResult, Invocation, Rejection, ToolResult, context, lifecycle, start,
 };
@@ -26,8 +27,9 @@ pub use crate::tool::wrap_all::{CallableKind, ContainerKind, ReturnedKind, Singl
 pub use crate::trace::body::{AgentSpan, BodySpan, SpanEnding, function_id, in_agent, never};
 pub use crate::{
     __agent_span as agent_span, __completed as completed, __discovery as discovery, __failure as failure,
-    __finish as finish, __outcome as outcome, __output as output, __path as path, __respond as respond,
-    __respond_text as respond_text, __returns, __returns as returns, __shown as shown, __tool_span as tool_span,
+    __finish as finish, __joined as joined, __joined_parts as joined_parts, __outcome as outcome, __output as output,
+    __path as path, __respond as respond, __respond_text as respond_text, __returns, __returns as returns,
+    __shown as shown, __tool_span as tool_span,
 };
 pub use inventory;
 pub use schemars;

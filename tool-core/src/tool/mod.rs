@@ -7,6 +7,7 @@ pub(crate) mod configure;
 pub(crate) mod definition;
 pub(crate) mod derived_toolset;
 pub(crate) mod dispatch;
+pub(crate) mod docs;
 pub(crate) mod function;
 pub(crate) mod guarded_tool;
 pub(crate) mod guide;
