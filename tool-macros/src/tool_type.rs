@@ -11,7 +11,7 @@ use crate::tokens::mentions;
 
 /// Expands `#[tool_type]`.
 ///
-/// Expands to: `#[derive(__private::serde::Serialize, ..)] #[serde(crate = "..")] #[schemars(crate = "..")] struct ..`
+/// Expands to: `#[derive(tool_core::serde::Serialize, ..)] #[serde(crate = "..")] #[schemars(crate = "..")] struct ..`
 pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let (mut errors, mut krate, mut is_input) = (Errors::default(), None, false);
     TOOL_TYPE.read(&from_call("tool_type", args), &mut Vec::new(), &mut errors, |key, meta| {
@@ -59,13 +59,13 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     }
     let krate = krate_path(krate.as_ref());
     let path = krate.to_string().replace(' ', "");
-    let (serde, schemars) = (format!("{path}::__private::serde"), format!("{path}::__private::schemars"));
+    let (serde, schemars) = (format!("{path}::serde"), format!("{path}::schemars"));
     let span = Span::mixed_site();
-    let serialize = (!is_input).then(|| quote_spanned!(span=> #krate::__private::serde::Serialize,));
+    let serialize = (!is_input).then(|| quote_spanned!(span=> #krate::serde::Serialize,));
     // Also beside errors, so that no other errors follow from a type that lacks its traits.
     quote_spanned! {span=>
         #errors
-        #[derive(#serialize #krate::__private::serde::Deserialize, #krate::__private::schemars::JsonSchema)]
+        #[derive(#serialize #krate::serde::Deserialize, #krate::schemars::JsonSchema)]
         #[serde(crate = #serde)]
         #[schemars(crate = #schemars)]
         #item

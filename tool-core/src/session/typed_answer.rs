@@ -1,7 +1,7 @@
 //! Typed answers: the model gives its final answer as the arguments of a control tool, which decode into a type.
 
 use crate::registry::ToolContext;
-use crate::schema::parameter::ToolParameter;
+use crate::schema::parameter::AnswerType;
 use crate::session::agent_loop::{Reply, with_fresh_ids};
 use crate::session::inner::SessionInner;
 use crate::session::model::{History, Message, ModelStep, RawTurn};
@@ -176,7 +176,7 @@ impl fmt::Display for TypedReplyError {
 
 impl std::error::Error for TypedReplyError {}
 
-impl<T: ToolParameter + Send + 'static> TypedAnswer<T> {
+impl<T: AnswerType + Send + 'static> TypedAnswer<T> {
     /// Creates the control tool of a reply, and the slot that it fills.
     pub(crate) fn open(&self, session: &SessionInner) -> Result<(AnswerForm, Arc<ValueSlot<T>>), TypedReplyError> {
         let slot = ValueSlot::new(Arc::clone(&self.validators));
@@ -208,7 +208,7 @@ pub(crate) enum AnswerVerdict {
 }
 
 impl AnswerForm {
-    fn new<T: ToolParameter + Send + 'static>(
+    fn new<T: AnswerType + Send + 'static>(
         slot: &Arc<ValueSlot<T>>,
         session: &SessionInner,
         retries: u32,
@@ -225,7 +225,7 @@ impl AnswerForm {
     }
 
     /// Returns the answer of a reply.
-    pub(crate) fn finish<T: ToolParameter + Send + 'static>(
+    pub(crate) fn finish<T: AnswerType + Send + 'static>(
         self,
         slot: &ValueSlot<T>,
         reply: Reply,

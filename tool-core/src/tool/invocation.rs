@@ -192,19 +192,17 @@ impl<'a> Invocation<'a> {
 
     /// Returns the given value, or the default that the instance decided when the tool was bound.
     #[inline]
-    pub fn or_instance_default<T>(self, given: Option<T>, index: usize) -> Result<T, Rejection>
-    where
-        T: serde::Deserialize<'a>,
-    {
-        match given {
-            Some(value) => Ok(value),
-            None => self.instance_default(index),
+    pub fn or_instance_default<T>(
+        self,
+        given: Option<T>,
+        index: usize,
+        read: impl FnOnce(&'a str) -> serde_json::Result<T>,
+    ) -> Result<T, Rejection> {
+        if let Some(value) = given {
+            return Ok(value);
         }
-    }
-
-    fn instance_default<T: serde::Deserialize<'a>>(self, index: usize) -> Result<T, Rejection> {
         let text = self.0.tool.instance_default(index);
-        serde_json::from_str(text).map_err(|error| {
+        read(text).map_err(|error| {
             let message = format!("the default of parameter {index} does not decode from its own JSON: {error}");
             Rejection::Context(ToolError::internal(message))
         })

@@ -8,6 +8,7 @@ use super::expansion::{ToolExpansion, text};
 use super::scope::ItemScope;
 use crate::attr::grammar::ungrouped;
 use crate::docs::{Condition, DocContent, DocPart};
+use crate::model::foreign_type::schemars_feature;
 use crate::model::parameter::{Argument, DefaultValue, ModelText};
 use crate::model::passing::{ParamPassing, PassingForm};
 use crate::names::camel_case;
@@ -142,6 +143,26 @@ pub(crate) fn slot_type(scope: &ItemScope, argument: &Argument) -> TokenStream {
 pub(crate) fn table_type(scope: &ItemScope, argument: &Argument) -> TokenStream {
     let place = located(argument.ty);
     stored_type(scope, argument.passing, &TypePaths::inside(quote_spanned!(place=> __String), place))
+}
+
+/// Writes the trait through which generated code reaches the type of a parameter. All errors about the type are then equal,
+/// and the compiler prints one of them.
+///
+/// Expands to: `<City as __Param>`, or `<Uuid as __tool::ForeignParameter<__tool::schemars_features::uuid1>>`
+pub(crate) fn as_parameter(ty: &TokenStream, place: Span) -> TokenStream {
+    match schemars_feature(ty) {
+        None => quote_spanned!(place=> <#ty as __Param>),
+        Some(feature) => {
+            let feature = Ident::new(feature, site());
+            quote_spanned!(place=> <#ty as __tool::ForeignParameter<__tool::schemars_features::#feature>>)
+        }
+    }
+}
+
+/// Returns the trait of an argument, or `None` for one whose text is borrowed.
+pub(crate) fn parameter_trait(scope: &ItemScope, argument: &Argument) -> Option<TokenStream> {
+    let is_text = argument.passing.form.borrows_text();
+    (!is_text).then(|| as_parameter(&table_type(scope, argument), located(argument.ty)))
 }
 
 fn stored_type(scope: &ItemScope, passing: ParamPassing, paths: &TypePaths) -> TokenStream {

@@ -28,7 +28,11 @@ pub(crate) fn or_default(
             ParamPassing { form: PassingForm::Str | PassingForm::Cow, optional: false } => {
                 quote_spanned!(site()=> __tool::Text::from(""))
             }
-            _ => return quote_spanned!(located(argument.ty)=> #found.unwrap_or_default()),
+            passing if passing.form.borrows_text() => return quote_spanned!(site()=> #found.unwrap_or_default()),
+            _ => {
+                let made = default_of_type(expansion, argument);
+                return quote_spanned!(site()=> #found.unwrap_or_else(#made));
+            }
         },
         DefaultValue::Literal(expr, literal) => stored(argument, &expr.to_token_stream(), Some(literal)),
         DefaultValue::Computed(expr) => stored(argument, &expansion.scope.without_self(expr), None),
@@ -42,6 +46,13 @@ pub(crate) fn or_default(
         _ => made,
     };
     quote_spanned!(site()=> #found.unwrap_or_else(|| #made))
+}
+
+/// Expands to: `|| <u32 as Default>::default()`
+fn default_of_type(expansion: &ToolExpansion, argument: &Argument) -> TokenStream {
+    let ty = table_type(expansion.scope, argument);
+    // A call, as the compiler points at the type then, wherever the default is made.
+    quote_spanned!(located(argument.ty)=> || <#ty as ::core::default::Default>::default())
 }
 
 /// Converts the expression to the stored type.
@@ -101,7 +112,7 @@ fn is_option(ty: &Type) -> bool {
 
 /// Writes the default in the table of parameters.
 ///
-/// Expands to: `.default_literal("30")`, `.default_computed(|| __tool::default_json::<u32>(&(expr)))`,
+/// Expands to: `.default_literal("30")`, `.default_computed(|| __tool::default_json!(u32, || -> u32 { expr }))`,
 /// `.default_from_instance()`
 pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> TokenStream {
     let span = site();
@@ -113,9 +124,8 @@ pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> Tok
             quote_spanned!(span=> .default_literal(#text))
         }
         DefaultValue::OfType => {
-            let ty = table_type(expansion.scope, argument);
-            let default = quote_spanned!(located(argument.ty)=> <#ty as ::core::default::Default>::default());
-            quote_spanned!(span=> .default_computed(|| __tool::default_json::<#ty>(&#default)))
+            let (ty, made) = (table_type(expansion.scope, argument), default_of_type(expansion, argument));
+            quote_spanned!(span=> .default_computed(|| __tool::default_json!(#ty, #made)))
         }
         DefaultValue::Computed(expr) => {
             let value = json(expansion, argument, &expansion.scope.without_self(expr));
@@ -126,22 +136,22 @@ pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> Tok
 
 /// Writes the conversion of an expression to JSON, by the parameter's own type.
 ///
-/// Expands to: `__tool::default_json::<u32>(&(expr))`
+/// Expands to: `__tool::default_json!(u32, || -> u32 { expr })`
 pub(crate) fn json(expansion: &ToolExpansion, argument: &Argument, expr: &TokenStream) -> TokenStream {
     let value = if argument.passing.form.borrows_text() {
         converted(argument, expr, None, &|text| quote_spanned!(site()=> __String::from(#text)))
     } else {
         stored(argument, expr, None)
     };
-    let (ty, located) = (table_type(expansion.scope, argument), located(argument.ty));
-    quote_spanned!(located=> __tool::default_json::<#ty>(&(#value)))
+    let ty = table_type(expansion.scope, argument);
+    quote_spanned!(located(argument.ty)=> __tool::default_json!(#ty, || -> #ty { #value }))
 }
 
-/// Expands to: `.examples(&[|| __tool::default_json("Berlin")])`
+/// Expands to: `.examples(&[|| __tool::literal_json("Berlin")])`
 pub(crate) fn examples(expansion: &ToolExpansion, argument: &Argument) -> Option<TokenStream> {
     let examples = argument.examples.iter().map(|expr| {
         let value = if Literal::of(expr).is_some() {
-            quote_spanned!(site()=> __tool::default_json(&#expr))
+            quote_spanned!(site()=> __tool::literal_json(&#expr))
         } else {
             json(expansion, argument, &expansion.scope.without_self(expr))
         };

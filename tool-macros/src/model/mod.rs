@@ -1,5 +1,6 @@
 //! The meaning of a block or a function, borrowed from its syntax.
 
+pub(crate) mod foreign_type;
 pub(crate) mod lower;
 pub(crate) mod parameter;
 pub(crate) mod passing;
