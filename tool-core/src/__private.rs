@@ -14,7 +14,7 @@ pub use crate::json::decoder::Decoder;
 pub use crate::json::error::Error as DecodeError;
 pub use crate::json::keys::Key;
 pub use crate::schema::parameter::*;
-pub use crate::tool::confirm_function::{ConfirmKind, NoConfirmKind, confirm_function};
+pub use crate::tool::confirm_function::*;
 pub use crate::tool::default_json::*;
 pub use crate::tool::docs::{joined_bytes, joined_length, joined_text, own_section};
 pub use crate::tool::invocation::{

@@ -46,7 +46,7 @@ macro_rules! parameter_trait {
         // Without this, the compiler reports serde's traits instead, and lists the types that implement them.
         #[diagnostic::do_not_recommend]
         impl<$($hint,)? T: JsonSchema + for<'de> Deserialize<'de>> $name $(<$hint>)? for T {
-            const ROW: Parameter = Parameter::of::<T>();
+            const ROW: Parameter = Parameter::new::<T>("", "");
 
             #[inline]
             fn slot<'s, 'de>(value: &'s mut Option<T>) -> &'s mut (dyn Slot<'de> + 's) {

@@ -5,7 +5,9 @@ use crate::arguments::problem::{
     join_alternatives, nearest,
 };
 use crate::arguments::view::{accepts_property, property_names};
+use crate::json::number::digits_of;
 use crate::json::pointer::Path;
+use crate::json::value::RoundedNumbers;
 use crate::schema::branches::Shape;
 use crate::schema::compiled::CompiledSchema;
 use crate::schema::drafts::to_draft_2020_12;
@@ -13,10 +15,10 @@ use crate::schema::evaluation::{DEPTH, Evaluation, STEPS, TooCostly, check};
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
 use crate::schema::parameter::ResolvedParameter;
 use crate::schema::validator::Validator;
-use crate::schema::walk::address;
+use crate::schema::walk::{address, type_names};
 use crate::text::truncate;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 use std::fmt;
 use std::rc::Rc;
 
@@ -33,17 +35,28 @@ pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, val
     };
     match check(compiled, value) {
         Ok(true) => Vec::new(),
-        Ok(false) => find_problems(subject, compiled, value),
+        Ok(false) => find_problems(subject, compiled, value, &RoundedNumbers::None),
         Err(TooCostly) => vec![too_costly(subject)],
     }
 }
 
 /// Returns the problems of a value that the schema does not accept. There is at least one.
-pub(crate) fn find_problems(subject: ValidationSubject, compiled: &CompiledSchema, value: &Value) -> Vec<Problem> {
-    let evaluation = Evaluation::new(compiled).remembering_all();
-    let (choices, visited, problems) = Default::default();
-    let schemas = compiled.schemas();
-    let mut reporter = ProblemReporter { compiled, schemas, subject, evaluation, choices, visited, depth: 0, problems };
+pub(crate) fn find_problems(
+    subject: ValidationSubject,
+    compiled: &CompiledSchema,
+    value: &Value,
+    rounded: &RoundedNumbers,
+) -> Vec<Problem> {
+    let mut reporter = ProblemReporter {
+        compiled,
+        schemas: compiled.schemas(),
+        subject,
+        evaluation: Evaluation::new(compiled).with_digits(value, rounded).remembering_all(),
+        choices: FxHashMap::default(),
+        visited: FxHashSet::default(),
+        depth: 0,
+        problems: Vec::new(),
+    };
     // Problems that were found before the steps ran out are true, and enough for an answer.
     let _ = reporter.value(compiled.root(), value, &Path::ROOT);
     let mut problems = reporter.problems;
@@ -189,10 +202,10 @@ impl<'v> ProblemReporter<'v> {
         let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str).unwrap_or_default();
         match keyword {
             Keyword::Type(_) => (describe_schema(schema, self.root()), shown),
-            Keyword::Minimum(limit) => (format!("a number of at least {limit}"), shown),
-            Keyword::Maximum(limit) => (format!("a number of at most {limit}"), shown),
-            Keyword::ExclusiveMinimum(limit) => (format!("a number above {limit}"), shown),
-            Keyword::ExclusiveMaximum(limit) => (format!("a number below {limit}"), shown),
+            Keyword::Minimum(limit) => self.bound("of at least", limit, schema, value),
+            Keyword::Maximum(limit) => self.bound("of at most", limit, schema, value),
+            Keyword::ExclusiveMinimum(limit) => self.bound("above", limit, schema, value),
+            Keyword::ExclusiveMaximum(limit) => self.bound("below", limit, schema, value),
             Keyword::MinLength(limit) => (format!("at least {}", count_noun(*limit, "character")), characters(*limit)),
             Keyword::MaxLength(limit) => (format!("at most {}", count_noun(*limit, "character")), characters(*limit)),
             Keyword::MinItems(limit) => (format!("at least {}", count_noun(*limit, "item")), items(*limit)),
@@ -209,6 +222,21 @@ impl<'v> ProblemReporter<'v> {
             }
             _ => ("no value here".to_owned(), shown),
         }
+    }
+
+    /// Returns the expected and the actual value for a bound. Integers have all their digits.
+    fn bound(&self, relation: &str, limit: &Number, schema: &Value, value: &Value) -> (String, String) {
+        let has_type = |wanted: &str| schema.as_object().is_some_and(|map| type_names(map).any(|name| name == wanted));
+        let is_integer = has_type("integer") && !has_type("number");
+        let limit = if is_integer { digits_of(limit) } else { limit.to_string() };
+        let shown = match (self.evaluation.digits(value), value) {
+            (Some(digits), _) if self.subject != ValidationSubject::Secrets => truncate(digits, 60),
+            (None, Value::Number(number)) if is_integer && self.subject != ValidationSubject::Secrets => {
+                digits_of(number)
+            }
+            _ => self.subject.value(value),
+        };
+        (format!("a number {relation} {limit}"), shown)
     }
 
     fn items(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value, path: &Path<'_>) -> Reported {

@@ -44,8 +44,8 @@ impl Form {
     /// Makes the form of a type, or returns every problem that a form has with it.
     pub(crate) fn of<T: AnswerType>() -> Result<Self, AskError> {
         let mut generator = argument_generator();
-        let flat = ResolvedParameter::new(Parameter::of::<T>().flattened(ANSWER), None, &mut generator);
-        let single = ResolvedParameter::new(Parameter::of::<T>().named(ANSWER, ""), None, &mut generator);
+        let flat = ResolvedParameter::new(Parameter::flattened::<T>(ANSWER), None, &mut generator);
+        let single = ResolvedParameter::new(Parameter::new::<T>(ANSWER, ""), None, &mut generator);
         let definitions = generator.take_definitions(true);
         let root = json!({ "$defs": definitions });
         let is_single = !is_object(&flat.schema, &root, 0);

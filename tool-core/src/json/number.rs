@@ -132,11 +132,14 @@ fn whole_digits(text: &str) -> Option<Cow<'_, str>> {
     Some(format!("{sign}{}{}", significant.trim_start_matches('0'), "0".repeat(zeros)).into())
 }
 
-/// Returns the text of a number that its float does not hold: all digits of a whole number, or the fraction as it is.
+/// Returns the text of a number that its float does not hold: all digits of a whole number, or the fraction as it is. From
+/// 2^127 on, the text of a float has fewer digits than the number.
 #[inline]
 pub(crate) fn unheld(number: ParsedNumber, text: &str) -> Option<Cow<'_, str>> {
     match number {
-        ParsedNumber::Big(float) => whole_digits(text).filter(|digits| is_rounded(float, digits)),
+        ParsedNumber::Big(float) => {
+            whole_digits(text).filter(|digits| float.abs() >= TWO_127 || is_rounded(float, digits))
+        }
         ParsedNumber::Rounded(_) => Some(Cow::Borrowed(text)),
         ParsedNumber::Unsigned(_) | ParsedNumber::Signed(_) | ParsedNumber::Float(_) => None,
     }
@@ -268,6 +271,32 @@ pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     left.partial_cmp(&right).unwrap_or(Ordering::Equal)
 }
 
+/// Compares a whole number, given by its digits, with a JSON number.
+pub(crate) fn compare_digits(digits: &str, number: &Number) -> Ordering {
+    let float = number.as_f64().unwrap_or(0.0);
+    let below = exact(number).map_or_else(|| format!("{:.0}", float.floor()), |whole| whole.to_string());
+    let order = match (digits.strip_prefix('-'), below.strip_prefix('-')) {
+        (None, None) => compare_natural(digits, &below),
+        (Some(left), Some(right)) => compare_natural(right, left),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+    };
+    if float.fract() == 0.0 { order } else { order.then(Ordering::Less) }
+}
+
+/// Compares two numbers of digits alone, without zeros in front.
+fn compare_natural(left: &str, right: &str) -> Ordering {
+    left.len().cmp(&right.len()).then_with(|| left.cmp(right))
+}
+
+/// Returns the digits of a JSON number if it is whole, or else its shortest text.
+pub(crate) fn digits_of(number: &Number) -> String {
+    match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e40 => format!("{float:.0}"),
+        _ => number.to_string(),
+    }
+}
+
 /// Returns true if a number divided by another one, which is above zero, is whole. Both are taken as the decimals that
 /// they are written as, so that `0.3` is a multiple of `0.1`.
 pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
@@ -311,6 +340,11 @@ pub(crate) fn exact(number: &Number) -> Option<i128> {
 #[expect(clippy::cast_possible_truncation)] // 2^127 is the first float beyond the type
 pub(crate) fn exact_float(value: f64) -> Option<i128> {
     (value.fract() == 0.0 && value.abs() < TWO_127).then_some(value as i128)
+}
+
+/// Returns true where a JSON number holds all digits of an integer.
+pub(crate) fn is_held(number: &Number, digits: &str) -> bool {
+    number.as_f64().is_some_and(|float| !is_rounded(float, digits))
 }
 
 /// Returns true where a float stands for an integer of more digits than it holds.

@@ -148,12 +148,12 @@ pub trait AnswerType: JsonSchema + for<'de> Deserialize<'de> {}
 impl<T: JsonSchema + for<'de> Deserialize<'de>> AnswerType for T {}
 
 impl Parameter {
-    /// Makes a row of type `T`, without a name.
-    pub(crate) const fn of<T: JsonSchema + for<'de> Deserialize<'de>>() -> Self {
+    /// Makes a row for a parameter of type `T`.
+    pub const fn new<T: JsonSchema + for<'de> Deserialize<'de>>(name: &'static str, description: &'static str) -> Self {
         Self {
-            name: "",
+            name,
             aliases: &[],
-            description: "",
+            description,
             schema: subschema::<T>,
             optional: is_optional::<T>,
             default: DefaultValue::None,
@@ -163,13 +163,18 @@ impl Parameter {
         }
     }
 
+    /// Makes a row for a parameter whose type's properties are properties of the tool.
+    pub const fn flattened<T: JsonSchema + for<'de> Deserialize<'de>>(name: &'static str) -> Self {
+        Self::new::<T>(name, "").flat(name)
+    }
+
     /// Sets the name and the description.
     pub const fn named(self, name: &'static str, description: &'static str) -> Self {
         Self { name, description, ..self }
     }
 
-    /// Makes the type's properties properties of the tool. The name only tells the row from others.
-    pub const fn flattened(self, name: &'static str) -> Self {
+    /// Makes the type's properties properties of the tool.
+    pub const fn flat(self, name: &'static str) -> Self {
         Self { name, flatten: true, ..self }
     }
 

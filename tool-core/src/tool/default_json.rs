@@ -17,14 +17,14 @@ probe! {
 impl IsSerialized {
     /// Returns the JSON of a value. One that does not serialise gives `null`, which its schema refuses.
     pub fn json<T: Serialize>(self, value: &T) -> Value {
-        literal_json(value)
+        to_json(value)
     }
 }
 
 impl IsUnpublished {
     /// Fails to compile, with the message of [`PublishedDefault`].
     pub fn json<T: PublishedDefault>(self, value: &T) -> Value {
-        literal_json(value)
+        to_json(value)
     }
 }
 
@@ -36,7 +36,7 @@ impl IsUnsuitable {
 }
 
 /// Returns the JSON of a value, or `null` for one that does not serialise.
-pub fn literal_json<T: Serialize + ?Sized>(value: &T) -> Value {
+pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 

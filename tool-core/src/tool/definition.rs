@@ -431,7 +431,7 @@ fn canonical_schema(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Resul
 /// Returns the parameter by which the model confirms a call that duplicates a running one.
 fn confirm_duplicate(generator: &mut SchemaGenerator) -> ResolvedParameter {
     const DESCRIPTION: &str = "`true` to run this although another call of the tool is still running";
-    let row = Parameter::of::<Option<bool>>().named(CONFIRM_DUPLICATE, DESCRIPTION).default_literal("null");
+    let row = Parameter::new::<Option<bool>>(CONFIRM_DUPLICATE, DESCRIPTION).default_literal("null");
     // A `null` is published, because it is the default.
     ResolvedParameter { optional: false, ..ResolvedParameter::new(row, None, generator) }
 }

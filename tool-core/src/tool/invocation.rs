@@ -8,7 +8,7 @@ use crate::call::error::ToolError;
 use crate::call::output::ToolOutput;
 use crate::json::decoder::Decoder;
 use crate::json::{error, value};
-use crate::schema::evaluation::check;
+use crate::schema::evaluation::check_exact;
 use crate::schema::parameter::Parameter;
 use crate::tool::definition::CompiledDefinition;
 use pin_project_lite::pin_project;
@@ -219,12 +219,12 @@ impl<'a> Invocation<'a> {
     pub(crate) fn parse_valid(self) -> Result<Value, Rejection> {
         use serde::de::Error;
         let parsed = value::parse(self.0.text).map_err(|_| error::Error::custom("not JSON"))?;
-        let check = |value| match self.0.tool.validator().compiled() {
+        let check = || match self.0.tool.validator().compiled() {
             Ok(_) if self.0.validated => Some(Ok(true)),
-            Ok(compiled) => Some(check(compiled, value)),
+            Ok(compiled) => Some(check_exact(compiled, &parsed.value, &parsed.rounded)),
             Err(_) => None,
         };
-        let verdict = if parsed.duplicates.is_empty() { check(&parsed.value) } else { None };
+        let verdict = if parsed.duplicates.is_empty() { check() } else { None };
         match verdict {
             Some(Ok(true)) => Ok(parsed.value),
             verdict => Err(Rejection::Refused(Box::new(RefusedArguments { parsed, verdict }))),

@@ -25,7 +25,7 @@ pub(crate) struct ValueSlot<T> {
 }
 
 impl<T: AnswerType + Send + 'static> ValueSlot<T> {
-    const PARAMETERS: &'static [Parameter] = &[Parameter::of::<T>().named(ANSWER, "")];
+    const PARAMETERS: &'static [Parameter] = &[Parameter::new::<T>(ANSWER, "")];
 
     pub(crate) fn new(validators: Arc<Vec<Validator<T>>>) -> Arc<Self> {
         Arc::new(Self { validators, value: Mutex::new(None) })

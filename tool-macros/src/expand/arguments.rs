@@ -8,9 +8,9 @@ use super::expansion::{ToolExpansion, text};
 use super::scope::ItemScope;
 use crate::attr::grammar::ungrouped;
 use crate::docs::{Condition, DocContent, DocPart};
-use crate::model::foreign_type::schemars_feature;
 use crate::model::parameter::{Argument, DefaultValue, ModelText};
 use crate::model::passing::{ParamPassing, PassingForm};
+use crate::model::type_names::TypeNames;
 use crate::names::camel_case;
 use crate::tokens::{located, site};
 
@@ -145,24 +145,20 @@ pub(crate) fn table_type(scope: &ItemScope, argument: &Argument) -> TokenStream 
     stored_type(scope, argument.passing, &TypePaths::inside(quote_spanned!(place=> __String), place))
 }
 
-/// Writes the trait through which generated code reaches the type of a parameter. All errors about the type are then equal,
-/// and the compiler prints one of them.
+/// Writes the trait through which generated code reaches the type of a parameter, unless the type is well known. All errors
+/// about the type are then equal, and the compiler prints one of them.
 ///
-/// Expands to: `<City as __Param>`, or `<Uuid as __tool::ForeignParameter<__tool::schemars_features::uuid1>>`
-pub(crate) fn as_parameter(ty: &TokenStream, place: Span) -> TokenStream {
-    match schemars_feature(ty) {
-        None => quote_spanned!(place=> <#ty as __Param>),
-        Some(feature) => {
-            let feature = Ident::new(feature, site());
-            quote_spanned!(place=> <#ty as __tool::ForeignParameter<__tool::schemars_features::#feature>>)
-        }
-    }
-}
-
-/// Returns the trait of an argument, or `None` for one whose text is borrowed.
+/// Expands to: `<City as __tool::ToolParameter>`, or `<Uuid as __tool::ForeignParameter<__tool::schemars_features::uuid1>>`
 pub(crate) fn parameter_trait(scope: &ItemScope, argument: &Argument) -> Option<TokenStream> {
-    let is_text = argument.passing.form.borrows_text();
-    (!is_text).then(|| as_parameter(&table_type(scope, argument), located(argument.ty)))
+    if argument.names == TypeNames::Plain && argument.flatten.is_none() {
+        return None;
+    }
+    let (ty, place) = (table_type(scope, argument), located(argument.ty));
+    let TypeNames::Foreign(feature) = argument.names else {
+        return Some(quote_spanned!(place=> <#ty as __tool::ToolParameter>));
+    };
+    let feature = Ident::new(feature, site());
+    Some(quote_spanned!(place=> <#ty as __tool::ForeignParameter<__tool::schemars_features::#feature>>))
 }
 
 fn stored_type(scope: &ItemScope, passing: ParamPassing, paths: &TypePaths) -> TokenStream {

@@ -104,9 +104,10 @@ fn reading(expansion: &ToolExpansion) -> TokenStream {
     let kept = first_kept.map(|i| (i, quote_spanned!(span=> #fields.keep(&mut #rest)?)));
     let read = named().map(|(i, argument)| {
         let slot = slot(i);
-        let value = match parameter_trait(expansion.scope, argument) {
-            Some(ty) => quote_spanned!(span=> #ty::value(#fields)?),
-            None => quote_spanned!(span=> #fields.value()?),
+        let value = if let Some(ty) = parameter_trait(expansion.scope, argument) {
+            quote_spanned!(span=> #ty::value(#fields)?)
+        } else {
+            quote_spanned!(span=> #fields.value()?)
         };
         (i, quote_spanned!(span=> #slot = __Some(#value)))
     });
@@ -133,22 +134,23 @@ pub(super) fn is_kept(argument: &Argument) -> bool {
     argument.flatten.is_some() || !argument.derived.is_empty()
 }
 
-/// Expands to: `<u32 as __Param>::required(fields, f0, 0)?`
+/// Expands to: `<u32 as __tool::ToolParameter>::required(fields, f0, 0)?`
 fn field_value(expansion: &ToolExpansion, i: usize, argument: &Argument) -> TokenStream {
     let span = site();
     let (fields, rest) = (generated("__f"), generated("__rest"));
     if !argument.derived.is_empty() {
         let (ty, name) = (derived_ident(expansion, i), field(argument));
-        return quote_spanned!(span=> <#ty as __Param>::flattened(#fields, &mut #rest)?.#name);
+        return quote_spanned!(span=> <#ty as __tool::ToolParameter>::flattened(#fields, &mut #rest)?.#name);
     }
     let ty = parameter_trait(expansion.scope, argument);
     if argument.flatten.is_some() {
         return quote_spanned!(span=> #ty::flattened(#fields, &mut #rest)?);
     }
     let (slot, number) = (slot(i), unsuffixed(i));
-    let required = match ty {
-        Some(ty) => quote_spanned!(span=> #ty::required(#fields, #slot, #number)?),
-        None => quote_spanned!(span=> #fields.required(#slot, #number)?),
+    let required = if let Some(ty) = ty {
+        quote_spanned!(span=> #ty::required(#fields, #slot, #number)?)
+    } else {
+        quote_spanned!(span=> #fields.required(#slot, #number)?)
     };
     value::or_default(expansion, argument, &quote!(#slot), required)
 }

@@ -127,7 +127,7 @@ impl<'a> ItemScope<'a> {
             #cfgs
             #[allow(#deprecated clippy::all, clippy::nursery, clippy::pedantic)]
             const _: () = {
-                use #krate::__private::{self as __tool, Constraint as __Limit, Parameter as __Row, ToolParameter as __Param};
+                use #krate::__private::{self as __tool, Constraint as __Limit, Parameter as __Row};
                 use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
                 use ::core::result::Result::{self as __Result, Ok as __Ok};
                 use ::std::{string::String as __String, vec::Vec as __Vec};

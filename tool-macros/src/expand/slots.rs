@@ -20,16 +20,16 @@ pub(super) fn slot(index: usize) -> Ident {
 /// Expands to:
 ///
 /// ```text
-/// let mut f0 = None::<__tool::Text<'a>>;
-/// let mut f1 = None;
-/// call.decode(&mut [&mut f0, <u32 as __Param>::slot(&mut f1)])?;
+/// let mut f0 = None;
+/// let mut f1 = None::<u32>;
+/// call.decode(&mut [<City as __tool::ToolParameter>::slot(&mut f0), &mut f1])?;
 /// let f1 = f1.unwrap_or_else(|| -> u32 { 30 });
 /// ```
 ///
 /// With constraints, the call is accepted after them:
 ///
 /// ```text
-/// let decoded = call.read(&mut [&mut f0, <u32 as __Param>::slot(&mut f1)])?;
+/// let decoded = call.read(&mut [<City as __tool::ToolParameter>::slot(&mut f0), &mut f1])?;
 /// let f1 = __tool::filled(f1);
 /// call.check(1, __tool::in_range(&f1, call.parameter(1)))?;
 /// call.accept(decoded)?;
@@ -56,30 +56,36 @@ pub(super) fn decode(expansion: &ToolExpansion) -> TokenStream {
     }
 }
 
-/// Expands to: `let mut f0 = None;`
+/// Expands to: `let mut f0 = None::<String>;`
 fn declaration(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
     let (span, slot) = (site(), slot(index));
     if is_kept(argument) {
         return quote_spanned!(span=> let mut #slot = __tool::Flattened(__None););
     }
-    if argument.passing.form.borrows_text() {
-        let ty = slot_type(expansion.scope, argument);
-        return quote_spanned!(span=> let mut #slot = __None::<#ty>;);
+    if parameter_trait(expansion.scope, argument).is_some() {
+        return quote_spanned!(span=> let mut #slot = __None;);
     }
-    quote_spanned!(span=> let mut #slot = __None;)
+    let ty = slot_type(expansion.scope, argument);
+    quote_spanned!(span=> let mut #slot = __None::<#ty>;)
 }
 
-/// Expands to: `<u32 as __Param>::slot(&mut f0)`, or `&mut f0` for borrowed text
+/// Expands to: `&mut f0`, or for a type that is not well known `<City as __tool::ToolParameter>::slot(&mut f0)`
 fn reference(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
     let (span, slot) = (site(), slot(index));
     if !argument.derived.is_empty() {
         let ty = derived_ident(expansion, index);
-        return quote_spanned!(span=> <#ty as __Param>::flattened_slot(&mut #slot));
+        return quote_spanned!(span=> <#ty as __tool::ToolParameter>::flattened_slot(&mut #slot));
     }
     match parameter_trait(expansion.scope, argument) {
         Some(ty) if argument.flatten.is_some() => quote_spanned!(span=> #ty::flattened_slot(&mut #slot)),
         Some(ty) => quote_spanned!(span=> #ty::slot(&mut #slot)),
-        None => quote_spanned!(span=> &mut #slot),
+        // The compiler reports a type that cannot be decoded at the slot.
+        None => {
+            let place = located(argument.ty);
+            let mut slot = slot;
+            slot.set_span(place);
+            quote_spanned!(place=> &mut #slot)
+        }
     }
 }
 
@@ -115,7 +121,7 @@ pub(super) fn passed(index: usize, argument: &Argument) -> TokenStream {
     if is_passed_as_decoded(argument) { filled(index, argument) } else { slot(index).to_token_stream() }
 }
 
-/// Expands to: `let f2 = call.or_instance_default(f2, 2, |text| <u32 as __Param>::from_text(text))?;`
+/// Expands to: `let f2 = call.or_instance_default(f2, 2, |text| <u32 as __tool::ToolParameter>::from_text(text))?;`
 ///
 /// The default was evaluated and published when the tool was bound.
 pub(super) fn instance_defaults(expansion: &ToolExpansion) -> TokenStream {
@@ -124,9 +130,10 @@ pub(super) fn instance_defaults(expansion: &ToolExpansion) -> TokenStream {
     let each = arguments.filter(|(_, argument)| matches!(argument.default, DefaultValue::Instance(_)));
     let each = each.map(|(i, argument)| {
         let (slot, number) = (slot(i), unsuffixed(i));
-        let read = match parameter_trait(expansion.scope, argument) {
-            Some(ty) => quote_spanned!(span=> |__text| #ty::from_text(__text)),
-            None => quote_spanned!(span=> __tool::from_text),
+        let read = if let Some(ty) = parameter_trait(expansion.scope, argument) {
+            quote_spanned!(span=> |__text| #ty::from_text(__text))
+        } else {
+            quote_spanned!(span=> __tool::from_text)
         };
         quote_spanned!(span=> let #slot = #call.or_instance_default(#slot, #number, #read)?;)
     });

@@ -169,7 +169,7 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     Some(quote_spanned!(span=> .confirm(__tool::Confirm::#when)))
 }
 
-/// Expands to: `.instance_defaults(&[(2, |this| __tool::default_json!(u32, || -> u32 { this.minutes }))])`
+/// Expands to: `.instance_defaults(&[(2, |this| __tool::to_json(&(|| -> u32 { this.minutes })()))])`
 fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
     let this = generated("__this");
     let each: Vec<TokenStream> = expansion

@@ -1,7 +1,7 @@
 //! The meaning of a block or a function, borrowed from its syntax.
 
-pub(crate) mod foreign_type;
 pub(crate) mod lower;
 pub(crate) mod parameter;
 pub(crate) mod passing;
 pub(crate) mod toolset;
+pub(crate) mod type_names;

@@ -5,6 +5,7 @@ use syn::ext::IdentExt as _;
 use syn::{Attribute, Expr, Lit, LitStr, PatType, Path, Type};
 
 use super::passing::ParamPassing;
+use super::type_names::TypeNames;
 use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
 use crate::attr::foreign;
 use crate::attr::grammar::{is, ungrouped};
@@ -40,6 +41,7 @@ impl ModelText {
 pub(crate) struct Argument<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) ty: &'a Type,
+    pub(crate) names: TypeNames,
     pub(crate) passing: ParamPassing<'a>,
     /// The name in JSON.
     pub(crate) name: String,
@@ -102,6 +104,7 @@ impl<'a> Argument<'a> {
         Some(Self {
             ident,
             ty: &typed.ty,
+            names: if passing.form.borrows_text() { TypeNames::Plain } else { TypeNames::of(&typed.ty) },
             passing,
             name,
             renamed: options.name,

@@ -77,7 +77,7 @@ fn nth<'a>(value: &'a mut Value, left: &mut usize) -> Option<&'a mut Value> {
 }
 
 fn agree<T: JsonSchema + for<'de> Deserialize<'de>>(changes: &[Change]) -> Result<(), TestCaseError> {
-    let canonical = built(&[Parameter::of::<T>().named("x", "")]);
+    let canonical = built(&[Parameter::new::<T>("x", "")]);
     assert!(!canonical.needs_validator, "a type that needs the validator is not compared");
     let definitions = canonical.value.get("$defs").cloned().unwrap_or_else(|| json!({}));
     let schema = json!({"allOf": [canonical.value["properties"]["x"]], "$defs": definitions});

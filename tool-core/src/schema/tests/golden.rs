@@ -21,46 +21,37 @@ fn tools() -> Vec<(&'static str, Vec<Parameter>)> {
         (
             "create_event",
             vec![
-                Parameter::of::<String>().named("title", "Event title"),
-                Parameter::of::<String>()
-                    .named("start_time", "Start of the event, RFC 3339")
+                Parameter::new::<String>("title", "Event title"),
+                Parameter::new::<String>("start_time", "Start of the event, RFC 3339")
                     .constraints(&[Constraint::Format("date-time")]),
-                Parameter::of::<u32>()
-                    .named("duration_minutes", "Length in minutes")
+                Parameter::new::<u32>("duration_minutes", "Length in minutes")
                     .default_literal("30")
                     .constraints(minutes),
-                Parameter::of::<Option<Vec<String>>>()
-                    .named("attendees", "Addresses of the attendees")
+                Parameter::new::<Option<Vec<String>>>("attendees", "Addresses of the attendees")
                     .constraints(&[Constraint::Format("email"), Constraint::Items(Some(1), Some(10))]),
-                Parameter::of::<Option<String>>().named("description", "Text shown in the event"),
+                Parameter::new::<Option<String>>("description", "Text shown in the event"),
             ],
         ),
-        ("struct", vec![Parameter::of::<Point>().named("at", "Where")]),
-        ("closed_struct", vec![Parameter::of::<Closed>().named("record", "")]),
-        ("optional_struct", vec![Parameter::of::<Option<Point>>().named("at", "Where")]),
-        ("documented_enum", vec![Parameter::of::<Level>().named("level", "How loud it is")]),
-        ("optional_enum", vec![Parameter::of::<Option<Color>>().named("color", "")]),
-        ("inline_enum", vec![Parameter::of::<Option<Inline>>().named("which", "Which of the two")]),
-        ("internally_tagged", vec![Parameter::of::<Vec<Shape>>().named("shapes", "")]),
-        ("externally_tagged", vec![Parameter::of::<External>().named("what", "")]),
-        ("adjacently_tagged", vec![Parameter::of::<Adjacent>().named("what", "")]),
-        ("untagged", vec![Parameter::of::<Untagged>().named("what", "")]),
-        ("recursion", vec![Parameter::of::<Tree>().named("tree", "")]),
-        (
-            "newtype",
-            vec![Parameter::of::<Named>().named("name", "").constraints(&[Constraint::Length(Some(1), Some(80))])],
-        ),
-        ("keywords_as_names", vec![Parameter::of::<Keywords>().named("title", "")]),
-        ("validated", vec![Parameter::of::<Validated>().named("entry", "")]),
-        ("everything", vec![Parameter::of::<Everything>().named("all", "")]),
-        ("flatten", vec![Parameter::of::<String>().named("query", ""), Parameter::of::<Paging>().flattened("paging")]),
-        ("flatten_optional", vec![Parameter::of::<Option<Window>>().flattened("window")]),
-        (
-            "flatten_union",
-            vec![Parameter::of::<String>().named("name", ""), Parameter::of::<Shape>().flattened("shape")],
-        ),
-        ("aliases", vec![Parameter::of::<String>().named("query", "What to look for").aliases(&["q", "text"])]),
-        ("optional_alias", vec![Parameter::of::<u8>().named("count", "").default_literal("1").aliases(&["n"])]),
+        ("struct", vec![Parameter::new::<Point>("at", "Where")]),
+        ("closed_struct", vec![Parameter::new::<Closed>("record", "")]),
+        ("optional_struct", vec![Parameter::new::<Option<Point>>("at", "Where")]),
+        ("documented_enum", vec![Parameter::new::<Level>("level", "How loud it is")]),
+        ("optional_enum", vec![Parameter::new::<Option<Color>>("color", "")]),
+        ("inline_enum", vec![Parameter::new::<Option<Inline>>("which", "Which of the two")]),
+        ("internally_tagged", vec![Parameter::new::<Vec<Shape>>("shapes", "")]),
+        ("externally_tagged", vec![Parameter::new::<External>("what", "")]),
+        ("adjacently_tagged", vec![Parameter::new::<Adjacent>("what", "")]),
+        ("untagged", vec![Parameter::new::<Untagged>("what", "")]),
+        ("recursion", vec![Parameter::new::<Tree>("tree", "")]),
+        ("newtype", vec![Parameter::new::<Named>("name", "").constraints(&[Constraint::Length(Some(1), Some(80))])]),
+        ("keywords_as_names", vec![Parameter::new::<Keywords>("title", "")]),
+        ("validated", vec![Parameter::new::<Validated>("entry", "")]),
+        ("everything", vec![Parameter::new::<Everything>("all", "")]),
+        ("flatten", vec![Parameter::new::<String>("query", ""), Parameter::flattened::<Paging>("paging")]),
+        ("flatten_optional", vec![Parameter::flattened::<Option<Window>>("window")]),
+        ("flatten_union", vec![Parameter::new::<String>("name", ""), Parameter::flattened::<Shape>("shape")]),
+        ("aliases", vec![Parameter::new::<String>("query", "What to look for").aliases(&["q", "text"])]),
+        ("optional_alias", vec![Parameter::new::<u8>("count", "").default_literal("1").aliases(&["n"])]),
     ]
 }
 

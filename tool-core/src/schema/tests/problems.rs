@@ -14,21 +14,21 @@ const FIVE_UP: &[Constraint] = &[Constraint::Range(Range { min: Some(Number::Int
 #[test]
 fn a_default_must_hold_to_the_limits() {
     assert_eq!(
-        problems(&[Parameter::of::<u8>().named("x", "").default_literal("3").constraints(FIVE_UP)]),
+        problems(&[Parameter::new::<u8>("x", "").default_literal("3").constraints(FIVE_UP)]),
         ["parameter `x`: the default `3` does not fit: arguments: expected a number of at least 5, got 3"]
     );
 }
 
 #[test]
 fn a_default_must_be_of_the_type() {
-    assert_eq!(problems(&[Parameter::of::<u8>().named("x", "").default_literal("\"a\"")]).len(), 1);
-    assert_eq!(problems(&[Parameter::of::<u8>().named("x", "").default_literal("null")]).len(), 1);
-    assert_eq!(problems(&[Parameter::of::<Option<u8>>().named("x", "").default_literal("null")]), [""; 0]);
+    assert_eq!(problems(&[Parameter::new::<u8>("x", "").default_literal("\"a\"")]).len(), 1);
+    assert_eq!(problems(&[Parameter::new::<u8>("x", "").default_literal("null")]).len(), 1);
+    assert_eq!(problems(&[Parameter::new::<Option<u8>>("x", "").default_literal("null")]), [""; 0]);
 }
 
 #[test]
 fn an_example_must_fit() {
-    assert_eq!(problems(&[Parameter::of::<u8>().named("x", "").examples(&[|| json!(256)])]).len(), 1);
+    assert_eq!(problems(&[Parameter::new::<u8>("x", "").examples(&[|| json!(256)])]).len(), 1);
 }
 
 #[test]
@@ -37,12 +37,12 @@ fn all_problems_are_told_at_once() {
     const EMPTY: &[Constraint] =
         &[Constraint::Range(Range { min: Some(Number::Int(300)), max: Some(Number::Int(400)), exclusive: false })];
     let found = problems(&[
-        Parameter::of::<String>().named("a", "").constraints(FORMAT),
-        Parameter::of::<u8>().named("b", "").constraints(EMPTY),
-        Parameter::of::<u8>().named("c", "").aliases(&["a"]),
-        Parameter::of::<Vec<u8>>().flattened("d"),
-        Parameter::of::<Paging>().flattened("e"),
-        Parameter::of::<u8>().named("limit", ""),
+        Parameter::new::<String>("a", "").constraints(FORMAT),
+        Parameter::new::<u8>("b", "").constraints(EMPTY),
+        Parameter::new::<u8>("c", "").aliases(&["a"]),
+        Parameter::flattened::<Vec<u8>>("d"),
+        Parameter::flattened::<Paging>("e"),
+        Parameter::new::<u8>("limit", ""),
     ]);
     assert_eq!(found.len(), 5, "{found:#?}");
     assert!(found[0].starts_with("parameter `a`: unknown format `phone`"));
@@ -55,6 +55,6 @@ fn all_problems_are_told_at_once() {
 #[test]
 fn one_of_must_name_a_value_that_the_type_has() {
     const CHOICE: &[Constraint] = &[Constraint::OneOf(&[Literal::Str("blue")])];
-    let found = problems(&[Parameter::of::<types::Inline>().named("x", "").constraints(CHOICE)]);
+    let found = problems(&[Parameter::new::<types::Inline>("x", "").constraints(CHOICE)]);
     assert_eq!(found, ["parameter `x`: no value of `one_of` is a value of its type"]);
 }

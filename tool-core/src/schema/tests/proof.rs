@@ -12,7 +12,7 @@ use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap};
 
 fn needs<T: JsonSchema + for<'de> Deserialize<'de>>() -> bool {
-    built(&[Parameter::of::<T>().named("x", "")]).needs_validator
+    built(&[Parameter::new::<T>("x", "")]).needs_validator
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn limits_on_what_is_rounded_need_it() {
     const LIMITS: &[Constraint] =
         &[Constraint::Range(parameter::Range { min: None, max: Some(parameter::Number::Int(1)), exclusive: false })];
     fn limited<T: JsonSchema + for<'de> Deserialize<'de>>() -> bool {
-        built(&[Parameter::of::<T>().named("x", "").constraints(LIMITS)]).needs_validator
+        built(&[Parameter::new::<T>("x", "").constraints(LIMITS)]).needs_validator
     }
     assert!(limited::<f32>() && limited::<Option<f32>>() && limited::<Vec<Vec<f32>>>());
     assert!(!limited::<f64>() && !limited::<u8>());
@@ -77,14 +77,14 @@ fn assertions_that_no_type_upholds_need_it() {
 
 #[test]
 fn limits_of_a_parameter_are_checked_on_its_field() {
-    let canonical = built(&[Parameter::of::<String>().named("x", "").constraints(&[Constraint::Format("email")])]);
+    let canonical = built(&[Parameter::new::<String>("x", "").constraints(&[Constraint::Format("email")])]);
     assert!(!canonical.needs_validator);
 }
 
 #[test]
 fn a_flattened_type_that_may_be_absent_needs_it() {
-    assert!(built(&[Parameter::of::<Option<Window>>().flattened("window")]).needs_validator);
-    assert!(!built(&[Parameter::of::<Window>().flattened("window")]).needs_validator);
+    assert!(built(&[Parameter::flattened::<Option<Window>>("window")]).needs_validator);
+    assert!(!built(&[Parameter::flattened::<Window>("window")]).needs_validator);
 }
 
 #[derive(Deserialize)]
@@ -102,7 +102,7 @@ impl JsonSchema for Proven {
 
 #[test]
 fn a_type_may_say_that_it_upholds_its_schema() {
-    let canonical = built(&[Parameter::of::<Vec<Proven>>().named("x", "")]);
+    let canonical = built(&[Parameter::new::<Vec<Proven>>("x", "")]);
     assert!(!canonical.needs_validator);
     assert!(!canonical.text.contains("x-proven"));
 }
