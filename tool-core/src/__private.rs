@@ -6,7 +6,7 @@ pub use crate::arguments::fields::{
 };
 pub use crate::arguments::flatten::FlattenedEntries as Rest;
 pub use crate::arguments::limits::*;
-pub use crate::arguments::tool_parameter::{ForeignParameter, ToolParameter, schemars_features};
+pub use crate::arguments::tool_parameter::{ForeignParameter, ForeignSchema, ToolParameter, schemars_features};
 pub use crate::call::context::FromRunContext;
 pub use crate::call::error::{IntoToolError, ToolError};
 pub use crate::call::mode::Modes;

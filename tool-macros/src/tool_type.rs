@@ -2,12 +2,13 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Attribute, Fields, Item, LitBool, parse_quote};
+use syn::{Attribute, Field, Fields, Generics, Item, LitBool, parse_quote};
 
 use crate::attr::grammar::{SETTING, TOOL_TYPE, crate_path, flag, from_call, has_value, is, value};
 use crate::errors::Errors;
 use crate::expand::scope::krate_path;
-use crate::tokens::mentions;
+use crate::model::type_names::TypeNames;
+use crate::tokens::{generated, located, mentions};
 
 /// Expands `#[tool_type]`.
 ///
@@ -58,6 +59,7 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         return quote!(#errors #item);
     }
     let krate = krate_path(krate.as_ref());
+    let schemas = foreign_schemas(&item, &krate);
     let path = krate.to_string().replace(' ', "");
     let (serde, schemars) = (format!("{path}::serde"), format!("{path}::schemars"));
     let span = Span::mixed_site();
@@ -69,7 +71,29 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         #[serde(crate = #serde)]
         #[schemars(crate = #schemars)]
         #item
+        #schemas
     }
+}
+
+/// Asks for the schemas of fields whose types have the names of types in other crates. The derive does not tell the feature of
+/// schemars that such a type needs.
+///
+/// Expands to: `const _: () = <Uuid as __private::ForeignSchema<__private::schemars_features::uuid1>>::FOUND;`
+fn foreign_schemas(item: &Item, krate: &TokenStream) -> TokenStream {
+    let (fields, generics): (Vec<&Field>, &Generics) = match item {
+        Item::Struct(item) => (item.fields.iter().collect(), &item.generics),
+        Item::Enum(item) => (item.variants.iter().flat_map(|variant| &variant.fields).collect(), &item.generics),
+        _ => return TokenStream::new(),
+    };
+    let has_own_schema = |field: &&Field| field.attrs.iter().any(|attr| is(attr, "serde") || is(attr, "schemars"));
+    let asked = fields.into_iter().filter(|field| !has_own_schema(field)).filter_map(|field| {
+        let TypeNames::Foreign(feature) = TypeNames::of(&field.ty) else { return None };
+        let (ty, feature) = (&field.ty, generated(feature));
+        let schema = quote_spanned!(located(ty)=> <#ty as #krate::__private::ForeignSchema<#krate::__private::schemars_features::#feature>>);
+        Some(quote_spanned!(located(ty)=> const _: () = #schema::FOUND;))
+    });
+    // A constant does not see the parameters of a type.
+    if generics.params.is_empty() { asked.collect() } else { TokenStream::new() }
 }
 
 /// Turns `#[setting(binds_secret)]` on fields into an extension of their schemas.

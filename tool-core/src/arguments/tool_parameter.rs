@@ -108,7 +108,21 @@ parameter_trait! {
     ForeignParameter[Feature]
 }
 
-/// The features of schemars, for [`ForeignParameter`].
+/// A type with a schema. `Feature` is the feature of schemars for the type in another crate that has its name.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no schema",
+    label = "no model can fill this in",
+    note = "if it is a type of another crate, add the feature `{Feature}` of `schemars`: `cargo add schemars --features {Feature}`"
+)]
+pub trait ForeignSchema<Feature> {
+    /// The proof that there is a schema.
+    const FOUND: () = ();
+}
+
+#[diagnostic::do_not_recommend]
+impl<Feature, T: JsonSchema> ForeignSchema<Feature> for T {}
+
+/// The features of schemars, for [`ForeignParameter`] and [`ForeignSchema`].
 #[allow(non_camel_case_types)]
 pub mod schemars_features {
     macro_rules! features {

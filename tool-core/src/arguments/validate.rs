@@ -1,8 +1,8 @@
 //! Validation by the schema, with its errors worded for a model.
 
 use crate::arguments::problem::{
-    LISTED, MAX_PROBLEMS, Problem, count_noun, describe_choice, describe_format, describe_schema, describe_value,
-    join_alternatives, nearest,
+    LISTED, MAX_PROBLEMS, Problem, count_noun, describe_choice, describe_format, describe_names, describe_schema,
+    describe_value, join_alternatives, nearest,
 };
 use crate::arguments::view::{accepts_property, property_names};
 use crate::json::number::digits_of;
@@ -86,7 +86,10 @@ pub(crate) fn unknown_name(subject: ValidationSubject, schema: &Value, name: &st
 
 fn unknown(subject: ValidationSubject, root: &Value, schema: &Value, at: &Path<'_>, name: &str) -> Problem {
     let noun = if at.depth() == 0 { subject.noun() } else { "property" };
-    let hint = hint_for(name, &property_names(schema, root));
+    let hint = match schema.as_object().and_then(describe_names) {
+        Some(names) => format!("the {names}"),
+        None => hint_for(name, &property_names(schema, root)),
+    };
     Problem::new(at.key(&truncate(name, 60)).pointer(), "", format!("unknown {noun}")).hint(hint)
 }
 
@@ -290,7 +293,12 @@ impl<'v> ProblemReporter<'v> {
                 Keyword::UnevaluatedProperties(rest) if evaluated.get(position) == Some(&false) => vec![*rest],
                 Keyword::PropertyNames(id) if !self.evaluation.accepts_name(*id, name)? => {
                     let got = format!("the name {} is not allowed", describe_value(&name.as_str().into()));
-                    self.push(&path.key(name), "", got);
+                    let expected = describe_schema(self.schema(*id), self.root());
+                    let problem = Problem::new(path.key(name).pointer(), "", got);
+                    self.problems.push(match expected.as_str() {
+                        "a value" => problem,
+                        expected => problem.hint(format!("names are {expected}")),
+                    });
                     continue;
                 }
                 _ => continue,
@@ -373,14 +381,23 @@ impl<'v> ProblemReporter<'v> {
             self.problems.push(problem);
             return Ok(());
         }
+        let mut possible = Vec::new();
         let mut meant = Vec::new();
         for (id, shape) in choice.branches.iter().zip(&forms.shapes).filter(|_| forms.shapes.len() <= COMPARED) {
-            if shape.fits(value) && self.fits(*id, value)? {
+            if !shape.fits(value) || !forms.has_tag_of(shape, value) {
+                continue;
+            }
+            possible.push(*id);
+            if self.fits(*id, value)? {
                 meant.push(*id);
             }
         }
-        if let [only] = meant.as_slice() {
-            return self.node(*only, value, path);
+        // A text may be meant for any form, and an array or object for the only one of its type or tag.
+        let is_structure = value.is_array() || value.is_object();
+        match (meant.as_slice(), possible.as_slice()) {
+            ([only], _) => return self.node(*only, value, path),
+            ([], [only]) if is_structure => return self.node(*only, value, path),
+            _ => {}
         }
         self.push(path, forms.described.clone(), self.subject.value(value));
         Ok(())
@@ -481,6 +498,15 @@ impl<'v> Forms<'v> {
         let shapes: Vec<_> = choice.branches.iter().map(|id| Shape::of(*id, &|id| compiled.node(id))).collect();
         let described = join_alternatives(schemas, |schema| describe_schema(schema, compiled.root()));
         Self { required: first_required_name(schemas), tag: common_tag(&shapes), shapes, described }
+    }
+
+    /// Returns true unless the forms have a tag, and the value has that of another form.
+    fn has_tag_of(&self, shape: &Shape, value: &Value) -> bool {
+        let Some((name, _)) = &self.tag else { return true };
+        let given = value.get(name).and_then(Value::as_str);
+        shape
+            .tags()
+            .any(|(other, values)| other == name && given.is_some_and(|given| values.iter().any(|it| it == given)))
     }
 
     /// Reports a tag that is missing, or has no form.

@@ -3,7 +3,7 @@
 //! Keys are sorted by their bytes, numbers are written by their exact value (`1.0` and `1e0` are `1`, an integer beyond
 //! 2^53 is not rounded), and there is no white space. Versions are hashed from it, and calls are compared by it.
 
-use crate::json::number::{exact, is_held};
+use crate::json::number::exact;
 use crate::json::string::push_string;
 use crate::json::value::RoundedNumbers;
 use serde_json::{Number, Value};
@@ -84,11 +84,10 @@ impl ValueWriter {
             let _ = write!(self.text, "{number}");
             return;
         }
-        // A number that its float holds has the canonical text of the float, however it was written.
         // No integer has the sign of a negative zero, which is 0 in canonical JSON only.
         let negative_zero = number.as_f64().is_some_and(|float| float == 0.0 && float.is_sign_negative());
         let text = match (rounded, exact(number)) {
-            (RoundedNumbers::Digits(digits), _) if !self.is_canonical || !is_held(number, digits) => digits.clone(),
+            (RoundedNumbers::Digits(digits), _) => digits.clone(),
             (_, Some(whole)) if self.is_canonical || !negative_zero => whole.to_string(),
             (_, _) => number.to_string(),
         };

@@ -342,11 +342,6 @@ pub(crate) fn exact_float(value: f64) -> Option<i128> {
     (value.fract() == 0.0 && value.abs() < TWO_127).then_some(value as i128)
 }
 
-/// Returns true where a JSON number holds all digits of an integer.
-pub(crate) fn is_held(number: &Number, digits: &str) -> bool {
-    number.as_f64().is_some_and(|float| !is_rounded(float, digits))
-}
-
 /// Returns true where a float stands for an integer of more digits than it holds.
 fn is_rounded(value: f64, digits: &str) -> bool {
     format!("{value:.0}") != digits

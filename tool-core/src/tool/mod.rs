@@ -67,7 +67,7 @@ pub use crate::arguments::limits::{
     matches_pattern,
 };
 #[doc(hidden)]
-pub use crate::arguments::tool_parameter::{ForeignParameter, ToolParameter, schemars_features::*};
+pub use crate::arguments::tool_parameter::{ForeignParameter, ForeignSchema, ToolParameter, schemars_features::*};
 #[doc(hidden)]
 pub use crate::schema::parameter::AnswerType;
 #[doc(hidden)]
