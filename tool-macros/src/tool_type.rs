@@ -2,7 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Attribute, Field, Fields, Generics, Item, LitBool, parse_quote};
+use syn::{Attribute, Field, Fields, Item, LitBool, parse_quote};
 
 use crate::attr::grammar::{SETTING, TOOL_TYPE, crate_path, flag, from_call, has_value, is, value};
 use crate::errors::Errors;
@@ -80,20 +80,27 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
 ///
 /// Expands to: `const _: () = <Uuid as __private::ForeignSchema<__private::schemars_features::uuid1>>::FOUND;`
 fn foreign_schemas(item: &Item, krate: &TokenStream) -> TokenStream {
-    let (fields, generics): (Vec<&Field>, &Generics) = match item {
-        Item::Struct(item) => (item.fields.iter().collect(), &item.generics),
-        Item::Enum(item) => (item.variants.iter().flat_map(|variant| &variant.fields).collect(), &item.generics),
+    let fields: Vec<&Field> = match item {
+        // A constant does not see the parameters of a type.
+        Item::Struct(item) if item.generics.params.is_empty() => item.fields.iter().collect(),
+        Item::Enum(item) if item.generics.params.is_empty() => {
+            item.variants.iter().flat_map(|variant| &variant.fields).collect()
+        }
         _ => return TokenStream::new(),
     };
-    let has_own_schema = |field: &&Field| field.attrs.iter().any(|attr| is(attr, "serde") || is(attr, "schemars"));
-    let asked = fields.into_iter().filter(|field| !has_own_schema(field)).filter_map(|field| {
+    let replaces = |attr: &Attribute| {
+        let words = ["schema_with", "skip", "skip_deserializing", "with"];
+        (is(attr, "serde") || is(attr, "schemars")) && words.iter().any(|word| mentions(&attr.meta, word))
+    };
+    let is_asked = |field: &&Field| !field.attrs.iter().any(replaces) && !mentions(&field.ty, "Self");
+    let asked = fields.into_iter().filter(is_asked).filter_map(|field| {
         let TypeNames::Foreign(feature) = TypeNames::of(&field.ty) else { return None };
-        let (ty, feature) = (&field.ty, generated(feature));
+        let ty = &field.ty;
+        let feature = generated(feature);
         let schema = quote_spanned!(located(ty)=> <#ty as #krate::__private::ForeignSchema<#krate::__private::schemars_features::#feature>>);
         Some(quote_spanned!(located(ty)=> const _: () = #schema::FOUND;))
     });
-    // A constant does not see the parameters of a type.
-    if generics.params.is_empty() { asked.collect() } else { TokenStream::new() }
+    asked.collect()
 }
 
 /// Turns `#[setting(binds_secret)]` on fields into an extension of their schemas.

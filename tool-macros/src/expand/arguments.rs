@@ -153,7 +153,8 @@ pub(crate) fn parameter_trait(scope: &ItemScope, argument: &Argument) -> Option<
     if argument.names == TypeNames::Plain && argument.flatten.is_none() {
         return None;
     }
-    let (ty, place) = (table_type(scope, argument), located(argument.ty));
+    let ty = table_type(scope, argument);
+    let place = located(argument.ty);
     let TypeNames::Foreign(feature) = argument.names else {
         return Some(quote_spanned!(place=> <#ty as __tool::ToolParameter>));
     };

@@ -58,7 +58,8 @@ pub(super) fn decode(expansion: &ToolExpansion) -> TokenStream {
 
 /// Expands to: `let mut f0 = None::<String>;`
 fn declaration(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
-    let (span, slot) = (site(), slot(index));
+    let span = site();
+    let slot = slot(index);
     if is_kept(argument) {
         return quote_spanned!(span=> let mut #slot = __tool::Flattened(__None););
     }
@@ -71,7 +72,8 @@ fn declaration(expansion: &ToolExpansion, index: usize, argument: &Argument) -> 
 
 /// Expands to: `&mut f0`, or for a type that is not well known `<City as __tool::ToolParameter>::slot(&mut f0)`
 fn reference(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
-    let (span, slot) = (site(), slot(index));
+    let span = site();
+    let slot = slot(index);
     if !argument.derived.is_empty() {
         let ty = derived_ident(expansion, index);
         return quote_spanned!(span=> <#ty as __tool::ToolParameter>::flattened_slot(&mut #slot));

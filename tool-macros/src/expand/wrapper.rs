@@ -172,7 +172,8 @@ fn texts(place: &TokenStream) -> TokenStream {
 fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     let Some(Confirm::When(expr)) = &expansion.tool.options.confirm else { return None };
     let (name, cfgs, applied) = (confirm_ident(expansion), expansion.cfgs(), expansion.args.applied(&quote!('_)));
-    let (generics, clause) = (expansion.scope.declared(), expansion.scope.where_clause());
+    let clause = expansion.scope.where_clause();
+    let generics = expansion.scope.declared();
     let generics = expansion.scope.is_generic().then(|| quote!(<#generics>));
     let decided = decided(expansion, expr, &applied);
     Some(quote_spanned! {site()=>
@@ -188,11 +189,13 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
 ///
 /// Expands to: `{ let decide: fn(&RefundArgs) -> bool = |args| ..; decide(&args) }`
 fn decided(expansion: &ToolExpansion, expr: &Expr, applied: &TokenStream) -> TokenStream {
-    let (decide, place) = (expansion.scope.without_self(expr), located(expr));
+    let decide = expansion.scope.without_self(expr);
+    let place = located(expr);
     if matches!(ungrouped(expr), Expr::Closure(_)) {
         return quote_spanned!(site()=> { let __decide: fn(&#applied) -> bool = #decide; __decide(&__args) });
     }
-    let (function, args) = (Ident::new("__decide", place), generated("__args"));
+    let function = Ident::new("__decide", place);
+    let args = generated("__args");
     quote_spanned! {place=>
         {
             use __tool::{ConfirmKind as _, NoConfirmKind as _};
