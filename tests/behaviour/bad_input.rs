@@ -255,3 +255,56 @@ fn arguments_are_text_bytes_value_or_raw_value() {
         assert!(tools.call("plan", raw, &ctx).await.is_ok());
     });
 }
+
+/// Connect.
+#[tool]
+fn connect(to: std::net::SocketAddr, ports: Option<std::collections::HashMap<u16, std::net::IpAddr>>) -> String {
+    format!("{to} {ports:?}")
+}
+
+// V2
+#[test]
+fn an_example_that_the_type_refuses_is_not_shown() {
+    let (_, message) = crate::support::failure(&tools(connect), "connect", r#"{"to":"192.0.2.1"}"#);
+    assert_eq!(
+        message,
+        "invalid arguments for `connect`:\n\
+        - /to: refused: invalid socket address syntax, write an address and a port, such as \"192.0.2.1:80\""
+    );
+}
+
+// V2
+#[test]
+fn keys_and_addresses_are_told_in_words() {
+    let arguments = r#"{"to":"192.0.2.1:80","ports":{"http":"192.0.2.1","443":"x"}}"#;
+    let (_, message) = crate::support::failure(&tools(connect), "connect", arguments);
+    assert_eq!(
+        message.lines().skip(1).take(2).collect::<Vec<_>>(),
+        [
+            "- /ports/443: expected an IPv4 address or an IPv6 address, got \"x\"",
+            "- /ports/http: unknown property, the keys are whole numbers as text, such as \"7\""
+        ]
+    );
+}
+
+/// Count.
+#[tool]
+fn count(large: u128, small: i128, step: u8) -> String {
+    format!("{large} {small} {step}")
+}
+
+// T10, V1
+#[test]
+fn the_largest_integers_survive_a_correction() {
+    let arguments = format!(r#"{{"large":{},"small":{},"step":"5"}}"#, u128::MAX, i128::MIN);
+    assert_eq!(data(&tools(count), "count", arguments), json!(format!("{} {} 5", u128::MAX, i128::MIN)));
+}
+
+// T10, V2
+#[test]
+fn an_integer_beyond_its_type_is_told_with_all_digits() {
+    let beyond = "340282366920938463463374607431768211456";
+    let (_, message) =
+        crate::support::failure(&tools(count), "count", format!(r#"{{"large":{beyond},"small":0,"step":5}}"#));
+    assert!(message.contains(&format!("/large: expected a number below {beyond}, got {beyond}\n")), "{message}");
+}

@@ -11,6 +11,7 @@ mod contexts;
 mod create_event;
 mod derived;
 mod discovery;
+mod doc_macros;
 mod errors;
 mod generics;
 mod hostile;

@@ -1,9 +1,9 @@
 //! Raw tools: the schema is given at run time.
 
-use crate::support::{call, data, failure};
+use crate::support::{block_on, call, data, failure};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
-use tool_core::{ErrorKind, FunctionTool, RawTool, RunContext, ToolContext, ToolError};
+use tool_core::{ErrorKind, FunctionTool, Mode, RawTool, RunContext, Runtime, ToolCall, ToolContext, ToolError};
 
 async fn echo(arguments: Value, ctx: &RunContext) -> Result<Value, ToolError> {
     tokio::task::yield_now().await;
@@ -42,6 +42,68 @@ fn validating_raw_tool_reports_every_problem() {
     let pointers = response.meta().problems().iter().map(|problem| problem.pointer.as_str()).collect::<Vec<_>>();
     assert_eq!(pointers, ["/m", "/n"]);
     assert_eq!(data(&tools, "n", r#"{"n":"2","m":0}"#)["got"], json!({"n": 2, "m": 0}), "coerced");
+}
+
+/// Ways in which a schema says that there are no parameters.
+fn without_parameters() -> [Value; 6] {
+    [
+        json!({"type": "object", "properties": {}}),
+        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        json!({"type": "object", "additionalProperties": false}),
+        json!({"properties": {}, "title": "pingArguments", "type": "object", "required": []}),
+        json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {}, "x-order": 1}),
+        json!({"type": "object", "unevaluatedProperties": false, "description": "Nothing."}),
+    ]
+}
+
+const IGNORED: [&str; 2] = ["/x: ignored, as the tool has no parameters", "/y: ignored, as the tool has no parameters"];
+
+// L26
+#[test]
+fn validating_raw_tool_without_parameters_ignores_members() {
+    for schema in without_parameters() {
+        let tools = built(FunctionTool::raw(declared("n", schema.clone()), echo).validate(true));
+        assert_eq!(tools.definitions().next().expect("one").parameters(), &schema);
+        let response = call(&tools, "n", r#"{"x":1,"y":{}}"#);
+        assert_eq!(response.data::<Value>().expect("JSON")["got"], json!({}), "{schema}");
+        assert_eq!(response.meta().coerced(), IGNORED, "{schema}");
+        let plain = call(&tools, "n", "{}");
+        assert!(plain.is_ok() && plain.meta().coerced().is_empty(), "{schema}");
+    }
+}
+
+// L26
+#[test]
+fn session_ignores_members_for_a_raw_tool_without_parameters() {
+    for schema in without_parameters() {
+        let tools = built(FunctionTool::raw(declared("n", schema.clone()), echo).validate(true));
+        let runtime = Runtime::builder(tools).build().expect("sound");
+        let response = block_on(async {
+            let session = runtime.session("s", Mode::Text).await.expect("a session");
+            session.call(ToolCall::new("call_1", "n", r#"{"x":1,"y":{}}"#)).await
+        });
+        assert_eq!(response.data::<Value>().expect("JSON")["got"], json!({}), "{schema}");
+        assert_eq!(response.meta().coerced(), IGNORED, "{schema}");
+    }
+}
+
+// L26, V1
+#[test]
+fn raw_schema_that_does_not_rule_members_out_keeps_them() {
+    let open = [
+        json!({}),
+        json!({"type": "object"}),
+        json!({"type": "object", "properties": {}, "additionalProperties": true}),
+        json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+        json!({"type": "object", "properties": {}, "patternProperties": {"^x$": {"type": "integer"}}}),
+        json!({"type": "object", "properties": {}, "minProperties": 1}),
+    ];
+    for schema in open {
+        let tools = built(FunctionTool::raw(declared("n", schema.clone()), echo).validate(true));
+        let response = call(&tools, "n", r#"{"x":1}"#);
+        assert_eq!(response.data::<Value>().expect("JSON")["got"], json!({"x": 1}), "{schema}");
+        assert!(response.meta().coerced().is_empty(), "{schema}");
+    }
 }
 
 // L3

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tool_core::session::SessionState;
 use tool_core::session::{
-    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, Journal, JournalEntry, JournalError, MemoryRecord,
-    MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall, SessionCall, SessionRecord, SessionStore,
-    Settlement, StateChange, StoreError, Turn, Verdict,
+    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, Journal, JournalEntry, JournalError,
+    MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall, SessionCall, SessionRecord,
+    SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
 };
 use tool_core::{Mode, SessionId};
 

@@ -2,10 +2,11 @@
 
 pub use crate::arguments::fields::BorrowedText as Text;
 pub use crate::arguments::fields::{
-    ArgumentStruct, Fields, Flattened, Slot, decode_arguments, deserialize_arguments, filled,
+    ArgumentStruct, Fields, Flattened, Slot, decode_arguments, deserialize_arguments, filled, from_text,
 };
 pub use crate::arguments::flatten::FlattenedEntries as Rest;
 pub use crate::arguments::limits::*;
+pub use crate::arguments::tool_parameter::{ForeignParameter, ForeignSchema, ToolParameter, schemars_features};
 pub use crate::call::context::FromRunContext;
 pub use crate::call::error::{IntoToolError, ToolError};
 pub use crate::call::mode::Modes;
@@ -13,6 +14,9 @@ pub use crate::json::decoder::Decoder;
 pub use crate::json::error::Error as DecodeError;
 pub use crate::json::keys::Key;
 pub use crate::schema::parameter::*;
+pub use crate::tool::confirm_function::*;
+pub use crate::tool::default_json::*;
+pub use crate::tool::docs::{joined_bytes, joined_length, joined_text, own_section};
 pub use crate::tool::invocation::{
     DecodedArguments, Execution, HandlerResult, Invocation, Rejection, ToolResult, context, lifecycle, start,
 };
@@ -25,9 +29,10 @@ pub use crate::tool::wrap::SpanLabel;
 pub use crate::tool::wrap_all::{CallableKind, ContainerKind, ReturnedKind, SingleKind, TracedKind, TypeIsKnown};
 pub use crate::trace::body::{AgentSpan, BodySpan, SpanEnding, function_id, in_agent, never};
 pub use crate::{
-    __agent_span as agent_span, __completed as completed, __discovery as discovery, __failure as failure,
-    __finish as finish, __outcome as outcome, __output as output, __path as path, __respond as respond,
-    __respond_text as respond_text, __returns, __returns as returns, __shown as shown, __tool_span as tool_span,
+    __agent_span as agent_span, __completed as completed, __default_json as default_json, __discovery as discovery,
+    __failure as failure, __finish as finish, __joined as joined, __joined_parts as joined_parts, __outcome as outcome,
+    __output as output, __path as path, __respond as respond, __respond_text as respond_text, __returns,
+    __returns as returns, __shown as shown, __tool_span as tool_span,
 };
 pub use inventory;
 pub use schemars;

@@ -1,7 +1,10 @@
 //! Doc comments, split into the description for the model, the list of parameters and the description of the result.
 
-use proc_macro2::Span;
-use syn::{Attribute, Expr, ExprLit, Lit, Meta};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::quote;
+use syn::parse::Parser as _;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, ExprLit, Lit, Meta, MetaNameValue, Token};
 
 use crate::attr::grammar::ungrouped;
 
@@ -11,99 +14,249 @@ const DROPPED: &[&str] = &["errors", "example", "examples", "panics", "safety"];
 /// A doc comment, section by section.
 #[derive(Default)]
 pub(crate) struct DocComment {
-    pub(crate) description: String,
-    /// The expression of `#[doc = include_str!("..")]`.
-    pub(crate) expr: Option<Expr>,
+    pub(crate) description: DocText,
     pub(crate) arguments: Vec<DocArgument>,
-    pub(crate) returns: String,
+    pub(crate) returns: DocText,
 }
 
 /// One item of an `# Arguments` list.
 pub(crate) struct DocArgument {
     pub(crate) name: String,
-    pub(crate) text: String,
+    pub(crate) text: DocText,
     pub(crate) span: Span,
 }
 
-struct Line {
-    text: String,
-    span: Span,
+/// A text of doc comments: its lines, and the macros between them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct DocText(Vec<DocPart>);
+
+/// A line of a doc comment, or the text of a macro.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DocPart {
+    pub(crate) content: DocContent,
+    /// The condition of the `cfg_attr` around the part.
+    pub(crate) condition: Option<Condition>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum DocContent {
+    Line(String),
+    /// A macro such as `include_str!(..)`, whose text only the compiler knows.
+    Macro(Box<Expr>),
+    /// A macro below a section that is left out. Its text is left out too, unless it begins a section of its own.
+    OwnSection(Box<Expr>),
+}
+
+/// The predicate of a `cfg_attr`.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition(pub(crate) TokenStream);
+
+impl PartialEq for Condition {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl DocText {
+    /// Returns whether there is nothing to read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(DocPart::is_blank)
+    }
+
+    /// Returns the text if it is made of lines alone, joined by `separator`.
+    pub(crate) fn literal(&self, separator: &str) -> Option<String> {
+        let lines: Option<Vec<&str>> = self.0.iter().map(DocPart::line).collect();
+        Some(lines?.join(separator).trim().to_owned())
+    }
+
+    /// Returns the parts without the blank lines at both ends.
+    pub(crate) fn parts(&self) -> &[DocPart] {
+        let Some(first) = self.0.iter().position(|part| !part.is_blank()) else { return &[] };
+        let last = self.0.iter().rposition(|part| !part.is_blank()).unwrap_or(first);
+        self.0.get(first..=last).unwrap_or_default()
+    }
+
+    fn push(&mut self, content: DocContent, condition: Option<Condition>) {
+        self.0.push(DocPart { content, condition });
+    }
+}
+
+impl DocPart {
+    /// Returns the line if it is always there.
+    fn line(&self) -> Option<&str> {
+        match (&self.content, &self.condition) {
+            (DocContent::Line(line), None) => Some(line),
+            _ => None,
+        }
+    }
+
+    fn is_blank(&self) -> bool {
+        matches!(&self.content, DocContent::Line(line) if line.trim().is_empty())
+    }
+}
+
+/// A value of `#[doc = ..]`.
+struct DocValue {
+    value: Expr,
+    condition: Option<Condition>,
+}
+
+/// Reads the doc attributes and splits them into sections.
+pub(crate) fn read(attrs: &[Attribute]) -> DocComment {
+    let mut splitter = Splitter::default();
+    for DocValue { value, condition } in values(attrs) {
+        match ungrouped(&value) {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
+                for line in lines(&text.value()) {
+                    splitter.line(line, condition.as_ref(), text.span());
+                }
+            }
+            other => splitter.push_macro(other, condition),
+        }
+    }
+    splitter.docs
+}
+
+/// Returns whether the attribute is a `cfg_attr` around docs and nothing else.
+pub(crate) fn is_conditional_doc(attr: &Attribute) -> bool {
+    let Some(conditional) = Conditional::of(&attr.meta) else { return false };
+    let is_doc = |meta: &Meta| matches!(meta, Meta::NameValue(meta) if meta.path.is_ident("doc"));
+    !conditional.metas.is_empty() && conditional.metas.iter().all(is_doc)
+}
+
+/// Lists the values of the doc attributes, in order.
+fn values(attrs: &[Attribute]) -> Vec<DocValue> {
+    let mut values = Vec::new();
+    for attr in attrs {
+        add_values(&attr.meta, None, &mut values);
+    }
+    values
+}
+
+fn add_values(meta: &Meta, condition: Option<&Condition>, values: &mut Vec<DocValue>) {
+    if let Meta::NameValue(MetaNameValue { path, value, .. }) = meta {
+        if path.is_ident("doc") {
+            values.push(DocValue { value: value.clone(), condition: condition.cloned() });
+        }
+        return;
+    }
+    let Some(conditional) = Conditional::of(meta) else { return };
+    let inner = match condition {
+        Some(Condition(outer)) => {
+            let inner = &conditional.predicate;
+            Condition(quote!(all(#outer, #inner)))
+        }
+        None => Condition(conditional.predicate),
+    };
+    for meta in &conditional.metas {
+        add_values(meta, Some(&inner), values);
+    }
+}
+
+/// A `cfg_attr`, taken apart.
+struct Conditional {
+    predicate: TokenStream,
+    metas: Vec<Meta>,
+}
+
+impl Conditional {
+    fn of(meta: &Meta) -> Option<Self> {
+        let Meta::List(list) = meta else { return None };
+        if !list.path.is_ident("cfg_attr") {
+            return None;
+        }
+        let mut trees = list.tokens.clone().into_iter();
+        let is_comma = |tree: &TokenTree| matches!(tree, TokenTree::Punct(punct) if punct.as_char() == ',');
+        let predicate = trees.by_ref().take_while(|tree| !is_comma(tree)).collect();
+        let metas = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(trees.collect()).ok()?;
+        Some(Self { predicate, metas: metas.into_iter().collect() })
+    }
+}
+
+/// Splits the value of a doc attribute into lines, without the space or the stars before the text.
+fn lines(text: &str) -> Vec<String> {
+    if !text.contains('\n') {
+        return vec![text.strip_prefix(' ').unwrap_or(text).trim_end().to_owned()];
+    }
+    // The lines of a block comment may begin with stars.
+    let starred =
+        text.lines().skip(1).map(str::trim_start).filter(|line| !line.is_empty()).all(|line| line.starts_with('*'));
+    let line = |line: &str| {
+        let line = line.trim();
+        let line = if starred { line.strip_prefix('*').unwrap_or(line) } else { line };
+        line.strip_prefix(' ').unwrap_or(line).to_owned()
+    };
+    text.lines().map(line).collect()
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
 enum Section {
+    #[default]
     Description,
     Arguments,
     Returns,
     Dropped,
 }
 
-/// Reads the doc attributes and splits them into sections.
-pub(crate) fn read(attrs: &[Attribute]) -> DocComment {
-    let mut docs = DocComment::default();
-    let mut lines = Vec::new();
-    for attr in attrs.iter().filter(|attr| attr.path().is_ident("doc")) {
-        let Meta::NameValue(meta) = &attr.meta else { continue };
-        match ungrouped(&meta.value) {
-            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => push_lines(&mut lines, &text.value(), text.span()),
-            other => docs.expr = Some(other.clone()),
+/// Puts each line and each macro into the section in which it stands.
+#[derive(Default)]
+struct Splitter {
+    docs: DocComment,
+    section: Section,
+    /// The level of the section's heading.
+    depth: usize,
+    in_code: bool,
+}
+
+impl Splitter {
+    fn line(&mut self, line: String, condition: Option<&Condition>, span: Span) {
+        if line.trim_start().starts_with("```") {
+            self.in_code = !self.in_code;
         }
-    }
-    split(&mut docs, lines);
-    docs
-}
-
-/// Reads the doc comment of a parameter as one text.
-pub(crate) fn text(attrs: &[Attribute]) -> String {
-    read(attrs).description
-}
-
-fn push_lines(lines: &mut Vec<Line>, text: &str, span: Span) {
-    if !text.contains('\n') {
-        lines.push(Line { text: text.strip_prefix(' ').unwrap_or(text).trim_end().to_owned(), span });
-        return;
-    }
-    // The lines of a block comment may begin with stars.
-    let starred =
-        text.lines().skip(1).map(str::trim_start).filter(|line| !line.is_empty()).all(|line| line.starts_with('*'));
-    for line in text.lines() {
-        let line = line.trim();
-        let line = if starred { line.strip_prefix('*').unwrap_or(line) } else { line };
-        lines.push(Line { text: line.strip_prefix(' ').unwrap_or(line).to_owned(), span });
-    }
-}
-
-fn split(docs: &mut DocComment, lines: Vec<Line>) {
-    let (mut section, mut depth, mut fenced) = (Section::Description, 0, false);
-    let (mut description, mut returns) = (Vec::new(), Vec::new());
-    for line in lines {
-        if line.text.trim_start().starts_with("```") {
-            fenced = !fenced;
-        }
-        if let Some((level, title)) = heading(&line.text).filter(|_| !fenced)
-            && (section == Section::Description || level <= depth)
+        if let Some(Heading { level, title }) = Heading::of(&line).filter(|_| !self.in_code)
+            && (self.section == Section::Description || level <= self.depth)
         {
-            (section, depth) = (section_of(&title), level);
-            if section != Section::Description {
-                continue;
+            self.section = section_of(&title);
+            self.depth = level;
+            if self.section != Section::Description {
+                return;
             }
         }
-        match section {
-            Section::Description => description.push(line.text),
-            Section::Returns => returns.push(line.text),
-            Section::Arguments => push_argument(&mut docs.arguments, &line),
+        match self.section {
+            Section::Description => self.docs.description.push(DocContent::Line(line), condition.cloned()),
+            Section::Returns => self.docs.returns.push(DocContent::Line(line), condition.cloned()),
+            Section::Arguments => push_argument(&mut self.docs.arguments, &line, condition, span),
             Section::Dropped => {}
         }
     }
-    description.join("\n").trim().clone_into(&mut docs.description);
-    returns.join("\n").trim().clone_into(&mut docs.returns);
+
+    /// Adds a macro. In the list of parameters it is no item, and belongs to the description.
+    fn push_macro(&mut self, expr: &Expr, condition: Option<Condition>) {
+        let expr = Box::new(expr.clone());
+        match self.section {
+            Section::Description | Section::Arguments => {
+                self.docs.description.push(DocContent::Macro(expr), condition);
+            }
+            Section::Returns => self.docs.returns.push(DocContent::Macro(expr), condition),
+            Section::Dropped if self.in_code => {}
+            Section::Dropped => self.docs.description.push(DocContent::OwnSection(expr), condition),
+        }
+    }
 }
 
-/// Parses a heading: `## Title` gives 2 and `title`.
-fn heading(line: &str) -> Option<(usize, String)> {
-    let rest = line.trim_start_matches('#');
-    let level = line.len() - rest.len();
-    (level > 0 && rest.starts_with(' ')).then(|| (level, rest.trim().trim_end_matches(':').to_lowercase()))
+/// `## Title`, with the title in lower case.
+struct Heading {
+    level: usize,
+    title: String,
+}
+
+impl Heading {
+    fn of(line: &str) -> Option<Self> {
+        let rest = line.trim_start_matches('#');
+        let level = line.len() - rest.len();
+        let title = || rest.trim().trim_end_matches(':').to_lowercase();
+        (level > 0 && rest.starts_with(' ')).then(|| Self { level, title: title() })
+    }
 }
 
 fn section_of(title: &str) -> Section {
@@ -116,16 +269,23 @@ fn section_of(title: &str) -> Section {
 }
 
 /// Adds a line of the list: ``* `title` - Event title``, `- title: Event title`, or the continuation of an item.
-fn push_argument(arguments: &mut Vec<DocArgument>, line: &Line) {
-    let text = line.text.trim();
+fn push_argument(arguments: &mut Vec<DocArgument>, line: &str, condition: Option<&Condition>, span: Span) {
+    let text = line.trim();
     let item = text.strip_prefix("* ").or_else(|| text.strip_prefix("- "));
     // The lines of a nested list continue the item above it.
-    let nested = line.text.starts_with("  ") && !arguments.is_empty();
+    let nested = line.starts_with("  ") && !arguments.is_empty();
     if let Some((name, text)) = item.filter(|_| !nested).and_then(name_and_text) {
-        arguments.push(DocArgument { name, text, span: line.span });
+        let content = DocContent::Line(text);
+        // Two conditional items may describe one parameter.
+        let known = arguments.iter_mut().find(|known| condition.is_some() && known.name == name);
+        if let Some(known) = known {
+            known.text.push(content, condition.cloned());
+        } else {
+            let text = DocText(vec![DocPart { content, condition: condition.cloned() }]);
+            arguments.push(DocArgument { name, text, span });
+        }
     } else if let Some(last) = arguments.last_mut().filter(|_| !text.is_empty()) {
-        last.text.push(' ');
-        last.text.push_str(text);
+        last.text.push(DocContent::Line(text.to_owned()), condition.cloned());
     }
 }
 
@@ -148,6 +308,10 @@ mod tests {
     fn read_lines(lines: &[&str]) -> DocComment {
         let attrs: Vec<Attribute> = lines.iter().map(|line| parse_quote!(#[doc = #line])).collect();
         read(&attrs)
+    }
+
+    fn literal(text: &DocText) -> String {
+        text.literal("\n").expect("the text has no macro")
     }
 
     #[test]
@@ -174,32 +338,105 @@ mod tests {
             " # Notes",
             " Kept.",
         ]);
-        assert_eq!(docs.description, "Add an event.\n\nIt is added at once.\n\n# Notes\nKept.");
-        assert_eq!(docs.returns, "The event.");
-        let arguments: Vec<_> = docs.arguments.iter().map(|item| (item.name.as_str(), item.text.as_str())).collect();
-        assert_eq!(arguments, [("title", "Its title, in plain text"), ("start_time", "When it starts + not an item")]);
+        assert_eq!(literal(&docs.description), "Add an event.\n\nIt is added at once.\n\n# Notes\nKept.");
+        assert_eq!(literal(&docs.returns), "The event.");
+        let arguments = docs.arguments.iter().map(|item| format!("{}: {}", item.name, literal(&item.text)));
+        assert_eq!(
+            arguments.collect::<Vec<_>>(),
+            ["title: Its title,\nin plain text", "start_time: When it starts\n+ not an item"]
+        );
     }
 
     #[test]
     fn ignores_headings_in_code_blocks() {
         let docs = read_lines(&[" Run.", " ```", " # Errors", " ```", " More."]);
-        assert_eq!(docs.description, "Run.\n```\n# Errors\n```\nMore.");
+        assert_eq!(literal(&docs.description), "Run.\n```\n# Errors\n```\nMore.");
     }
 
     #[test]
     fn block_comments_lose_their_stars() {
-        assert_eq!(read_lines(&["\n * Add an event.\n *\n * At once.\n "]).description, "Add an event.\n\nAt once.");
+        let docs = read_lines(&["\n * Add an event.\n *\n * At once.\n "]);
+        assert_eq!(literal(&docs.description), "Add an event.\n\nAt once.");
+    }
+
+    /// Writes the parts of a text, macros as they are written and conditions before `:`.
+    fn shown(text: &DocText) -> Vec<String> {
+        let part = |part: &DocPart| {
+            let content = match &part.content {
+                DocContent::Line(line) => line.clone(),
+                DocContent::Macro(expr) => quote!(#expr).to_string(),
+                DocContent::OwnSection(expr) => format!("own section {}", quote!(#expr)),
+            };
+            match &part.condition {
+                Some(Condition(condition)) => format!("{condition}: {content}"),
+                None => content,
+            }
+        };
+        text.parts().iter().map(part).collect()
     }
 
     #[test]
-    fn keeps_a_doc_macro_as_an_expression() {
-        let docs = read(&[parse_quote!(#[doc = include_str!("a.md")])]);
-        assert!(docs.expr.is_some());
+    fn keeps_lines_and_macros_in_order() {
+        let docs = read(&[
+            parse_quote!(#[doc = ""]),
+            parse_quote!(#[doc = a!()]),
+            parse_quote!(#[doc = " B."]),
+            parse_quote!(#[doc = ""]),
+            parse_quote!(#[doc = c!()]),
+            parse_quote!(#[doc = ""]),
+        ]);
+        assert_eq!(shown(&docs.description), ["a ! ()", "B.", "", "c ! ()"]);
+    }
+
+    #[test]
+    fn a_macro_belongs_to_the_section_in_which_it_stands() {
+        let docs = read(&[
+            parse_quote!(#[doc = "A."]),
+            parse_quote!(#[doc = "# Arguments"]),
+            parse_quote!(#[doc = "* `x` - X"]),
+            parse_quote!(#[doc = of_the_description!()]),
+            parse_quote!(#[doc = "* `y` - Y"]),
+            parse_quote!(#[doc = "# Returns"]),
+            parse_quote!(#[doc = of_the_result!()]),
+            parse_quote!(#[doc = "# Examples"]),
+            parse_quote!(#[doc = "```"]),
+            parse_quote!(#[doc = code!()]),
+            parse_quote!(#[doc = "```"]),
+            parse_quote!(#[doc = more!()]),
+        ]);
+        assert_eq!(shown(&docs.description), ["A.", "of_the_description ! ()", "own section more ! ()"]);
+        assert_eq!(shown(&docs.returns), ["of_the_result ! ()"]);
+        let names = docs.arguments.iter().map(|item| item.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["x", "y"]);
+    }
+
+    #[test]
+    fn a_condition_stays_with_its_docs() {
+        let docs = read(&[
+            parse_quote!(#[doc = "A."]),
+            parse_quote!(#[cfg_attr(unix, doc = "B.", inline, cfg_attr(not(test), doc = c!()))]),
+            parse_quote!(#[cfg_attr(unix, inline, doc(hidden))]),
+            parse_quote!(#[doc = "# Arguments"]),
+            parse_quote!(#[cfg_attr(unix, doc = "* `x` - X")]),
+            parse_quote!(#[cfg_attr(windows, doc = "* `x` - Y")]),
+        ]);
+        assert_eq!(shown(&docs.description), ["A.", "unix: B.", "all (unix , not (test)): c ! ()"]);
+        let argument = docs.arguments.first().expect("an item");
+        assert_eq!(shown(&argument.text), ["unix: X", "windows: Y"]);
+        assert_eq!(docs.arguments.len(), 1);
+    }
+
+    #[test]
+    fn an_attribute_with_docs_alone_is_a_conditional_doc() {
+        assert!(is_conditional_doc(&parse_quote!(#[cfg_attr(unix, doc = "A", doc = b!())])));
+        assert!(!is_conditional_doc(&parse_quote!(#[cfg_attr(unix, doc = "A", cold)])));
+        assert!(!is_conditional_doc(&parse_quote!(#[cfg_attr(unix)])));
+        assert!(!is_conditional_doc(&parse_quote!(#[cfg(unix)])));
     }
 
     #[test]
     fn reads_docs_around_other_attributes() {
         let docs = read(&[parse_quote!(#[doc = " A."]), parse_quote!(#[inline]), parse_quote!(#[doc = " B."])]);
-        assert_eq!(docs.description, "A.\nB.");
+        assert_eq!(literal(&docs.description), "A.\nB.");
     }
 }

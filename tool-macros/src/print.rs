@@ -6,6 +6,7 @@ use syn::{Attribute, FnArg, Signature};
 
 use crate::attr::foreign;
 use crate::attr::grammar::is;
+use crate::docs::is_conditional_doc;
 use crate::input::{FunctionItem, ImplBlock, ImplMember};
 use crate::tokens::{mentions, regrouped};
 
@@ -107,7 +108,8 @@ fn is_consumed_group(tree: &TokenTree) -> bool {
 
 /// Returns whether rustc would refuse this attribute on a parameter.
 fn is_inert(attr: &Attribute) -> bool {
-    is(attr, "arg") || is(attr, "context") || attr.path().is_ident("doc") || foreign::is_foreign(attr)
+    let is_doc = attr.path().is_ident("doc") || is_conditional_doc(attr);
+    is(attr, "arg") || is(attr, "context") || is_doc || foreign::is_foreign(attr)
 }
 
 fn stripped(sig: &Signature) -> Signature {

@@ -2,16 +2,17 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Attribute, Fields, Item, LitBool, parse_quote};
+use syn::{Attribute, Field, Fields, Item, LitBool, parse_quote};
 
 use crate::attr::grammar::{SETTING, TOOL_TYPE, crate_path, flag, from_call, has_value, is, value};
 use crate::errors::Errors;
 use crate::expand::scope::krate_path;
-use crate::tokens::mentions;
+use crate::model::type_names::TypeNames;
+use crate::tokens::{generated, located, mentions};
 
 /// Expands `#[tool_type]`.
 ///
-/// Expands to: `#[derive(__private::serde::Serialize, ..)] #[serde(crate = "..")] #[schemars(crate = "..")] struct ..`
+/// Expands to: `#[derive(tool_core::serde::Serialize, ..)] #[serde(crate = "..")] #[schemars(crate = "..")] struct ..`
 pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let (mut errors, mut krate, mut is_input) = (Errors::default(), None, false);
     TOOL_TYPE.read(&from_call("tool_type", args), &mut Vec::new(), &mut errors, |key, meta| {
@@ -58,18 +59,48 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         return quote!(#errors #item);
     }
     let krate = krate_path(krate.as_ref());
+    let schemas = foreign_schemas(&item, &krate);
     let path = krate.to_string().replace(' ', "");
-    let (serde, schemars) = (format!("{path}::__private::serde"), format!("{path}::__private::schemars"));
+    let (serde, schemars) = (format!("{path}::serde"), format!("{path}::schemars"));
     let span = Span::mixed_site();
-    let serialize = (!is_input).then(|| quote_spanned!(span=> #krate::__private::serde::Serialize,));
+    let serialize = (!is_input).then(|| quote_spanned!(span=> #krate::serde::Serialize,));
     // Also beside errors, so that no other errors follow from a type that lacks its traits.
     quote_spanned! {span=>
         #errors
-        #[derive(#serialize #krate::__private::serde::Deserialize, #krate::__private::schemars::JsonSchema)]
+        #[derive(#serialize #krate::serde::Deserialize, #krate::schemars::JsonSchema)]
         #[serde(crate = #serde)]
         #[schemars(crate = #schemars)]
         #item
+        #schemas
     }
+}
+
+/// Asks for the schemas of fields whose types have the names of types in other crates. The derive does not tell the feature of
+/// schemars that such a type needs.
+///
+/// Expands to: `const _: () = <Uuid as __private::ForeignSchema<__private::schemars_features::uuid1>>::FOUND;`
+fn foreign_schemas(item: &Item, krate: &TokenStream) -> TokenStream {
+    let fields: Vec<&Field> = match item {
+        // A constant does not see the parameters of a type.
+        Item::Struct(item) if item.generics.params.is_empty() => item.fields.iter().collect(),
+        Item::Enum(item) if item.generics.params.is_empty() => {
+            item.variants.iter().flat_map(|variant| &variant.fields).collect()
+        }
+        _ => return TokenStream::new(),
+    };
+    let replaces = |attr: &Attribute| {
+        let words = ["schema_with", "skip", "skip_deserializing", "with"];
+        (is(attr, "serde") || is(attr, "schemars")) && words.iter().any(|word| mentions(&attr.meta, word))
+    };
+    let is_asked = |field: &&Field| !field.attrs.iter().any(replaces) && !mentions(&field.ty, "Self");
+    let asked = fields.into_iter().filter(is_asked).filter_map(|field| {
+        let TypeNames::Foreign(feature) = TypeNames::of(&field.ty) else { return None };
+        let ty = &field.ty;
+        let feature = generated(feature);
+        let schema = quote_spanned!(located(ty)=> <#ty as #krate::__private::ForeignSchema<#krate::__private::schemars_features::#feature>>);
+        Some(quote_spanned!(located(ty)=> const _: () = #schema::FOUND;))
+    });
+    asked.collect()
 }
 
 /// Turns `#[setting(binds_secret)]` on fields into an extension of their schemas.

@@ -98,6 +98,7 @@ fn listed(mode: &str, starts: usize) -> Value {
     for (name, more) in [
         ("closed", json!({"additionalProperties": false, "$schema": "http://json-schema.org/draft-07/schema#"})),
         ("empty", json!({"required": []})),
+        ("noted", json!({"$id": "urn:x", "x-order": 1, "patternProperties": {}, "unevaluatedProperties": false})),
     ] {
         let mut schema = json!({"type": "object", "properties": {}});
         schema.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
@@ -723,7 +724,7 @@ async fn an_error_of_a_listed_tool_stays_as_it_is() {
 async fn an_imported_tool_without_parameters_ignores_members() {
     let (_folder, file) = folder();
     let tools = tools("", &file).await;
-    for name in ["closed", "empty"] {
+    for name in ["closed", "empty", "noted"] {
         let definition = tools.function_tool(name).expect("there").definition();
         assert_eq!(definition.parameters(), &json!({"type": "object", "properties": {}}), "{name}");
         let response = tools.call(name, r#"{"x": 1, "y": {}}"#, &RunContext::detached()).await;

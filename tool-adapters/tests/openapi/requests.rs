@@ -187,3 +187,14 @@ async fn one_name_in_two_places_is_two_arguments() {
     let expected = [("page", "two"), ("id", "q"), ("expand[]", "a"), ("expand[]", "b")];
     assert_eq!(seen.pairs(), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
+
+// L26
+#[tokio::test]
+async fn an_operation_without_parameters_ignores_members() {
+    let server = Server::start().await;
+    let toolset = at(&server, &json!({"/ping": {"get": {"operationId": "ping"}}}));
+    let response = call(toolset, "ping", &json!({"x": 1})).await;
+    assert!(response.is_ok(), "{}", response.to_json());
+    assert_eq!(response.meta().coerced(), ["/x: ignored, as the tool has no parameters"]);
+    assert_eq!(server.last().pairs(), []);
+}

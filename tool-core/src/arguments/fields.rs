@@ -7,8 +7,9 @@ use crate::json::keys::Key;
 use crate::json::probe::Probe;
 use crate::schema::build::FieldRule;
 use crate::schema::nullable::NullMeaning;
-use crate::schema::parameter::{AbsentValue, DefaultValue, FieldValue, Parameter, ToolParameter};
-use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use crate::schema::parameter::{AbsentValue, DefaultValue, Parameter};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
@@ -37,7 +38,7 @@ pub trait Slot<'de> {
     }
 }
 
-impl<'de, T: FieldValue<'de>> Slot<'de> for Option<T> {
+impl<'de, T: Deserialize<'de>> Slot<'de> for Option<T> {
     #[inline]
     fn read(&mut self, decoder: &mut Decoder<'de>) -> Result<(), error::Error> {
         *self = Some(T::deserialize(decoder)?);
@@ -55,7 +56,7 @@ impl<'de, T: FieldValue<'de>> Slot<'de> for Option<T> {
 /// The place of a flattened parameter's value.
 pub struct Flattened<T>(pub Option<T>);
 
-impl<'de, T: ToolParameter> Slot<'de> for Flattened<T> {
+impl<'de, T: DeserializeOwned> Slot<'de> for Flattened<T> {
     fn read(&mut self, _: &mut Decoder<'de>) -> Result<(), error::Error> {
         Ok(())
     }
@@ -339,7 +340,7 @@ impl<'de, M: MapAccess<'de>> Fields<M> {
     }
 
     /// Reads the value of the parameter that [`next`](Self::next) returned.
-    pub fn value<T: FieldValue<'de>>(&mut self) -> Result<T, M::Error> {
+    pub fn value<T: Deserialize<'de>>(&mut self) -> Result<T, M::Error> {
         self.map.next_value()
     }
 
@@ -351,7 +352,7 @@ impl<'de, M: MapAccess<'de>> Fields<M> {
     }
 
     /// Returns the value, or what `T` decodes from an absent one.
-    pub fn required<T: FieldValue<'de>>(&mut self, value: Option<T>, index: usize) -> Result<T, M::Error> {
+    pub fn required<T: Deserialize<'de>>(&mut self, value: Option<T>, index: usize) -> Result<T, M::Error> {
         match value {
             Some(value) => Ok(value),
             None => T::deserialize(AbsentValue).map_err(|_| missing(index)),
@@ -359,7 +360,7 @@ impl<'de, M: MapAccess<'de>> Fields<M> {
     }
 
     /// Decodes a flattened parameter from the entries that were kept.
-    pub fn flattened<T: ToolParameter>(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<T, M::Error> {
+    pub fn flattened<T: DeserializeOwned>(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<T, M::Error> {
         rest.take().map_err(M::Error::custom)
     }
 
@@ -372,6 +373,11 @@ impl<'de, M: MapAccess<'de>> Fields<M> {
     pub fn check(&mut self, index: usize, holds: bool) -> Result<(), M::Error> {
         if holds { Ok(()) } else { Err(refused(index)) }
     }
+}
+
+/// Reads the JSON of a default.
+pub fn from_text<'de, T: Deserialize<'de>>(text: &'de str) -> serde_json::Result<T> {
+    serde_json::from_str(text)
 }
 
 /// Decodes argument text outside a call, for `confirm = fn`.

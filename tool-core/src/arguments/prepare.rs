@@ -10,7 +10,7 @@ use crate::json::repair::repair;
 use crate::json::value;
 use crate::json::value::{ParsedValue, RoundedNumbers, SyntaxError};
 use crate::schema::compiled::CompiledSchema;
-use crate::schema::evaluation::{TooCostly, Verdict, check, is_valid};
+use crate::schema::evaluation::{TooCostly, Verdict, check_exact};
 use crate::schema::validator::Validator;
 use serde_json::{Map, Value};
 
@@ -54,7 +54,7 @@ pub(crate) fn prepare(
     let mut problems = std::mem::take(&mut arguments.problems);
     // Arguments that are accepted as they are stay as they are.
     match validator.compiled() {
-        Ok(compiled) => match verdict.unwrap_or_else(|| check(compiled, &arguments.value)) {
+        Ok(compiled) => match verdict.unwrap_or_else(|| arguments.check(compiled)) {
             Ok(true) => {}
             Ok(false) => problems.extend(correct(&mut arguments, compiled, switches)),
             Err(TooCostly) => problems.push(too_costly(ValidationSubject::Arguments)),
@@ -74,10 +74,10 @@ pub(crate) fn prepare(
 /// Corrects arguments that the schema does not accept, or returns their problems.
 fn correct(arguments: &mut ParsedArguments, compiled: &CompiledSchema, switches: Coercions) -> Vec<Problem> {
     let is_changed = coerce(&mut arguments.value, compiled, switches, &mut arguments.notes);
-    if is_changed && is_valid(compiled, &arguments.value) {
+    if is_changed && arguments.check(compiled).unwrap_or(false) {
         return Vec::new();
     }
-    find_problems(ValidationSubject::Arguments, compiled, &arguments.value)
+    find_problems(ValidationSubject::Arguments, compiled, &arguments.value, &arguments.rounded)
 }
 
 fn take_confirmation(value: &mut Value) -> Option<bool> {
@@ -135,6 +135,11 @@ impl ParsedArguments {
             return Err(vec![problem.hint("send the parameters by name: {\"name\": value}")]);
         }
         Ok(arguments)
+    }
+
+    /// Checks the arguments by a schema.
+    fn check(&self, compiled: &CompiledSchema) -> Verdict {
+        check_exact(compiled, &self.value, &self.rounded)
     }
 
     /// Removes the members of arguments for a tool without parameters.

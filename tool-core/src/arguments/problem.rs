@@ -64,7 +64,18 @@ impl Problem {
 
     /// Reports a value that a Rust type refuses although the schema accepts it.
     pub(crate) fn refused(pointer: impl Into<String>, reason: &str) -> Self {
-        Self::new(pointer, "", format!("refused: {reason}"))
+        let problem = Self::new(pointer, "", format!("{REFUSED}{reason}"));
+        // What the standard library says of an address is not enough to write one.
+        match reason {
+            "invalid socket address syntax" => problem.hint("write an address and a port, such as \"192.0.2.1:80\""),
+            "invalid IP address syntax" => problem.hint("write an address such as \"192.0.2.1\" or \"2001:db8::1\""),
+            _ => problem,
+        }
+    }
+
+    /// Returns true if a Rust type refuses a value that the schema accepts.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.expected.is_empty() && self.got.starts_with(REFUSED)
     }
 
     /// Returns the line for a list of settings, which names its subject itself.
@@ -98,6 +109,7 @@ impl Problem {
 }
 
 const MISSING: &str = "nothing";
+const REFUSED: &str = "refused: ";
 
 /// The number of characters in each text of a problem.
 const MAX_TEXT: usize = 2_000;
@@ -206,10 +218,28 @@ fn describe(schema: &Value, root: &Value, depth: usize) -> String {
     if let Some(target) = walk::referenced(map, root) {
         return describe(target, root, depth);
     }
-    let branches = ["anyOf", "oneOf"].iter().find_map(|keyword| map.get(*keyword)?.as_array());
-    match branches {
-        Some(branches) => join_alternatives(branches, |branch| describe(branch, root, depth)),
+    if let Some(branches) = branches_of(map) {
+        return join_alternatives(branches, |branch| describe(branch, root, depth));
+    }
+    match implied_type(map) {
+        Some(kind) => of_type(map, kind, root, depth),
         None => "a value".to_owned(),
+    }
+}
+
+fn branches_of(map: &Map<String, Value>) -> Option<&[Value]> {
+    ["anyOf", "oneOf"].iter().find_map(|keyword| map.get(*keyword)?.as_array()).map(Vec::as_slice)
+}
+
+/// Returns the type of the values that the keywords of a schema without `type` are about.
+fn implied_type(map: &Map<String, Value>) -> Option<&'static str> {
+    let has = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
+    match () {
+        () if has(&["format", "pattern", "minLength", "maxLength"]) => Some("string"),
+        () if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) => Some("number"),
+        () if has(&["items", "prefixItems", "minItems", "maxItems", "uniqueItems"]) => Some("array"),
+        () if has(&["properties", "required", "patternProperties", "minProperties", "maxProperties"]) => Some("object"),
+        () => None,
     }
 }
 
@@ -247,35 +277,101 @@ fn of_type(map: &Map<String, Value>, kind: &str, root: &Value, depth: usize) -> 
     match kind {
         "integer" => format!("an integer{}", range(map)),
         "number" => format!("a number{}", range(map)),
-        "string" => text(map),
+        "string" => text(map, root, depth),
         "boolean" => "`true` or `false`".to_owned(),
         "null" => "`null`".to_owned(),
-        "array" if depth > 0 => match map.get("items").filter(|items| items.is_object()) {
-            Some(items) => format!("an array, each item {}", describe(items, root, depth)),
-            None => "an array".to_owned(),
-        },
-        "array" => "an array".to_owned(),
+        "array" => array(map, root, depth),
         "object" => object(map),
         other => format!("`{other}`"),
     }
 }
 
-/// Describes an object by its required properties, which distinguish the branches of a choice.
+/// The number of items of a tuple that are described.
+const TUPLE: usize = 4;
+
+/// Describes an array by its length, where that is fixed, and by its items.
+fn array(map: &Map<String, Value>, root: &Value, depth: usize) -> String {
+    let length = exactly(map, "minItems", "maxItems");
+    let counted =
+        length.map_or_else(|| "an array".to_owned(), |length| format!("an array of {}", count_noun(length, "item")));
+    if depth == 0 {
+        return counted;
+    }
+    let first = map.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if !first.is_empty() && first.len() <= TUPLE && length == Some(first.len() as u64) {
+        let items: Vec<String> = first.iter().map(|item| describe(item, root, depth)).collect();
+        return format!("{counted}: {}", items.join(", "));
+    }
+    match map.get("items").filter(|items| items.is_object()) {
+        Some(items) => format!("{counted}, each item {}", describe(items, root, depth)),
+        None => counted,
+    }
+}
+
+/// Returns the only count that two keywords allow.
+fn exactly(map: &Map<String, Value>, least: &str, most: &str) -> Option<u64> {
+    let least = map.get(least)?.as_u64()?;
+    (map.get(most)?.as_u64()? == least).then_some(least)
+}
+
+/// Describes an object by its required properties, which distinguish the branches of a choice, or by its names.
 fn object(map: &Map<String, Value>) -> String {
     let required = map.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let names: Vec<String> =
         required.iter().take(5).filter_map(Value::as_str).map(|name| format!("`{}`", truncate(name, SHOWN))).collect();
-    if names.is_empty() { "an object".to_owned() } else { format!("an object with {}", names.join(", ")) }
+    if !names.is_empty() {
+        return format!("an object with {}", names.join(", "));
+    }
+    match describe_names(map) {
+        Some(names) => format!("an object whose {names}"),
+        None => "an object".to_owned(),
+    }
 }
 
-fn text(map: &Map<String, Value>) -> String {
+/// The patterns by which schemars describes the keys of a map with numbers as keys, and others for the same.
+const NATURAL_NAMES: &[&str] = &["^(0|[1-9]\\d*)$", "^\\d+$", "^[0-9]+$"];
+const INTEGER_NAMES: &[&str] = &["^(0|-?[1-9]\\d*)$", "^-?\\d+$", "^-?[0-9]+$"];
+
+/// Describes the names of an object that has no others than those that match a pattern.
+pub(crate) fn describe_names(map: &Map<String, Value>) -> Option<String> {
+    let is_open = map.get("additionalProperties") != Some(&Value::Bool(false));
+    let named = map.get("properties").and_then(Value::as_object).is_some_and(|named| !named.is_empty());
+    if is_open || named {
+        return None;
+    }
+    let patterns = map.get("patternProperties")?.as_object()?;
+    let all = |known: &[&str]| patterns.keys().all(|pattern| known.contains(&pattern.as_str()));
+    if patterns.is_empty() {
+        return None;
+    }
+    if all(NATURAL_NAMES) {
+        return Some("keys are whole numbers as text, such as \"7\"".to_owned());
+    }
+    if all(INTEGER_NAMES) {
+        return Some("keys are whole numbers as text, such as \"7\" or \"-7\"".to_owned());
+    }
+    let patterns: Vec<String> =
+        patterns.keys().take(3).map(|pattern| format!("`{}`", truncate(pattern, SHOWN))).collect();
+    Some(format!("keys match {}", patterns.join(" or ")))
+}
+
+fn text(map: &Map<String, Value>, root: &Value, depth: usize) -> String {
     if let Some(name) = map.get("format").and_then(Value::as_str).filter(|name| ASSERTED_FORMATS.contains(name)) {
         return describe_format(name);
     }
     if let Some(pattern) = map.get("pattern").and_then(Value::as_str) {
         return format!("a string that matches `{pattern}`");
     }
-    "a string".to_owned()
+    // An address is of one of two formats.
+    let forms = branches_of(map).filter(|_| depth > 0).unwrap_or_default();
+    let is_text = |form: &Value| form.as_object().and_then(implied_type) == Some("string");
+    if !forms.is_empty() && forms.iter().all(is_text) {
+        return join_alternatives(forms, |form| describe(form, root, depth));
+    }
+    match exactly(map, "minLength", "maxLength") {
+        Some(length) => format!("a string of {}", count_noun(length, "character")),
+        None => "a string".to_owned(),
+    }
 }
 
 /// Describes a format, with an example if its name alone does not say enough.

@@ -1,11 +1,13 @@
 //! Validation by the schema, with its errors worded for a model.
 
 use crate::arguments::problem::{
-    LISTED, MAX_PROBLEMS, Problem, count_noun, describe_choice, describe_format, describe_schema, describe_value,
-    join_alternatives, nearest,
+    LISTED, MAX_PROBLEMS, Problem, count_noun, describe_choice, describe_format, describe_names, describe_schema,
+    describe_value, join_alternatives, nearest,
 };
 use crate::arguments::view::{accepts_property, property_names};
+use crate::json::number::digits_of;
 use crate::json::pointer::Path;
+use crate::json::value::RoundedNumbers;
 use crate::schema::branches::Shape;
 use crate::schema::compiled::CompiledSchema;
 use crate::schema::drafts::to_draft_2020_12;
@@ -13,10 +15,10 @@ use crate::schema::evaluation::{DEPTH, Evaluation, STEPS, TooCostly, check};
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
 use crate::schema::parameter::ResolvedParameter;
 use crate::schema::validator::Validator;
-use crate::schema::walk::address;
+use crate::schema::walk::{address, type_names};
 use crate::text::truncate;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 use std::fmt;
 use std::rc::Rc;
 
@@ -33,17 +35,28 @@ pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, val
     };
     match check(compiled, value) {
         Ok(true) => Vec::new(),
-        Ok(false) => find_problems(subject, compiled, value),
+        Ok(false) => find_problems(subject, compiled, value, &RoundedNumbers::None),
         Err(TooCostly) => vec![too_costly(subject)],
     }
 }
 
 /// Returns the problems of a value that the schema does not accept. There is at least one.
-pub(crate) fn find_problems(subject: ValidationSubject, compiled: &CompiledSchema, value: &Value) -> Vec<Problem> {
-    let evaluation = Evaluation::new(compiled).remembering_all();
-    let (choices, visited, problems) = Default::default();
-    let schemas = compiled.schemas();
-    let mut reporter = ProblemReporter { compiled, schemas, subject, evaluation, choices, visited, depth: 0, problems };
+pub(crate) fn find_problems(
+    subject: ValidationSubject,
+    compiled: &CompiledSchema,
+    value: &Value,
+    rounded: &RoundedNumbers,
+) -> Vec<Problem> {
+    let mut reporter = ProblemReporter {
+        compiled,
+        schemas: compiled.schemas(),
+        subject,
+        evaluation: Evaluation::new(compiled).with_digits(value, rounded).remembering_all(),
+        choices: FxHashMap::default(),
+        visited: FxHashSet::default(),
+        depth: 0,
+        problems: Vec::new(),
+    };
     // Problems that were found before the steps ran out are true, and enough for an answer.
     let _ = reporter.value(compiled.root(), value, &Path::ROOT);
     let mut problems = reporter.problems;
@@ -73,7 +86,10 @@ pub(crate) fn unknown_name(subject: ValidationSubject, schema: &Value, name: &st
 
 fn unknown(subject: ValidationSubject, root: &Value, schema: &Value, at: &Path<'_>, name: &str) -> Problem {
     let noun = if at.depth() == 0 { subject.noun() } else { "property" };
-    let hint = hint_for(name, &property_names(schema, root));
+    let hint = match schema.as_object().and_then(describe_names) {
+        Some(names) => format!("the {names}"),
+        None => hint_for(name, &property_names(schema, root)),
+    };
     Problem::new(at.key(&truncate(name, 60)).pointer(), "", format!("unknown {noun}")).hint(hint)
 }
 
@@ -189,10 +205,10 @@ impl<'v> ProblemReporter<'v> {
         let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str).unwrap_or_default();
         match keyword {
             Keyword::Type(_) => (describe_schema(schema, self.root()), shown),
-            Keyword::Minimum(limit) => (format!("a number of at least {limit}"), shown),
-            Keyword::Maximum(limit) => (format!("a number of at most {limit}"), shown),
-            Keyword::ExclusiveMinimum(limit) => (format!("a number above {limit}"), shown),
-            Keyword::ExclusiveMaximum(limit) => (format!("a number below {limit}"), shown),
+            Keyword::Minimum(limit) => self.bound("of at least", limit, schema, value),
+            Keyword::Maximum(limit) => self.bound("of at most", limit, schema, value),
+            Keyword::ExclusiveMinimum(limit) => self.bound("above", limit, schema, value),
+            Keyword::ExclusiveMaximum(limit) => self.bound("below", limit, schema, value),
             Keyword::MinLength(limit) => (format!("at least {}", count_noun(*limit, "character")), characters(*limit)),
             Keyword::MaxLength(limit) => (format!("at most {}", count_noun(*limit, "character")), characters(*limit)),
             Keyword::MinItems(limit) => (format!("at least {}", count_noun(*limit, "item")), items(*limit)),
@@ -209,6 +225,21 @@ impl<'v> ProblemReporter<'v> {
             }
             _ => ("no value here".to_owned(), shown),
         }
+    }
+
+    /// Returns the expected and the actual value for a bound. Integers have all their digits.
+    fn bound(&self, relation: &str, limit: &Number, schema: &Value, value: &Value) -> (String, String) {
+        let has_type = |wanted: &str| schema.as_object().is_some_and(|map| type_names(map).any(|name| name == wanted));
+        let is_integer = has_type("integer") && !has_type("number");
+        let limit = if is_integer { digits_of(limit) } else { limit.to_string() };
+        let shown = match (self.evaluation.digits(value), value) {
+            (Some(digits), _) if self.subject != ValidationSubject::Secrets => truncate(digits, 60),
+            (None, Value::Number(number)) if is_integer && self.subject != ValidationSubject::Secrets => {
+                digits_of(number)
+            }
+            _ => self.subject.value(value),
+        };
+        (format!("a number {relation} {limit}"), shown)
     }
 
     fn items(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value, path: &Path<'_>) -> Reported {
@@ -262,7 +293,12 @@ impl<'v> ProblemReporter<'v> {
                 Keyword::UnevaluatedProperties(rest) if evaluated.get(position) == Some(&false) => vec![*rest],
                 Keyword::PropertyNames(id) if !self.evaluation.accepts_name(*id, name)? => {
                     let got = format!("the name {} is not allowed", describe_value(&name.as_str().into()));
-                    self.push(&path.key(name), "", got);
+                    let expected = describe_schema(self.schema(*id), self.root());
+                    let problem = Problem::new(path.key(name).pointer(), "", got);
+                    self.problems.push(match expected.as_str() {
+                        "a value" => problem,
+                        expected => problem.hint(format!("names are {expected}")),
+                    });
                     continue;
                 }
                 _ => continue,
@@ -345,14 +381,23 @@ impl<'v> ProblemReporter<'v> {
             self.problems.push(problem);
             return Ok(());
         }
+        let mut possible = Vec::new();
         let mut meant = Vec::new();
         for (id, shape) in choice.branches.iter().zip(&forms.shapes).filter(|_| forms.shapes.len() <= COMPARED) {
-            if shape.fits(value) && self.fits(*id, value)? {
+            if !shape.fits(value) || !forms.has_tag_of(shape, value) {
+                continue;
+            }
+            possible.push(*id);
+            if self.fits(*id, value)? {
                 meant.push(*id);
             }
         }
-        if let [only] = meant.as_slice() {
-            return self.node(*only, value, path);
+        // A text may be meant for any form, and an array or object for the only one of its type or tag.
+        let is_structure = value.is_array() || value.is_object();
+        match (meant.as_slice(), possible.as_slice()) {
+            ([only], _) => return self.node(*only, value, path),
+            ([], [only]) if is_structure => return self.node(*only, value, path),
+            _ => {}
         }
         self.push(path, forms.described.clone(), self.subject.value(value));
         Ok(())
@@ -453,6 +498,15 @@ impl<'v> Forms<'v> {
         let shapes: Vec<_> = choice.branches.iter().map(|id| Shape::of(*id, &|id| compiled.node(id))).collect();
         let described = join_alternatives(schemas, |schema| describe_schema(schema, compiled.root()));
         Self { required: first_required_name(schemas), tag: common_tag(&shapes), shapes, described }
+    }
+
+    /// Returns true unless the forms have a tag, and the value has that of another form.
+    fn has_tag_of(&self, shape: &Shape, value: &Value) -> bool {
+        let Some((name, _)) = &self.tag else { return true };
+        let given = value.get(name).and_then(Value::as_str);
+        shape
+            .tags()
+            .any(|(other, values)| other == name && given.is_some_and(|given| values.iter().any(|it| it == given)))
     }
 
     /// Reports a tag that is missing, or has no form.

@@ -10,7 +10,7 @@ use crate::call::questions::{Answer, Question};
 use crate::call::raw_question::RawQuestion;
 use crate::call::roots::{Root, RootsRequest, checked_roots};
 use crate::call::sampling::{SamplingAnswer, SamplingRequest};
-use crate::schema::parameter::ToolParameter;
+use crate::schema::parameter::AnswerType;
 use crate::trace;
 use crate::trace::redaction::Redaction;
 use crate::trace::usage::ModelUsage;
@@ -90,7 +90,7 @@ impl RunContext {
     /// # Errors
     ///
     /// Awaiting it returns an [`AskError`].
-    pub fn ask<T: ToolParameter + Send + 'static>(&self, message: impl Into<String>) -> Ask<'_, Answer<T>> {
+    pub fn ask<T: AnswerType + Send + 'static>(&self, message: impl Into<String>) -> Ask<'_, Answer<T>> {
         let question = RawQuestion::confirm(message);
         Ask::new(self, move |ctx, key| question.start(ctx, key, Form::of::<T>()?))
     }

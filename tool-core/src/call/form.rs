@@ -9,7 +9,7 @@ use crate::json::nested::{MAX_DEPTH, unless_too_deep};
 use crate::schema::build::{argument_generator, build_schema, is_object};
 use crate::schema::normalize::append_description;
 use crate::schema::nullable::strip_null;
-use crate::schema::parameter::{Parameter, ResolvedParameter, ToolParameter};
+use crate::schema::parameter::{AnswerType, Parameter, ResolvedParameter};
 use crate::schema::validator::Validator;
 use crate::schema::walk::{self, join_pointer};
 use serde::Deserialize;
@@ -42,7 +42,7 @@ struct Single<T> {
 
 impl Form {
     /// Makes the form of a type, or returns every problem that a form has with it.
-    pub(crate) fn of<T: ToolParameter>() -> Result<Self, AskError> {
+    pub(crate) fn of<T: AnswerType>() -> Result<Self, AskError> {
         let mut generator = argument_generator();
         let flat = ResolvedParameter::new(Parameter::flattened::<T>(ANSWER), None, &mut generator);
         let single = ResolvedParameter::new(Parameter::new::<T>(ANSWER, ""), None, &mut generator);

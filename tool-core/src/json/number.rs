@@ -132,11 +132,14 @@ fn whole_digits(text: &str) -> Option<Cow<'_, str>> {
     Some(format!("{sign}{}{}", significant.trim_start_matches('0'), "0".repeat(zeros)).into())
 }
 
-/// Returns the text of a number that its float does not hold: all digits of a whole number, or the fraction as it is.
+/// Returns the text of a number that its float does not hold: all digits of a whole number, or the fraction as it is. From
+/// 2^127 on, the text of a float has fewer digits than the number.
 #[inline]
 pub(crate) fn unheld(number: ParsedNumber, text: &str) -> Option<Cow<'_, str>> {
     match number {
-        ParsedNumber::Big(float) => whole_digits(text).filter(|digits| is_rounded(float, digits)),
+        ParsedNumber::Big(float) => {
+            whole_digits(text).filter(|digits| float.abs() >= TWO_127 || is_rounded(float, digits))
+        }
         ParsedNumber::Rounded(_) => Some(Cow::Borrowed(text)),
         ParsedNumber::Unsigned(_) | ParsedNumber::Signed(_) | ParsedNumber::Float(_) => None,
     }
@@ -266,6 +269,32 @@ pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     }
     let [left, right] = [left, right].map(|number| number.as_f64().unwrap_or(0.0));
     left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+}
+
+/// Compares a whole number, given by its digits, with a JSON number.
+pub(crate) fn compare_digits(digits: &str, number: &Number) -> Ordering {
+    let float = number.as_f64().unwrap_or(0.0);
+    let below = exact(number).map_or_else(|| format!("{:.0}", float.floor()), |whole| whole.to_string());
+    let order = match (digits.strip_prefix('-'), below.strip_prefix('-')) {
+        (None, None) => compare_natural(digits, &below),
+        (Some(left), Some(right)) => compare_natural(right, left),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+    };
+    if float.fract() == 0.0 { order } else { order.then(Ordering::Less) }
+}
+
+/// Compares two numbers of digits alone, without zeros in front.
+fn compare_natural(left: &str, right: &str) -> Ordering {
+    left.len().cmp(&right.len()).then_with(|| left.cmp(right))
+}
+
+/// Returns the digits of a JSON number if it is whole, or else its shortest text.
+pub(crate) fn digits_of(number: &Number) -> String {
+    match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e40 => format!("{float:.0}"),
+        _ => number.to_string(),
+    }
 }
 
 /// Returns true if a number divided by another one, which is above zero, is whole. Both are taken as the decimals that

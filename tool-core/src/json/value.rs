@@ -24,7 +24,8 @@ pub(crate) struct ParsedValue {
 const MAX_DUPLICATES: usize = 21;
 
 /// The digits of the numbers that a value holds as the nearest float: integers beyond 64 bits, and fractions next to an
-/// integer. They are in a tree of the value's own shape.
+/// integer. They are in a tree of the value's own shape. Integers of 2^127 and more are among them where the float holds
+/// them, because its text does not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RoundedNumbers {
     /// The value holds no such integer.
@@ -42,6 +43,14 @@ impl RoundedNumbers {
         match self {
             Self::Inside(members) => members.get(key).unwrap_or(&Self::None),
             Self::None | Self::Digits(_) => &Self::None,
+        }
+    }
+
+    /// Returns the digits, if the value itself is such a number.
+    pub(crate) fn digits(&self) -> Option<&str> {
+        match self {
+            Self::Digits(digits) => Some(digits),
+            Self::None | Self::Inside(_) => None,
         }
     }
 

@@ -3,7 +3,8 @@
 //! Each verdict on a subschema that several others lead to is remembered, so that a value is checked against it once,
 //! however many ways there are.
 
-use crate::json::number::{compare, exact};
+use crate::json::number::{compare, compare_digits, exact};
+use crate::json::value::RoundedNumbers;
 use crate::schema::compiled::CompiledSchema;
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
 use crate::schema::type_set::TypeSet;
@@ -30,7 +31,12 @@ pub(crate) type Verdict = Result<bool, TooCostly>;
 
 /// Returns true if a schema accepts a value.
 pub(crate) fn check(schema: &CompiledSchema, value: &Value) -> Verdict {
-    Evaluation::new(schema).accepts_by(schema.root(), value)
+    check_exact(schema, value, &RoundedNumbers::None)
+}
+
+/// Returns true if a schema accepts a value. The numbers that it holds rounded are compared by their digits.
+pub(crate) fn check_exact(schema: &CompiledSchema, value: &Value, rounded: &RoundedNumbers) -> Verdict {
+    Evaluation::new(schema).with_digits(value, rounded).accepts_by(schema.root(), value)
 }
 
 /// Returns true if a schema accepts a value. A value that takes too many steps is not accepted.
@@ -46,6 +52,8 @@ pub(crate) struct Evaluation<'v> {
     verdicts: FxHashMap<(NodeId, usize), bool>,
     /// True if the verdicts on all arrays and objects are remembered, for a caller that asks about them again.
     remembers_all: bool,
+    /// The digits of whole numbers that the value holds rounded, by their addresses.
+    digits: FxHashMap<usize, String>,
 }
 
 impl<'v> Evaluation<'v> {
@@ -54,7 +62,40 @@ impl<'v> Evaluation<'v> {
     }
 
     pub(crate) fn with_steps(schema: &'v CompiledSchema, steps: usize) -> Self {
-        Self { schema, steps, depth: 0, verdicts: FxHashMap::default(), remembers_all: false }
+        let verdicts = FxHashMap::default();
+        Self { schema, steps, depth: 0, verdicts, remembers_all: false, digits: FxHashMap::default() }
+    }
+
+    /// Compares the numbers that the value holds rounded by their digits.
+    pub(crate) fn with_digits(mut self, value: &Value, rounded: &RoundedNumbers) -> Self {
+        self.add_digits(value, rounded);
+        self
+    }
+
+    fn add_digits(&mut self, value: &Value, rounded: &RoundedNumbers) {
+        match (value, rounded) {
+            (_, RoundedNumbers::None) => {}
+            (Value::Object(members), _) => {
+                for (name, member) in members {
+                    self.add_digits(member, rounded.member(name));
+                }
+            }
+            (Value::Array(items), _) => {
+                for (position, item) in items.iter().enumerate() {
+                    self.add_digits(item, rounded.member(&position.to_string()));
+                }
+            }
+            (value, rounded) => {
+                // A fraction is compared by its float.
+                let whole = rounded.digits().filter(|digits| !digits.contains(['.', 'e', 'E']));
+                self.digits.extend(whole.map(|digits| (address(value), digits.to_owned())));
+            }
+        }
+    }
+
+    /// Returns the digits of a number that the value holds rounded.
+    pub(crate) fn digits(&self, number: &Value) -> Option<&str> {
+        self.digits.get(&address(number)).map(String::as_str)
     }
 
     /// Remembers the verdicts on all arrays and objects.
@@ -134,7 +175,11 @@ impl<'v> Evaluation<'v> {
                 self.charge(value.as_str().map_or(0, str::len) / 64)?;
                 Ok(satisfies_alone(keyword, value))
             }
-            keyword => Ok(satisfies_alone(keyword, value)),
+            keyword => {
+                let digits = if self.digits.is_empty() { None } else { self.digits(value) };
+                let within = digits.and_then(|digits| is_within(keyword, digits));
+                Ok(within.unwrap_or_else(|| satisfies_alone(keyword, value)))
+            }
         }
     }
 
@@ -389,6 +434,17 @@ impl<'v> Evaluation<'v> {
             keyword => keyword.at_the_same_value(),
         })
     }
+}
+
+/// Returns true if a whole number satisfies a bound. Returns `None` for another keyword.
+fn is_within(keyword: &Keyword, digits: &str) -> Option<bool> {
+    Some(match keyword {
+        Keyword::Minimum(limit) => compare_digits(digits, limit).is_ge(),
+        Keyword::Maximum(limit) => compare_digits(digits, limit).is_le(),
+        Keyword::ExclusiveMinimum(limit) => compare_digits(digits, limit).is_gt(),
+        Keyword::ExclusiveMaximum(limit) => compare_digits(digits, limit).is_lt(),
+        _ => return None,
+    })
 }
 
 /// Returns true if a value satisfies a keyword without subschemas.

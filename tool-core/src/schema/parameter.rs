@@ -135,34 +135,21 @@ pub enum Literal {
     Number(Number),
 }
 
-/// A type that can be decoded from arguments and has a schema.
+/// A type of an answer that a model or a person gives: it can be decoded and has a schema.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a tool parameter",
-    label = "no model can fill this in",
-    note = "parameters need `Deserialize` and `JsonSchema`; write `#[tool_core::tool_type]` above a type of your own, or derive both",
-    note = "if it is injected, mark it `#[context]`"
+    message = "`{Self}` cannot be the type of an answer",
+    label = "nobody can fill this in",
+    note = "answers need `Deserialize` and `JsonSchema`; write `#[tool_core::tool_type]` above a type of your own, or derive both"
 )]
-pub trait ToolParameter: JsonSchema + for<'de> Deserialize<'de> {}
+pub trait AnswerType: JsonSchema + for<'de> Deserialize<'de> {}
 
 // Without this, the compiler reports serde's traits instead, and lists the types that implement them.
 #[diagnostic::do_not_recommend]
-impl<T: JsonSchema + for<'de> Deserialize<'de>> ToolParameter for T {}
-
-/// A type that can be decoded from arguments and may borrow from their text.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a tool parameter",
-    label = "no model can fill this in",
-    note = "parameters need `Deserialize` and `JsonSchema`; write `#[tool_core::tool_type]` above a type of your own, or derive both",
-    note = "if it is injected, mark it `#[context]`"
-)]
-pub trait FieldValue<'de>: Deserialize<'de> {}
-
-#[diagnostic::do_not_recommend]
-impl<'de, T: Deserialize<'de>> FieldValue<'de> for T {}
+impl<T: JsonSchema + for<'de> Deserialize<'de>> AnswerType for T {}
 
 impl Parameter {
     /// Makes a row for a parameter of type `T`.
-    pub const fn new<T: ToolParameter>(name: &'static str, description: &'static str) -> Self {
+    pub const fn new<T: JsonSchema + for<'de> Deserialize<'de>>(name: &'static str, description: &'static str) -> Self {
         Self {
             name,
             aliases: &[],
@@ -177,8 +164,18 @@ impl Parameter {
     }
 
     /// Makes a row for a parameter whose type's properties are properties of the tool.
-    pub const fn flattened<T: ToolParameter>(name: &'static str) -> Self {
-        Self { flatten: true, ..Self::new::<T>(name, "") }
+    pub const fn flattened<T: JsonSchema + for<'de> Deserialize<'de>>(name: &'static str) -> Self {
+        Self::new::<T>(name, "").flat(name)
+    }
+
+    /// Sets the name and the description.
+    pub const fn named(self, name: &'static str, description: &'static str) -> Self {
+        Self { name, description, ..self }
+    }
+
+    /// Makes the type's properties properties of the tool.
+    pub const fn flat(self, name: &'static str) -> Self {
+        Self { name, flatten: true, ..self }
     }
 
     /// Sets further names in JSON.
@@ -241,18 +238,3 @@ impl<'de> serde::Deserializer<'de> for AbsentValue {
         newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }
-
-/// Returns the JSON of a default, for the schema. A default that does not serialize gives `null`, which its schema refuses.
-pub fn default_json<T: PublishedDefault + ?Sized>(value: &T) -> Value {
-    serde_json::to_value(value).unwrap_or(Value::Null)
-}
-
-/// A type whose values can be published as a default.
-#[diagnostic::on_unimplemented(
-    message = "the default of this parameter cannot be published, because `{Self}` is not `Serialize`",
-    note = "the schema shows the default to the model; write `#[tool_core::tool_type]` above `{Self}`, or derive `Serialize`"
-)]
-pub trait PublishedDefault: serde::Serialize {}
-
-#[diagnostic::do_not_recommend]
-impl<T: serde::Serialize + ?Sized> PublishedDefault for T {}

@@ -34,6 +34,8 @@ pub(crate) struct Validator {
     schema: Arc<Value>,
     /// True for a schema without parameters that refuses unknown ones nevertheless.
     closed: bool,
+    /// True for the schema of a tool without parameters.
+    takes_nothing: bool,
     confirms_duplicates: bool,
     compiled: OnceLock<Result<CompiledSchema, String>>,
 }
@@ -41,7 +43,13 @@ pub(crate) struct Validator {
 impl Validator {
     /// Enforces exactly what the schema says.
     pub(crate) fn new(schema: impl Into<Arc<Value>>) -> Self {
-        Self { schema: schema.into(), closed: false, confirms_duplicates: false, compiled: OnceLock::new() }
+        Self {
+            schema: schema.into(),
+            closed: false,
+            takes_nothing: false,
+            confirms_duplicates: false,
+            compiled: OnceLock::new(),
+        }
     }
 
     /// Enforces the schema of a tool. One without parameters is published as `{"type":"object","properties":{}}` and
@@ -50,7 +58,14 @@ impl Validator {
     pub(crate) fn for_tool(schema: impl Into<Arc<Value>>) -> Self {
         let schema = schema.into();
         let closed = *schema == json!({"type": "object", "properties": {}});
-        Self { closed, ..Self::new(schema) }
+        Self { closed, takes_nothing: closed, ..Self::new(schema) }
+    }
+
+    /// Enforces the schema of a tool that is given at run time, which may write in several ways that it has no parameters.
+    pub(crate) fn for_raw_tool(schema: impl Into<Arc<Value>>) -> Self {
+        let schema = schema.into();
+        let takes_nothing = schema.as_object().is_some_and(names_no_property);
+        Self { takes_nothing, ..Self::for_tool(schema) }
     }
 
     /// Sets whether the runtime's `confirm_duplicate` is one of the properties.
@@ -65,7 +80,7 @@ impl Validator {
 
     /// Returns true for a tool without parameters.
     pub(crate) fn takes_nothing(&self) -> bool {
-        self.closed
+        self.takes_nothing
     }
 
     /// Returns the schema that is enforced.
@@ -84,6 +99,20 @@ impl Validator {
         let compile = || if self.closed { CompiledSchema::new(&closed()) } else { CompiledSchema::new(&self.schema) };
         self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
     }
+}
+
+/// Returns true if a schema says of its properties that there are none. One that says nothing of them, as `{"type":"object"}`,
+/// may take any.
+fn names_no_property(schema: &Map<String, Value>) -> bool {
+    let is_silent = |(keyword, value): (&String, &Value)| match keyword.as_str() {
+        "type" => true,
+        "properties" | "patternProperties" => value.as_object().is_some_and(Map::is_empty),
+        "required" => value.as_array().is_some_and(Vec::is_empty),
+        "additionalProperties" | "unevaluatedProperties" => *value == Value::Bool(false),
+        keyword => walk::is_annotation(keyword),
+    };
+    let speaks = ["properties", "additionalProperties", "unevaluatedProperties"];
+    speaks.iter().any(|keyword| schema.contains_key(*keyword)) && schema.iter().all(is_silent)
 }
 
 /// Returns true if decoding into the Rust types may accept what one of their schemas refuses. Most types refuse it

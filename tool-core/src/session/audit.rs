@@ -203,7 +203,14 @@ impl AuditLog {
             let decision = Some(CallDecision { approved: true, by: by.to_string() });
             Box::new(AuditDetails { decision, ..AuditDetails::default() })
         });
-        self.push(AuditedCall { tool: call.tool.clone(), call_id: shared_id(call.call_id), at, turn, outcome, details });
+        self.push(AuditedCall {
+            tool: call.tool.clone(),
+            call_id: shared_id(call.call_id),
+            at,
+            turn,
+            outcome,
+            details,
+        });
     }
 
     /// Adds an entry.
@@ -241,7 +248,9 @@ impl AuditLog {
                 turn: call.turn,
                 call_id: call.call_id.to_string(),
                 tool: call.tool.to_string(),
-                principal: details.and_then(|details| details.principal.clone()).unwrap_or_else(|| principal.to_owned()),
+                principal: details
+                    .and_then(|details| details.principal.clone())
+                    .unwrap_or_else(|| principal.to_owned()),
                 outcome: call.outcome,
                 intents: details.map_or_else(Vec::new, |details| details.intents.clone()),
                 decision: details.and_then(|details| details.decision.clone()),

@@ -167,20 +167,23 @@ macro_rules! hook_functions {
         #[doc = concat!("A function that runs ", $kind, " calls, without captures. See [`RuntimeBuilder`](crate::session::RuntimeBuilder).")]
         #[diagnostic::on_unimplemented(
             message = "`{Self}` is not a function that runs around calls",
-            note = "a hook is an `async fn`, or an `async` closure without captures whose parameters have types; the `.._with` forms take state"
+            label = "this function captures a value, or has another form",
+            note = "a hook is an `async fn`, or an `async` closure without captures whose parameters have types",
+            note = "give what a closure captures to `before_with`, `after_with` or `around_with`, which lends it to each call"
         )]
         pub trait $plain<'a>: Send + Sync {
             /// The future that the function returns.
-            type Future: Future<Output = $output> + Send + 'a;
+            type Future: Future<Output = $output> + 'a;
 
             /// Calls the function.
             fn run(&self, $($argument: $type),*) -> Self::Future;
         }
 
+        #[diagnostic::do_not_recommend]
         impl<'a, F, A> $plain<'a> for F
         where
             F: Fn($($type),*) -> A + Send + Sync,
-            A: Future<Output = $output> + Send + 'a,
+            A: Future<Output = $output> + 'a,
         {
             type Future = A;
 
@@ -192,20 +195,23 @@ macro_rules! hook_functions {
         #[doc = concat!("A function that runs ", $kind, " calls, and borrows a state. See [`RuntimeBuilder`](crate::session::RuntimeBuilder).")]
         #[diagnostic::on_unimplemented(
             message = "`{Self}` is not a function that runs around calls, over a state of type `{S}`",
-            note = "a hook is an `async fn`, or an `async` closure without captures whose parameters have types; the state comes first, by reference"
+            label = "this function captures a value, or has another form",
+            note = "a hook is an `async fn`, or an `async` closure without captures whose parameters have types; the state comes first, by reference",
+            note = "put what a closure captures into the state"
         )]
         pub trait $with<'a, S: 'a>: Send + Sync {
             /// The future that the function returns.
-            type Future: Future<Output = $output> + Send + 'a;
+            type Future: Future<Output = $output> + 'a;
 
             /// Calls the function.
             fn run(&self, state: &'a S, $($argument: $type),*) -> Self::Future;
         }
 
+        #[diagnostic::do_not_recommend]
         impl<'a, S: 'a, F, A> $with<'a, S> for F
         where
             F: Fn(&'a S, $($type),*) -> A + Send + Sync,
-            A: Future<Output = $output> + Send + 'a,
+            A: Future<Output = $output> + 'a,
         {
             type Future = A;
 
@@ -240,19 +246,19 @@ pub(crate) struct AfterHook<S, F>(pub(crate) S, pub(crate) F);
 /// A function that runs around calls, with its state.
 pub(crate) struct AroundHook<S, F>(pub(crate) S, pub(crate) F);
 
-impl<S: Send + Sync + 'static, F: for<'a> BeforeWith<'a, S> + 'static> Hook for BeforeHook<S, F> {
+impl<S: Send + Sync + 'static, F: for<'a> BeforeWith<'a, S, Future: Send> + 'static> Hook for BeforeHook<S, F> {
     fn before<'a>(&'a self, call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
         Box::pin(self.1.run(&self.0, *call))
     }
 }
 
-impl<S: Send + Sync + 'static, F: for<'a> AfterWith<'a, S> + 'static> Hook for AfterHook<S, F> {
+impl<S: Send + Sync + 'static, F: for<'a> AfterWith<'a, S, Future: Send> + 'static> Hook for AfterHook<S, F> {
     fn after<'a>(&'a self, call: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
         Box::pin(self.1.run(&self.0, *call, response))
     }
 }
 
-impl<S: Send + Sync + 'static, F: for<'a> AroundWith<'a, S> + 'static> Hook for AroundHook<S, F> {
+impl<S: Send + Sync + 'static, F: for<'a> AroundWith<'a, S, Future: Send> + 'static> Hook for AroundHook<S, F> {
     fn around<'a>(&'a self, call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
         Box::pin(self.1.run(&self.0, *call, next))
     }

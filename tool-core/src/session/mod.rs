@@ -62,8 +62,8 @@ pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::{SEARCH_TOOL, ToolSearch};
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
-    Admission, AnsweredCallRecord, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal, SessionRecord,
-    SessionStore, Settlement, StoreError, ToolTurnReport, TurnReport, Verdict,
+    Admission, AnsweredCallRecord, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal,
+    SessionRecord, SessionStore, Settlement, StoreError, ToolTurnReport, TurnReport, Verdict,
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::{BackgroundAnswer, CallUpdate};

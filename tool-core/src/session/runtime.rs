@@ -116,7 +116,7 @@ impl RuntimeBuilder {
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn before<F: for<'a> BeforeFn<'a> + 'static>(self, function: F) -> Self {
+    pub fn before<F: for<'a> BeforeFn<'a, Future: Send> + 'static>(self, function: F) -> Self {
         self.hook(BeforeHook(function, Stateless))
     }
 
@@ -138,7 +138,7 @@ impl RuntimeBuilder {
     pub fn before_with<S, F>(self, state: S, function: F) -> Self
     where
         S: Send + Sync + 'static,
-        F: for<'a> BeforeWith<'a, S> + 'static,
+        F: for<'a> BeforeWith<'a, S, Future: Send> + 'static,
     {
         self.hook(BeforeHook(state, function))
     }
@@ -156,7 +156,7 @@ impl RuntimeBuilder {
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn after<F: for<'a> AfterFn<'a> + 'static>(self, function: F) -> Self {
+    pub fn after<F: for<'a> AfterFn<'a, Future: Send> + 'static>(self, function: F) -> Self {
         self.hook(AfterHook(function, Stateless))
     }
 
@@ -164,7 +164,7 @@ impl RuntimeBuilder {
     pub fn after_with<S, F>(self, state: S, function: F) -> Self
     where
         S: Send + Sync + 'static,
-        F: for<'a> AfterWith<'a, S> + 'static,
+        F: for<'a> AfterWith<'a, S, Future: Send> + 'static,
     {
         self.hook(AfterHook(state, function))
     }
@@ -184,7 +184,7 @@ impl RuntimeBuilder {
     /// # runtime.build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
-    pub fn around<F: for<'a> AroundFn<'a> + 'static>(self, function: F) -> Self {
+    pub fn around<F: for<'a> AroundFn<'a, Future: Send> + 'static>(self, function: F) -> Self {
         self.hook(AroundHook(function, Stateless))
     }
 
@@ -192,7 +192,7 @@ impl RuntimeBuilder {
     pub fn around_with<S, F>(self, state: S, function: F) -> Self
     where
         S: Send + Sync + 'static,
-        F: for<'a> AroundWith<'a, S> + 'static,
+        F: for<'a> AroundWith<'a, S, Future: Send> + 'static,
     {
         self.hook(AroundHook(state, function))
     }

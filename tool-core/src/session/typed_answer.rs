@@ -2,7 +2,7 @@
 
 use crate::call::{ToolCall, ToolResponse};
 use crate::registry::ToolContext;
-use crate::schema::parameter::ToolParameter;
+use crate::schema::parameter::AnswerType;
 use crate::session::agent_loop::{
     Reply, name_of_limit, refusal_of_calls, refused_step, refused_unread, with_fresh_ids,
 };
@@ -190,7 +190,7 @@ impl fmt::Display for TypedReplyError {
 
 impl std::error::Error for TypedReplyError {}
 
-impl<T: ToolParameter + Send + 'static> TypedAnswer<T> {
+impl<T: AnswerType + Send + 'static> TypedAnswer<T> {
     /// Creates the control tool of a reply, and the slot that it fills.
     pub(crate) fn open(&self, session: &SessionInner) -> Result<(AnswerForm, Arc<ValueSlot<T>>), TypedReplyError> {
         let slot = ValueSlot::new(Arc::clone(&self.validators));
@@ -229,7 +229,7 @@ pub(crate) enum AnswerVerdict {
 }
 
 impl AnswerForm {
-    fn new<T: ToolParameter + Send + 'static>(
+    fn new<T: AnswerType + Send + 'static>(
         slot: &Arc<ValueSlot<T>>,
         session: &SessionInner,
         retries: u32,
@@ -247,7 +247,7 @@ impl AnswerForm {
     }
 
     /// Returns the answer of a reply.
-    pub(crate) fn finish<T: ToolParameter + Send + 'static>(
+    pub(crate) fn finish<T: AnswerType + Send + 'static>(
         self,
         slot: &ValueSlot<T>,
         reply: Reply,

@@ -376,7 +376,7 @@ impl CompiledDefinition {
             }
             let schema = self.schema.value.clone();
             if self.raw {
-                return Validator::for_tool(schema);
+                return Validator::for_raw_tool(schema);
             }
             Validator::for_tool(schema).confirming_duplicates(self.options.on_duplicate == OnDuplicate::Confirm)
         })

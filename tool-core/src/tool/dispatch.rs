@@ -216,14 +216,13 @@ fn not_utf8(at: usize) -> Problem {
     Problem::new("", "JSON in UTF-8", format!("a byte that is not UTF-8 at offset {at}"))
 }
 
-/// Creates the error of refused arguments: every problem, and an example that the schema accepts.
-fn validation_error(tool: &FunctionTool, problems: &[Problem]) -> ToolError {
-    let definition = tool.definition();
-    let schema = definition.parameters();
-    // The example is built from keywords alone, so a pattern or a rule between parameters may refuse it.
-    let example = Some(minimal_example(schema, schema)).filter(|it| definition.compiled.validator().is_valid(it));
-    let message = problem::report(&tool.name().escape_debug().to_string(), problems, example.as_ref());
-    ToolError::new(ErrorKind::Validation, message, false)
+/// A gate that admits no call, for arguments that are decoded and not used.
+struct Closed;
+
+impl AdmissionGate for Closed {
+    fn admit(&self, _: &str) -> bool {
+        false
+    }
 }
 
 /// The data of a call that its response needs.
@@ -384,9 +383,29 @@ impl<'a> ResponseBuilder<'a> {
     /// Builds the response for refused arguments: VALIDATION, with every problem.
     #[cold]
     pub(crate) fn refuse(self, problems: &[Problem]) -> ToolResponse {
-        let mut response = self.fail(validation_error(self.tool, problems));
+        let mut response = self.fail(self.validation_error(problems));
         response.optional_meta().problems = problems.iter().take(problem::LISTED).cloned().collect();
         response
+    }
+
+    /// Creates the error of refused arguments: every problem, and an example that is accepted.
+    fn validation_error(self, problems: &[Problem]) -> ToolError {
+        let definition = self.tool.definition();
+        let schema = definition.parameters();
+        let name = self.tool.name().escape_debug().to_string();
+        // The example is built from keywords alone, so a pattern or a rule between parameters may refuse it, and a type that
+        // has refused a value may refuse it too.
+        let example = Some(minimal_example(schema, schema)).filter(|it| definition.compiled.validator().is_valid(it));
+        let is_refused = problems.iter().any(Problem::is_refused);
+        let example = example.filter(|it| !is_refused || self.decodes(&it.to_string()));
+        ToolError::new(ErrorKind::Validation, problem::report(&name, problems, example.as_ref()), false)
+    }
+
+    /// Returns true if arguments that the schema accepts decode into the tool's types.
+    fn decodes(self, text: &str) -> bool {
+        let settings = DispatchSettings::default();
+        let frame = self.frame(text, &settings, true, Some(&Closed));
+        matches!(guarded_tool::start(self.tool, Invocation(&frame)), Err(Rejection::NotAdmitted))
     }
 
     /// Builds the response for a tool that did not start although the slow path has accepted its arguments.

@@ -9,7 +9,7 @@ use crate::call::output::ToolOutput;
 use crate::call::progress::Reporting;
 use crate::json::decoder::Decoder;
 use crate::json::{error, value};
-use crate::schema::evaluation::check;
+use crate::schema::evaluation::check_exact;
 use crate::schema::parameter::Parameter;
 use crate::tool::definition::CompiledDefinition;
 use pin_project_lite::pin_project;
@@ -195,19 +195,17 @@ impl<'a> Invocation<'a> {
 
     /// Returns the given value, or the default that the instance decided when the tool was bound.
     #[inline]
-    pub fn or_instance_default<T>(self, given: Option<T>, index: usize) -> Result<T, Rejection>
-    where
-        T: serde::Deserialize<'a>,
-    {
-        match given {
-            Some(value) => Ok(value),
-            None => self.instance_default(index),
+    pub fn or_instance_default<T>(
+        self,
+        given: Option<T>,
+        index: usize,
+        read: impl FnOnce(&'a str) -> serde_json::Result<T>,
+    ) -> Result<T, Rejection> {
+        if let Some(value) = given {
+            return Ok(value);
         }
-    }
-
-    fn instance_default<T: serde::Deserialize<'a>>(self, index: usize) -> Result<T, Rejection> {
         let text = self.0.tool.instance_default(index);
-        serde_json::from_str(text).map_err(|error| {
+        read(text).map_err(|error| {
             let message = format!("the default of parameter {index} does not decode from its own JSON: {error}");
             Rejection::Context(ToolError::internal(message))
         })
@@ -224,12 +222,17 @@ impl<'a> Invocation<'a> {
     pub(crate) fn parse_valid(self) -> Result<Value, Rejection> {
         use serde::de::Error;
         let parsed = value::parse(self.0.text).map_err(|_| error::Error::custom("not JSON"))?;
-        let check = |value| match self.0.tool.validator().compiled() {
+        let validator = self.0.tool.validator();
+        // Members that a schema leaves open are removed on the slow path.
+        let is_ignored = validator.takes_nothing() && self.0.coercions.unknown_as_absent && !self.0.validated;
+        let is_empty = parsed.value.as_object().is_none_or(serde_json::Map::is_empty);
+        let check = || match validator.compiled() {
             Ok(_) if self.0.validated => Some(Ok(true)),
-            Ok(compiled) => Some(check(compiled, value)),
+            Ok(_) if is_ignored && !is_empty => None,
+            Ok(compiled) => Some(check_exact(compiled, &parsed.value, &parsed.rounded)),
             Err(_) => None,
         };
-        let verdict = if parsed.duplicates.is_empty() { check(&parsed.value) } else { None };
+        let verdict = if parsed.duplicates.is_empty() { check() } else { None };
         match verdict {
             Some(Ok(true)) => Ok(parsed.value),
             verdict => Err(Rejection::Refused(Box::new(RefusedArguments { parsed, verdict }))),

@@ -4,9 +4,12 @@
 pub(crate) mod action;
 pub(crate) mod completion;
 pub(crate) mod configure;
+pub(crate) mod confirm_function;
+pub(crate) mod default_json;
 pub(crate) mod definition;
 pub(crate) mod derived_toolset;
 pub(crate) mod dispatch;
+pub(crate) mod docs;
 pub(crate) mod function;
 pub(crate) mod guarded_tool;
 pub(crate) mod guide;
@@ -57,3 +60,26 @@ pub use crate::tool::resource::{
 pub use crate::tool::toolset::{IntoPrompt, IntoResource, IntoTool, Tool, ToolKind, Toolset};
 pub use crate::tool::uri_template::{UriTemplate, UriTemplateError};
 pub use crate::tool::wrap::{Callable, Wrapped};
+
+// What the compiler names in messages about generated code. It prints the shortest path that leads through no hidden module.
+#[doc(hidden)]
+pub use crate::arguments::limits::{
+    Chosen, Counted, Formatted, Long, Patterned, Ranged, has_format, has_items, has_length, in_range, is_one_of,
+    matches_pattern,
+};
+#[doc(hidden)]
+pub use crate::arguments::tool_parameter::{ForeignParameter, ForeignSchema, ToolParameter, schemars_features::*};
+#[doc(hidden)]
+pub use crate::schema::parameter::AnswerType;
+#[doc(hidden)]
+pub use crate::tool::confirm_function::{DecidesByArguments, IsNoConfirmFunction};
+#[doc(hidden)]
+pub use crate::tool::default_json::{IsUnpublished, PublishedDefault};
+#[doc(hidden)]
+pub use crate::tool::invocation::{context, start};
+#[doc(hidden)]
+pub use crate::tool::returns::{IsData, IsStream, IsUnknown, Returned};
+#[doc(hidden)]
+pub use crate::tool::spec::MainToolsetBlock;
+#[doc(hidden)]
+pub use crate::tool::text_method::{IntoPromptMessages, IntoResourceContents, prompt_result, resource_result};

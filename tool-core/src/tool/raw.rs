@@ -58,20 +58,23 @@ pub struct RawTool {
 /// without captures.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a raw tool's handler",
-    note = "a handler is an `async fn(Value, &RunContext) -> Result<Value, ToolError>` or a closure of that form without captures; `FunctionTool::raw_with` takes state"
+    label = "this handler captures a value, or has another form",
+    note = "a handler is an `async fn(Value, &RunContext) -> Result<Value, ToolError>`, or a closure of that form without captures",
+    note = "give what a closure captures to `FunctionTool::raw_with(declared, state, async |state: &State, arguments: Value, ctx: &RunContext| ..)`, which lends it to each call"
 )]
 pub trait RawHandler<'a>: Send + Sync {
     /// The future that the handler returns.
-    type Future: Future<Output = Result<Value, ToolError>> + Send + 'a;
+    type Future: Future<Output = Result<Value, ToolError>> + 'a;
 
     /// Handles one call.
     fn handle(&self, arguments: Value, ctx: &'a RunContext) -> Self::Future;
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, F, A> RawHandler<'a> for F
 where
     F: Fn(Value, &'a RunContext) -> A + Send + Sync,
-    A: Future<Output = Result<Value, ToolError>> + Send + 'a,
+    A: Future<Output = Result<Value, ToolError>> + 'a,
 {
     type Future = A;
 
@@ -84,20 +87,23 @@ where
 /// `Value`, or for [`FunctionTool::raw_output_with`] a [`ToolOutput`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a raw tool's handler over a state of type `{S}`",
-    note = "a handler is an `async fn(&S, Value, &RunContext) -> Result<Value, ToolError>` or a closure of that form without captures"
+    label = "this handler captures a value, or has another form",
+    note = "a handler is an `async fn(&{S}, Value, &RunContext) -> Result<{T}, ToolError>`, or a closure of that form without captures",
+    note = "put what a closure captures into the state"
 )]
 pub trait RawStateHandler<'a, S: 'a, T = Value>: Send + Sync {
     /// The future that the handler returns.
-    type Future: Future<Output = Result<T, ToolError>> + Send + 'a;
+    type Future: Future<Output = Result<T, ToolError>> + 'a;
 
     /// Handles one call.
     fn handle(&self, state: &'a S, arguments: Value, ctx: &'a RunContext) -> Self::Future;
 }
 
+#[diagnostic::do_not_recommend]
 impl<'a, S: 'a, F, A, T> RawStateHandler<'a, S, T> for F
 where
     F: Fn(&'a S, Value, &'a RunContext) -> A + Send + Sync,
-    A: Future<Output = Result<T, ToolError>> + Send + 'a,
+    A: Future<Output = Result<T, ToolError>> + 'a,
 {
     type Future = A;
 
@@ -157,7 +163,9 @@ struct BoundHandler<S, F, T> {
     result: PhantomData<fn() -> T>,
 }
 
-impl<S: Send + Sync, T: RawResult, F: for<'a> RawStateHandler<'a, S, T>> Handler for BoundHandler<S, F, T> {
+impl<S: Send + Sync, T: RawResult, F: for<'a> RawStateHandler<'a, S, T, Future: Send>> Handler
+    for BoundHandler<S, F, T>
+{
     fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
         let arguments = parse_arguments(call)?;
         let result = self.handler.handle(&self.state, arguments, call.0.ctx);
@@ -217,7 +225,7 @@ impl FunctionTool {
     #[track_caller]
     pub fn raw<F>(declared: RawTool, handler: F) -> Self
     where
-        F: for<'a> RawHandler<'a> + 'static,
+        F: for<'a> RawHandler<'a, Future: Send> + 'static,
     {
         raw_tool(declared, handler, Stateless)
     }
@@ -239,7 +247,7 @@ impl FunctionTool {
     pub fn raw_with<S, F>(declared: RawTool, state: S, handler: F) -> Self
     where
         S: Send + Sync + 'static,
-        F: for<'a> RawStateHandler<'a, S> + 'static,
+        F: for<'a> RawStateHandler<'a, S, Future: Send> + 'static,
     {
         raw_tool(declared, state, handler)
     }
@@ -261,7 +269,7 @@ impl FunctionTool {
     pub fn raw_output_with<S, F>(declared: RawTool, state: S, handler: F) -> Self
     where
         S: Send + Sync + 'static,
-        F: for<'a> RawStateHandler<'a, S, ToolOutput> + 'static,
+        F: for<'a> RawStateHandler<'a, S, ToolOutput, Future: Send> + 'static,
     {
         raw_tool(declared, state, handler)
     }
@@ -283,7 +291,7 @@ impl FunctionTool {
 fn raw_tool<S, F, T>(declared: RawTool, state: S, handler: F) -> FunctionTool
 where
     S: Send + Sync + 'static,
-    F: for<'a> RawStateHandler<'a, S, T> + 'static,
+    F: for<'a> RawStateHandler<'a, S, T, Future: Send> + 'static,
     T: RawResult + 'static,
 {
     let caller = Location::caller();

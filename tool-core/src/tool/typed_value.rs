@@ -3,7 +3,7 @@
 use crate::arguments::Problem;
 use crate::arguments::fields::filled;
 use crate::call::{RunContext, ToolError, ToolOutput, ToolResponse};
-use crate::schema::parameter::{Parameter, ToolParameter};
+use crate::schema::parameter::{AnswerType, Parameter};
 use crate::tool::FunctionTool;
 use crate::tool::invocation::{Execution, HandlerResult, Invocation};
 use crate::tool::spec::ToolSpec;
@@ -24,7 +24,7 @@ pub(crate) struct ValueSlot<T> {
     value: Mutex<Option<T>>,
 }
 
-impl<T: ToolParameter + Send + 'static> ValueSlot<T> {
+impl<T: AnswerType + Send + 'static> ValueSlot<T> {
     const PARAMETERS: &'static [Parameter] = &[Parameter::new::<T>(ANSWER, "")];
 
     pub(crate) fn new(validators: Arc<Vec<Validator<T>>>) -> Arc<Self> {

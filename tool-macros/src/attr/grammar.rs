@@ -11,6 +11,7 @@ use syn::parse::discouraged::Speculative as _;
 use syn::parse::{Parse, ParseStream};
 use syn::{AttrStyle, Attribute, Error, Expr, LitStr, MacroDelimiter, Meta, MetaList, Path, Result, Token, token};
 
+use super::synonyms;
 use crate::errors::Errors;
 use crate::names::{listed, nearest, suggestion};
 use crate::tokens::compact;
@@ -170,12 +171,10 @@ impl AttributeGrammar {
             let home = [&TOOL, &TOOLSET, &ARG]
                 .into_iter()
                 .find(|other| other.shown != self.shown && other.known.contains(&key.as_str()));
-            let help = match home {
-                Some(other) => format!("help: `{key}` is an option of `{}`", other.shown),
-                None => match limit_named(&key).filter(|_| self.shown == ARG.shown) {
-                    Some(example) => format!("help: write `{example}`"),
-                    None => suggestion(&key, self.known),
-                },
+            let help = match (synonyms::help(self, &key), home) {
+                (Some(help), _) => format!("help: {help}"),
+                (None, Some(other)) => format!("help: `{key}` is an option of `{}`", other.shown),
+                (None, None) => suggestion(&key, self.known),
             };
             return Err(Error::new_spanned(&meta.path, format!("unknown `{}` option `{key}`\n{help}", self.shown)));
         }
@@ -186,19 +185,6 @@ impl AttributeGrammar {
         seen.push(key.clone());
         Ok(key)
     }
-}
-
-/// Returns the option for a limit that other crates call by this name.
-fn limit_named(key: &str) -> Option<&'static str> {
-    Some(match key {
-        "min" | "max" | "minimum" | "maximum" | "greater" | "less" => "range(1..=10)",
-        "min_length" | "max_length" | "min_len" | "max_len" | "len" => "length(1..=80)",
-        "min_items" | "max_items" | "count" => "items(1..=10)",
-        "regex" | "regexp" => "pattern = \"^[a-z]+$\"",
-        "enum" | "values" | "choices" | "contains" => "one_of(\"asc\", \"desc\")",
-        "email" | "uuid" | "ip" | "hostname" => "format = \"email\"",
-        _ => return None,
-    })
 }
 
 /// Takes the rest of an option.

@@ -5,5 +5,6 @@ pub(crate) mod arg;
 pub(crate) mod bounds;
 pub(crate) mod foreign;
 pub(crate) mod grammar;
+mod synonyms;
 pub(crate) mod tool;
 pub(crate) mod toolset;

@@ -58,7 +58,7 @@ fn has_description(tool: &Tool, errors: &mut Errors) {
     let missing = match &tool.description {
         None => true,
         Some(ModelText::Literal(text)) => text.trim().is_empty(),
-        Some(ModelText::Expr(_)) => false,
+        Some(ModelText::Expr(_) | ModelText::Docs { .. }) => false,
     };
     if missing {
         let (name, noun) = (tool.function.plain_name(), tool.kind.name());

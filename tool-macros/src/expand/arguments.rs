@@ -1,12 +1,16 @@
 //! The definition of the argument struct, into which the JSON of a call decodes.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+use syn::Expr;
 
-use super::expansion::ToolExpansion;
+use super::expansion::{ToolExpansion, text};
 use super::scope::ItemScope;
+use crate::attr::grammar::ungrouped;
+use crate::docs::{Condition, DocContent, DocPart};
 use crate::model::parameter::{Argument, DefaultValue, ModelText};
 use crate::model::passing::{ParamPassing, PassingForm};
+use crate::model::type_names::TypeNames;
 use crate::names::camel_case;
 use crate::tokens::{located, site};
 
@@ -49,11 +53,25 @@ fn define(expansion: &ToolExpansion, vis: &TokenStream) -> TokenStream {
 fn documentation(argument: &Argument) -> TokenStream {
     match &argument.description {
         Some(ModelText::Literal(words)) => quote!(#[doc = #words]),
-        Some(ModelText::Expr(expr)) => quote!(#[doc = #expr]),
-        None => {
+        // rustc takes literals and macros only.
+        Some(ModelText::Expr(expr)) if matches!(ungrouped(expr), Expr::Macro(_)) => quote!(#[doc = #expr]),
+        Some(ModelText::Docs { text, .. }) => text.parts().iter().map(doc_attribute).collect(),
+        Some(ModelText::Expr(_)) | None => {
             let text = format!("`{}`", argument.name);
             quote!(#[doc = #text])
         }
+    }
+}
+
+/// Writes a part of the docs of a public field.
+fn doc_attribute(part: &DocPart) -> TokenStream {
+    let value = match &part.content {
+        DocContent::Line(line) => line.to_token_stream(),
+        DocContent::Macro(expr) | DocContent::OwnSection(expr) => expr.to_token_stream(),
+    };
+    match &part.condition {
+        None => quote!(#[doc = #value]),
+        Some(Condition(condition)) => quote!(#[cfg_attr(#condition, doc = #value)]),
     }
 }
 
@@ -127,6 +145,23 @@ pub(crate) fn table_type(scope: &ItemScope, argument: &Argument) -> TokenStream 
     stored_type(scope, argument.passing, &TypePaths::inside(quote_spanned!(place=> __String), place))
 }
 
+/// Writes the trait through which generated code reaches the type of a parameter, unless the type is well known. All errors
+/// about the type are then equal, and the compiler prints one of them.
+///
+/// Expands to: `<City as __tool::ToolParameter>`, or `<Uuid as __tool::ForeignParameter<__tool::schemars_features::uuid1>>`
+pub(crate) fn parameter_trait(scope: &ItemScope, argument: &Argument) -> Option<TokenStream> {
+    if argument.names == TypeNames::Plain && argument.flatten.is_none() {
+        return None;
+    }
+    let ty = table_type(scope, argument);
+    let place = located(argument.ty);
+    let TypeNames::Foreign(feature) = argument.names else {
+        return Some(quote_spanned!(place=> <#ty as __tool::ToolParameter>));
+    };
+    let feature = Ident::new(feature, site());
+    Some(quote_spanned!(place=> <#ty as __tool::ForeignParameter<__tool::schemars_features::#feature>>))
+}
+
 fn stored_type(scope: &ItemScope, passing: ParamPassing, paths: &TypePaths) -> TokenStream {
     let TypePaths { option, vec, text, place } = paths;
     let place = *place;
@@ -156,7 +191,10 @@ fn derived_struct(expansion: &ToolExpansion, index: usize, argument: &Argument) 
     let (attrs, cfgs) = (&argument.derived, expansion.cfgs());
     let doc = match &argument.description {
         Some(ModelText::Literal(words)) => quote!(#[doc = #words]),
-        Some(ModelText::Expr(expr)) => quote!(#[schemars(description = #expr)]),
+        Some(described) => {
+            let described = text(described, expansion.scope);
+            quote!(#[schemars(description = #described)])
+        }
         None => TokenStream::new(),
     };
     let rename = argument.renamed.as_ref().map(|name| quote!(#[serde(rename = #name)]));

@@ -109,7 +109,7 @@ impl<'a> Body<'a> {
         // At the place of the return type: rustc points there when it says which type it expected.
         let place = self.returned().map_or_else(|| located(&self.sig.ident), located);
         let krate = respanned(krate, place);
-        let typed = self.annotation().map(|ty| quote_spanned!(place=> #krate::__private::returns!(#ty);));
+        let typed = self.annotation().map(|ty| quote_spanned!(place=> #krate::__returns!(#ty);));
         // Inner braces keep the user's places. On one line rustc would call them unnecessary.
         let code = if is_one_line(code) { code.stream() } else { code.to_token_stream() };
         let block = self.block(quote!(#typed #code));

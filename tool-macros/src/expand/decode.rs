@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 
-use super::arguments::{derived_ident, field, table_type};
+use super::arguments::{derived_ident, field, parameter_trait};
 use super::expansion::{ToolExpansion, unsuffixed};
 use super::parameters::{checker, row};
 use super::slots::slot;
@@ -103,8 +103,13 @@ fn reading(expansion: &ToolExpansion) -> TokenStream {
     let first_kept = expansion.tool.arguments().position(is_kept);
     let kept = first_kept.map(|i| (i, quote_spanned!(span=> #fields.keep(&mut #rest)?)));
     let read = named().map(|(i, argument)| {
-        let (slot, place) = (slot(i), located(argument.ty));
-        (i, quote_spanned!(place=> #slot = __Some(#fields.value()?)))
+        let slot = slot(i);
+        let value = if let Some(ty) = parameter_trait(expansion.scope, argument) {
+            quote_spanned!(span=> #ty::value(#fields)?)
+        } else {
+            quote_spanned!(span=> #fields.value()?)
+        };
+        (i, quote_spanned!(span=> #slot = __Some(#value)))
     });
     let mut arms: Vec<(usize, TokenStream)> = read.chain(kept).collect();
     arms.sort_by_key(|(i, _)| *i);
@@ -129,21 +134,24 @@ pub(super) fn is_kept(argument: &Argument) -> bool {
     argument.flatten.is_some() || !argument.derived.is_empty()
 }
 
-/// Expands to: `fields.required(f0, 0)?`
+/// Expands to: `<u32 as __tool::ToolParameter>::required(fields, f0, 0)?`
 fn field_value(expansion: &ToolExpansion, i: usize, argument: &Argument) -> TokenStream {
-    let (span, place) = (site(), located(argument.ty));
+    let span = site();
     let (fields, rest) = (generated("__f"), generated("__rest"));
     if !argument.derived.is_empty() {
         let (ty, name) = (derived_ident(expansion, i), field(argument));
-        return quote_spanned!(span=> #fields.flattened::<#ty>(&mut #rest)?.#name);
+        return quote_spanned!(span=> <#ty as __tool::ToolParameter>::flattened(#fields, &mut #rest)?.#name);
     }
+    let ty = parameter_trait(expansion.scope, argument);
     if argument.flatten.is_some() {
-        let ty = table_type(expansion.scope, argument);
-        return quote_spanned!(place=> #fields.flattened::<#ty>(&mut #rest)?);
+        return quote_spanned!(span=> #ty::flattened(#fields, &mut #rest)?);
     }
-    let (mut slot, number) = (slot(i), unsuffixed(i));
-    slot.set_span(place);
-    let required = quote_spanned!(place=> #fields.required(#slot, #number)?);
+    let (slot, number) = (slot(i), unsuffixed(i));
+    let required = if let Some(ty) = ty {
+        quote_spanned!(span=> #ty::required(#fields, #slot, #number)?)
+    } else {
+        quote_spanned!(span=> #fields.required(#slot, #number)?)
+    };
     value::or_default(expansion, argument, &quote!(#slot), required)
 }
 

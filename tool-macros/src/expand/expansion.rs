@@ -1,10 +1,11 @@
 //! The parts that every step of a tool's expansion shares.
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens as _, quote, quote_spanned};
 
 use super::scope::ItemScope;
 use crate::attr::tool::Confirm;
+use crate::docs::{Condition, DocContent, DocPart, DocText};
 use crate::model::parameter::ModelText;
 use crate::model::toolset::Tool;
 use crate::names::camel_case;
@@ -145,5 +146,54 @@ pub(crate) fn text(text: &ModelText, scope: &ItemScope) -> TokenStream {
     match text {
         ModelText::Literal(text) => quote_spanned!(site()=> #text),
         ModelText::Expr(expr) => scope.without_self(expr),
+        ModelText::Docs { text, separator } => joined(text, separator, scope),
+    }
+}
+
+/// Joins docs in the compiler.
+///
+/// Expands to: `__tool::joined!("Search the notes.\n", include_str!("search.md"), "\nAt most ten.")`
+fn joined(text: &DocText, separator: &str, scope: &ItemScope) -> TokenStream {
+    let span = site();
+    let mut pieces: Vec<TokenStream> = Vec::new();
+    let mut lines = String::new();
+    for part in text.parts() {
+        if let (DocContent::Line(line), None) = (&part.content, &part.condition) {
+            lines.push_str(line);
+        } else {
+            let before = std::mem::take(&mut lines);
+            pieces.extend((!before.is_empty()).then(|| quote_spanned!(span=> #before)));
+            pieces.push(piece(part, separator, scope));
+        }
+        if part.condition.is_none() {
+            lines.push_str(separator);
+        }
+    }
+    let after = lines.trim_end();
+    pieces.extend((!after.is_empty()).then(|| quote_spanned!(span=> #after)));
+    quote_spanned!(span=> __tool::joined!(#(#pieces),*))
+}
+
+/// Writes one part. One with a condition takes the separator with it.
+///
+/// Expands to: `{ #[cfg(unix)] { "On Unix.\n" } #[cfg(not(unix))] { "" } }`
+fn piece(part: &DocPart, separator: &str, scope: &ItemScope) -> TokenStream {
+    let span = site();
+    let written = match &part.content {
+        DocContent::Line(line) => line.to_token_stream(),
+        DocContent::Macro(expr) => scope.without_self(expr),
+        DocContent::OwnSection(expr) => {
+            let expr = scope.without_self(expr);
+            quote_spanned!(span=> __tool::own_section(#expr))
+        }
+    };
+    let Some(Condition(condition)) = &part.condition else { return written };
+    quote_spanned! {span=>
+        {
+            #[cfg(#condition)]
+            { __tool::joined_parts!(#written, #separator) }
+            #[cfg(not(#condition))]
+            { "" }
+        }
     }
 }

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::ExprPath;
 
-use super::arguments::{derived_ident, table_type};
+use super::arguments::{derived_ident, parameter_trait, table_type};
 use super::expansion::{ToolExpansion, text};
 use super::scope::ItemScope;
 use super::value;
@@ -14,17 +14,18 @@ use crate::model::parameter::Argument;
 use crate::model::passing::number_type;
 use crate::tokens::{generated, located, site};
 
-/// Expands to: `__tool::Parameter::new::<u32>("limit", "How many").default_literal("10").constraints(&[..])`
+/// Expands to: `__Row::new::<u32>("limit", "How many").default_literal("10").constraints(&[..])`, or for a type that is not
+/// well known `<City as __tool::ToolParameter>::ROW.named("city", "Where")`
 pub(crate) fn row(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
     let name = &argument.name;
     let (span, place) = (site(), located(argument.ty));
     if !argument.derived.is_empty() {
         let ty = derived_ident(expansion, index);
-        return quote_spanned!(place=> __Row::flattened::<#ty>(#name));
+        return quote_spanned!(place=> <#ty as __tool::ToolParameter>::ROW.flat(#name));
     }
-    let ty = table_type(expansion.scope, argument);
+    let ty = parameter_trait(expansion.scope, argument);
     if argument.flatten.is_some() {
-        return quote_spanned!(place=> __Row::flattened::<#ty>(#name));
+        return quote_spanned!(place=> #ty::ROW.flat(#name));
     }
     let description = argument
         .description
@@ -35,7 +36,13 @@ pub(crate) fn row(expansion: &ToolExpansion, index: usize, argument: &Argument) 
     let limits = argument.constraints.iter().map(|kind| limit(kind, argument, expansion.scope));
     let limits = (!argument.constraints.is_empty()).then(|| quote_spanned!(span=> .constraints(&[#(#limits),*])));
     let (default, examples) = (value::table_entry(expansion, argument), value::examples(expansion, argument));
-    quote_spanned!(place=> __Row::new::<#ty>(#name, #description) #aliases #default #limits #examples)
+    let row = if let Some(ty) = ty {
+        quote_spanned!(place=> #ty::ROW.named(#name, #description))
+    } else {
+        let ty = table_type(expansion.scope, argument);
+        quote_spanned!(place=> __Row::new::<#ty>(#name, #description))
+    };
+    quote_spanned!(place=> #row #aliases #default #limits #examples)
 }
 
 /// Returns the `__tool` function that checks the limit.

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 
-use super::arguments::{derived_ident, field, slot_type, table_type};
+use super::arguments::{derived_ident, field, parameter_trait, slot_type};
 use super::decode::is_kept;
 use super::expansion::{ToolExpansion, unsuffixed};
 use super::parameters::checker;
@@ -20,16 +20,16 @@ pub(super) fn slot(index: usize) -> Ident {
 /// Expands to:
 ///
 /// ```text
-/// let mut f0 = None::<String>;
+/// let mut f0 = None;
 /// let mut f1 = None::<u32>;
-/// call.decode(&mut [&mut f0, &mut f1])?;
+/// call.decode(&mut [<City as __tool::ToolParameter>::slot(&mut f0), &mut f1])?;
 /// let f1 = f1.unwrap_or_else(|| -> u32 { 30 });
 /// ```
 ///
 /// With constraints, the call is accepted after them:
 ///
 /// ```text
-/// let decoded = call.read(&mut [&mut f0, &mut f1])?;
+/// let decoded = call.read(&mut [<City as __tool::ToolParameter>::slot(&mut f0), &mut f1])?;
 /// let f1 = __tool::filled(f1);
 /// call.check(1, __tool::in_range(&f1, call.parameter(1)))?;
 /// call.accept(decoded)?;
@@ -38,12 +38,7 @@ pub(super) fn decode(expansion: &ToolExpansion) -> TokenStream {
     let (span, call, decoded) = (site(), generated("__call"), generated("__decoded"));
     let arguments = || expansion.tool.arguments().enumerate();
     let declared = arguments().map(|(i, argument)| declaration(expansion, i, argument));
-    let slots = arguments().map(|(i, argument)| {
-        let (mut slot, place) = (slot(i), located(argument.ty));
-        // The compiler reports a type that cannot be decoded at the slot.
-        slot.set_span(place);
-        quote_spanned!(place=> &mut #slot)
-    });
+    let slots = arguments().map(|(i, argument)| reference(expansion, i, argument));
     let values = arguments().filter(|(_, argument)| !is_passed_as_decoded(argument)).filter_map(|(i, argument)| {
         let (slot, value) = (slot(i), decoded_value(expansion, i, argument)?);
         Some(quote_spanned!(span=> let #slot = #value;))
@@ -63,17 +58,37 @@ pub(super) fn decode(expansion: &ToolExpansion) -> TokenStream {
 
 /// Expands to: `let mut f0 = None::<String>;`
 fn declaration(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
-    let (span, slot) = (site(), slot(index));
+    let span = site();
+    let slot = slot(index);
     if is_kept(argument) {
-        let ty = if argument.derived.is_empty() {
-            table_type(expansion.scope, argument)
-        } else {
-            derived_ident(expansion, index).to_token_stream()
-        };
-        return quote_spanned!(span=> let mut #slot = __tool::Flattened::<#ty>(__None););
+        return quote_spanned!(span=> let mut #slot = __tool::Flattened(__None););
+    }
+    if parameter_trait(expansion.scope, argument).is_some() {
+        return quote_spanned!(span=> let mut #slot = __None;);
     }
     let ty = slot_type(expansion.scope, argument);
     quote_spanned!(span=> let mut #slot = __None::<#ty>;)
+}
+
+/// Expands to: `&mut f0`, or for a type that is not well known `<City as __tool::ToolParameter>::slot(&mut f0)`
+fn reference(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
+    let span = site();
+    let slot = slot(index);
+    if !argument.derived.is_empty() {
+        let ty = derived_ident(expansion, index);
+        return quote_spanned!(span=> <#ty as __tool::ToolParameter>::flattened_slot(&mut #slot));
+    }
+    match parameter_trait(expansion.scope, argument) {
+        Some(ty) if argument.flatten.is_some() => quote_spanned!(span=> #ty::flattened_slot(&mut #slot)),
+        Some(ty) => quote_spanned!(span=> #ty::slot(&mut #slot)),
+        // The compiler reports a type that cannot be decoded at the slot.
+        None => {
+            let place = located(argument.ty);
+            let mut slot = slot;
+            slot.set_span(place);
+            quote_spanned!(place=> &mut #slot)
+        }
+    }
 }
 
 /// Returns whether the call of the method takes the value out of its slot.
@@ -108,16 +123,21 @@ pub(super) fn passed(index: usize, argument: &Argument) -> TokenStream {
     if is_passed_as_decoded(argument) { filled(index, argument) } else { slot(index).to_token_stream() }
 }
 
-/// Expands to: `let f2 = call.or_instance_default(f2, 2)?;`
+/// Expands to: `let f2 = call.or_instance_default(f2, 2, |text| <u32 as __tool::ToolParameter>::from_text(text))?;`
 ///
 /// The default was evaluated and published when the tool was bound.
 pub(super) fn instance_defaults(expansion: &ToolExpansion) -> TokenStream {
     let (span, call) = (site(), generated("__call"));
     let arguments = expansion.tool.arguments().enumerate();
     let each = arguments.filter(|(_, argument)| matches!(argument.default, DefaultValue::Instance(_)));
-    let each = each.map(|(i, _)| {
+    let each = each.map(|(i, argument)| {
         let (slot, number) = (slot(i), unsuffixed(i));
-        quote_spanned!(span=> let #slot = #call.or_instance_default(#slot, #number)?;)
+        let read = if let Some(ty) = parameter_trait(expansion.scope, argument) {
+            quote_spanned!(span=> |__text| #ty::from_text(__text))
+        } else {
+            quote_spanned!(span=> __tool::from_text)
+        };
+        quote_spanned!(span=> let #slot = #call.or_instance_default(#slot, #number, #read)?;)
     });
     quote!(#(#each)*)
 }

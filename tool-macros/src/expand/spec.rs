@@ -29,8 +29,11 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     let (parameters, path) = (parameters(expansion), path(expansion));
     let location = source_location(line(expansion.tool.ident().span()), &path);
     let (options, output) = (options(expansion), output(expansion));
-    let (defaults, returns) = (instance_defaults(expansion), &expansion.tool.returns);
-    let returns = (!returns.is_empty()).then(|| quote_spanned!(span=> .returns(#returns)));
+    let defaults = instance_defaults(expansion);
+    let returns = expansion.tool.returns.as_ref().map(|returns| {
+        let returns = text(returns, expansion.scope);
+        quote_spanned!(span=> .returns(#returns))
+    });
     let uses_context = expansion.tool.parameters.iter().any(|slot| matches!(slot, Parameter::Context(_)));
     let uses_context = uses_context.then(|| quote_spanned!(span=> .uses_context()));
     let spec = quote_spanned! {span=>
@@ -166,7 +169,7 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     Some(quote_spanned!(span=> .confirm(__tool::Confirm::#when)))
 }
 
-/// Expands to: `.instance_defaults(&[(2, |this| __tool::default_json::<u32>(&(this.minutes)))])`
+/// Expands to: `.instance_defaults(&[(2, |this| __tool::to_json(&(|| -> u32 { this.minutes })()))])`
 fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
     let this = generated("__this");
     let each: Vec<TokenStream> = expansion

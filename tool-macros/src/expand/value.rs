@@ -10,6 +10,7 @@ use crate::attr::arg::Literal;
 use crate::attr::grammar::ungrouped;
 use crate::model::parameter::{Argument, DefaultValue};
 use crate::model::passing::{ParamPassing, PassingForm, argument_of, ungrouped_type};
+use crate::model::type_names::TypeNames;
 use crate::tokens::{generated, located, site};
 
 /// Writes the value of a field, with the default of an absent parameter. The wrapper adds defaults of the instance.
@@ -28,7 +29,11 @@ pub(crate) fn or_default(
             ParamPassing { form: PassingForm::Str | PassingForm::Cow, optional: false } => {
                 quote_spanned!(site()=> __tool::Text::from(""))
             }
-            _ => return quote_spanned!(located(argument.ty)=> #found.unwrap_or_default()),
+            passing if passing.form.borrows_text() => return quote_spanned!(site()=> #found.unwrap_or_default()),
+            _ => {
+                let made = default_of_type(expansion, argument);
+                return quote_spanned!(site()=> #found.unwrap_or_else(#made));
+            }
         },
         DefaultValue::Literal(expr, literal) => stored(argument, &expr.to_token_stream(), Some(literal)),
         DefaultValue::Computed(expr) => stored(argument, &expansion.scope.without_self(expr), None),
@@ -42,6 +47,13 @@ pub(crate) fn or_default(
         _ => made,
     };
     quote_spanned!(site()=> #found.unwrap_or_else(|| #made))
+}
+
+/// Expands to: `|| <u32 as Default>::default()`
+fn default_of_type(expansion: &ToolExpansion, argument: &Argument) -> TokenStream {
+    let ty = table_type(expansion.scope, argument);
+    // A call, as the compiler points at the type then, wherever the default is made.
+    quote_spanned!(located(argument.ty)=> || <#ty as ::core::default::Default>::default())
 }
 
 /// Converts the expression to the stored type.
@@ -101,7 +113,7 @@ fn is_option(ty: &Type) -> bool {
 
 /// Writes the default in the table of parameters.
 ///
-/// Expands to: `.default_literal("30")`, `.default_computed(|| __tool::default_json::<u32>(&(expr)))`,
+/// Expands to: `.default_literal("30")`, `.default_computed(|| __tool::to_json(&(|| -> u32 { expr })()))`,
 /// `.default_from_instance()`
 pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> TokenStream {
     let span = site();
@@ -113,9 +125,8 @@ pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> Tok
             quote_spanned!(span=> .default_literal(#text))
         }
         DefaultValue::OfType => {
-            let ty = table_type(expansion.scope, argument);
-            let default = quote_spanned!(located(argument.ty)=> <#ty as ::core::default::Default>::default());
-            quote_spanned!(span=> .default_computed(|| __tool::default_json::<#ty>(&#default)))
+            let value = made_json(expansion, argument, &default_of_type(expansion, argument));
+            quote_spanned!(span=> .default_computed(|| #value))
         }
         DefaultValue::Computed(expr) => {
             let value = json(expansion, argument, &expansion.scope.without_self(expr));
@@ -126,22 +137,35 @@ pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> Tok
 
 /// Writes the conversion of an expression to JSON, by the parameter's own type.
 ///
-/// Expands to: `__tool::default_json::<u32>(&(expr))`
+/// Expands to: `__tool::to_json(&(|| -> u32 { expr })())`
 pub(crate) fn json(expansion: &ToolExpansion, argument: &Argument, expr: &TokenStream) -> TokenStream {
     let value = if argument.passing.form.borrows_text() {
         converted(argument, expr, None, &|text| quote_spanned!(site()=> __String::from(#text)))
     } else {
         stored(argument, expr, None)
     };
-    let (ty, located) = (table_type(expansion.scope, argument), located(argument.ty));
-    quote_spanned!(located=> __tool::default_json::<#ty>(&(#value)))
+    let ty = table_type(expansion.scope, argument);
+    made_json(expansion, argument, &quote_spanned!(site()=> || -> #ty { #value }))
 }
 
-/// Expands to: `.examples(&[|| __tool::default_json("Berlin")])`
+/// Writes the conversion of what a closure makes. The wrapper has an equal closure, so that the compiler reports a mistake in
+/// it once.
+///
+/// Expands to: `__tool::to_json(&(make)())`, or for a type that is not well known `__tool::default_json!(City, make)`
+fn made_json(expansion: &ToolExpansion, argument: &Argument, make: &TokenStream) -> TokenStream {
+    let place = located(argument.ty);
+    if argument.names == TypeNames::Plain {
+        return quote_spanned!(place=> __tool::to_json(&(#make)()));
+    }
+    let ty = table_type(expansion.scope, argument);
+    quote_spanned!(place=> __tool::default_json!(#ty, #make))
+}
+
+/// Expands to: `.examples(&[|| __tool::to_json("Berlin")])`
 pub(crate) fn examples(expansion: &ToolExpansion, argument: &Argument) -> Option<TokenStream> {
     let examples = argument.examples.iter().map(|expr| {
         let value = if Literal::of(expr).is_some() {
-            quote_spanned!(site()=> __tool::default_json(&#expr))
+            quote_spanned!(site()=> __tool::to_json(&#expr))
         } else {
             json(expansion, argument, &expansion.scope.without_self(expr))
         };

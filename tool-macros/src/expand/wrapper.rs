@@ -2,10 +2,11 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
-use syn::{ReturnType, Type};
+use syn::{Expr, ReturnType, Type};
 
 use super::expansion::ToolExpansion;
 use super::slots;
+use crate::attr::grammar::ungrouped;
 use crate::attr::tool::Confirm;
 use crate::attr::tool::ItemKind;
 use crate::model::parameter::Argument;
@@ -165,21 +166,41 @@ fn texts(place: &TokenStream) -> TokenStream {
 ///
 /// ```text
 /// fn __tool_confirm_create_event(text: &str) -> bool {
-///     let decide: fn(&CreateEventArgs<'_>) -> bool = needs_approval;
-///     __tool::decode_arguments::<CreateEventArgs<'_>>(text).map_or(true, |args| decide(&args))
+///     __tool::decode_arguments::<CreateEventArgs<'_>>(text).map_or(true, |args| ..)
 /// }
 /// ```
 fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     let Some(Confirm::When(expr)) = &expansion.tool.options.confirm else { return None };
     let (name, cfgs, applied) = (confirm_ident(expansion), expansion.cfgs(), expansion.args.applied(&quote!('_)));
-    let (generics, clause, decide) =
-        (expansion.scope.declared(), expansion.scope.where_clause(), expansion.scope.without_self(expr));
+    let clause = expansion.scope.where_clause();
+    let generics = expansion.scope.declared();
     let generics = expansion.scope.is_generic().then(|| quote!(<#generics>));
+    let decided = decided(expansion, expr, &applied);
     Some(quote_spanned! {site()=>
         #cfgs
         fn #name #generics(__text: &str) -> bool #clause {
-            let __decide: fn(&#applied) -> bool = #decide;
-            __tool::decode_arguments::<#applied>(__text).map_or(true, |__args| __decide(&__args))
+            __tool::decode_arguments::<#applied>(__text).map_or(true, |__args| #decided)
         }
     })
+}
+
+/// Writes the call of the function that decides. A closure takes its types from a function pointer. Anything else is looked
+/// at, so that a function of another type has a message.
+///
+/// Expands to: `{ let decide: fn(&RefundArgs) -> bool = |args| ..; decide(&args) }`
+fn decided(expansion: &ToolExpansion, expr: &Expr, applied: &TokenStream) -> TokenStream {
+    let decide = expansion.scope.without_self(expr);
+    let place = located(expr);
+    if matches!(ungrouped(expr), Expr::Closure(_)) {
+        return quote_spanned!(site()=> { let __decide: fn(&#applied) -> bool = #decide; __decide(&__args) });
+    }
+    let function = Ident::new("__decide", place);
+    let args = generated("__args");
+    quote_spanned! {place=>
+        {
+            use __tool::{ConfirmKind as _, NoConfirmKind as _};
+            let #function = #decide;
+            (&&__tool::confirm_function::<#applied, _>(&#function)).__tool_confirms().confirms::<#applied, _>(#function, &#args)
+        }
+    }
 }

@@ -21,12 +21,12 @@ use crate::tokens::compact;
 pub(crate) fn toolset<'a>(block: &'a ImplBlock, options: ToolsetOptions, errors: &mut Errors) -> Toolset<'a> {
     let docs = docs::read(&block.parsed.attrs);
     let name = toolset_name(block, &options);
-    let described =
-        options.description.clone().map(model_text).or(docs.expr.map(|expr| ModelText::Expr(Box::new(expr))));
+    let explicit = options.description.clone().map(model_text);
+    let described = explicit.or_else(|| ModelText::of_docs(&docs.description, "\n"));
     let mut toolset = Toolset {
         block,
         name,
-        description: described.unwrap_or(ModelText::Literal(docs.description)),
+        description: described.unwrap_or(ModelText::Literal(String::new())),
         options,
         tools: Vec::new(),
         setup: Vec::new(),
@@ -103,7 +103,7 @@ pub(crate) fn tool<'a>(
     krate: Option<&Path>,
     errors: &mut Errors,
 ) -> Tool<'a> {
-    let mut docs = docs::read(&function.attrs);
+    let docs = docs::read(&function.attrs);
     let name = match &options.name {
         Some(literal) => SpannedName { text: literal.value(), span: literal.span() },
         None => SpannedName { text: function.plain_name(), span: function.ident().span() },
@@ -113,9 +113,9 @@ pub(crate) fn tool<'a>(
         kind,
         function,
         name,
-        description: description(&options, &mut docs),
+        description: description(&options, &docs),
         options,
-        returns: docs.returns,
+        returns: ModelText::of_docs(&docs.returns, "\n"),
         described: docs.arguments,
         parameters,
         agent: agent(function, krate, errors),
@@ -129,12 +129,9 @@ fn agent<'a>(function: &'a FunctionItem, krate: Option<&Path>, errors: &mut Erro
     Some(AgentAttribute { attr, options: AgentOptions::parse(attr, errors) })
 }
 
-fn description(options: &ToolOptions, docs: &mut DocComment) -> Option<ModelText> {
+fn description(options: &ToolOptions, docs: &DocComment) -> Option<ModelText> {
     let explicit = options.description.clone().map(model_text);
-    let text = std::mem::take(&mut docs.description);
-    explicit
-        .or_else(|| docs.expr.take().map(|expr| ModelText::Expr(Box::new(expr))))
-        .or((!text.is_empty()).then_some(ModelText::Literal(text)))
+    explicit.or_else(|| ModelText::of_docs(&docs.description, "\n"))
 }
 
 fn parameters<'a>(function: &'a FunctionItem, described: &[DocArgument], errors: &mut Errors) -> Vec<Parameter<'a>> {
@@ -161,7 +158,7 @@ fn argument<'a>(typed: &'a PatType, described: &[DocArgument], errors: &mut Erro
     match &*typed.pat {
         Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
             let name = pat.ident.unraw().to_string();
-            let listed = described.iter().find(|item| item.name == name).map(|item| item.text.as_str());
+            let listed = described.iter().find(|item| item.name == name).map(|item| &item.text);
             Argument::lower(&pat.ident, typed, listed, errors)
         }
         Pat::Wild(pat) => {
@@ -189,7 +186,10 @@ fn parameter_name(ty: &Type) -> String {
 fn refuse_cfg(attrs: &[Attribute], errors: &mut Errors) {
     let message =
         "tool parameters cannot have `#[cfg(..)]`\nhelp: write two versions of the function, each with `#[cfg(..)]`";
-    if let Some(cfg) = attrs.iter().find(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr")) {
+    let decides = |attr: &&Attribute| {
+        attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr") && !docs::is_conditional_doc(attr)
+    };
+    if let Some(cfg) = attrs.iter().find(decides) {
         errors.report(cfg, message);
     }
 }

@@ -4,3 +4,4 @@ pub(crate) mod lower;
 pub(crate) mod parameter;
 pub(crate) mod passing;
 pub(crate) mod toolset;
+pub(crate) mod type_names;

@@ -5,24 +5,43 @@ use syn::ext::IdentExt as _;
 use syn::{Attribute, Expr, Lit, LitStr, PatType, Path, Type};
 
 use super::passing::ParamPassing;
+use super::type_names::TypeNames;
 use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
 use crate::attr::foreign;
 use crate::attr::grammar::{is, ungrouped};
-use crate::docs;
+use crate::docs::{self, DocText};
 use crate::errors::Errors;
 use crate::tokens::mentions;
 
 /// A text that the model reads.
+#[derive(Clone)]
 pub(crate) enum ModelText {
     Literal(String),
     /// A constant expression, from `description = EXPR`.
     Expr(Box<Expr>),
+    /// Docs with a macro or a condition, which only the compiler can join.
+    Docs {
+        text: DocText,
+        separator: &'static str,
+    },
+}
+
+impl ModelText {
+    /// Returns the text of docs, whose parts are joined by `separator`, or `None` if there is nothing to read.
+    pub(crate) fn of_docs(text: &DocText, separator: &'static str) -> Option<Self> {
+        if text.is_empty() {
+            return None;
+        }
+        let joined = text.literal(separator).map(Self::Literal);
+        Some(joined.unwrap_or_else(|| Self::Docs { text: text.clone(), separator }))
+    }
 }
 
 /// A parameter that the model provides.
 pub(crate) struct Argument<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) ty: &'a Type,
+    pub(crate) names: TypeNames,
     pub(crate) passing: ParamPassing<'a>,
     /// The name in JSON.
     pub(crate) name: String,
@@ -72,7 +91,7 @@ impl<'a> Argument<'a> {
     pub(crate) fn lower(
         ident: &'a Ident,
         typed: &'a PatType,
-        described: Option<&str>,
+        described: Option<&DocText>,
         errors: &mut Errors,
     ) -> Option<Self> {
         let mut options = ArgOptions::default();
@@ -85,6 +104,7 @@ impl<'a> Argument<'a> {
         Some(Self {
             ident,
             ty: &typed.ty,
+            names: if passing.form.borrows_text() { TypeNames::Plain } else { TypeNames::of(&typed.ty) },
             passing,
             name,
             renamed: options.name,
@@ -121,13 +141,12 @@ fn merge_foreign<'a>(options: &mut ArgOptions, attrs: &'a [Attribute], errors: &
 }
 
 /// Returns the description: from the attribute, else from the parameter's docs, else from the function's list.
-fn description(explicit: Option<Expr>, attrs: &[Attribute], listed: Option<&str>) -> Option<ModelText> {
+fn description(explicit: Option<Expr>, attrs: &[Attribute], listed: Option<&DocText>) -> Option<ModelText> {
     if let Some(expr) = explicit {
         return Some(model_text(expr));
     }
-    let documented = docs::text(attrs);
-    let text = if documented.is_empty() { listed.unwrap_or_default().to_owned() } else { documented };
-    (!text.is_empty()).then_some(ModelText::Literal(text))
+    let documented = ModelText::of_docs(&docs::read(attrs).description, "\n");
+    documented.or_else(|| ModelText::of_docs(listed?, " "))
 }
 
 /// Converts an expression, reading a string literal.

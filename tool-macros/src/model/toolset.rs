@@ -34,7 +34,7 @@ pub(crate) struct Tool<'a> {
     pub(crate) options: ToolOptions,
     pub(crate) name: SpannedName,
     pub(crate) description: Option<ModelText>,
-    pub(crate) returns: String,
+    pub(crate) returns: Option<ModelText>,
     /// The items of the `# Arguments` list.
     pub(crate) described: Vec<DocArgument>,
     pub(crate) parameters: Vec<Parameter<'a>>,

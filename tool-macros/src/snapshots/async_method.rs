@@ -16,8 +16,8 @@ impl GoogleCalendar {
         )
             .run_async(
                 ::core::pin::pin!(
-                    async move { ::tool_core::__private::returns!(Result < Event,
-                    CalendarError >); self.insert(title). await }
+                    async move { ::tool_core::__returns!(Result < Event, CalendarError
+                    >); self.insert(title). await }
                 ),
             )
             .await

@@ -30,8 +30,8 @@ const _: () = {
         let mut __f1 = __None::<__Option<__tool::Text<'__a>>>;
         let mut __f2 = __None::<__Vec<u32>>;
         let mut __f3 = __None::<__Option<__Vec<u32>>>;
-        let mut __f4 = __None::<Point>;
-        let mut __f5 = __None::<__Option<Point>>;
+        let mut __f4 = __None;
+        let mut __f5 = __None;
         let mut __f6 = __None::<__tool::Text<'__a>>;
         let mut __f7 = __None::<__Option<__tool::Text<'__a>>>;
         let mut __f8 = __None::<__Vec<__tool::Text<'__a>>>;
@@ -44,8 +44,8 @@ const _: () = {
                     &mut __f1,
                     &mut __f2,
                     &mut __f3,
-                    &mut __f4,
-                    &mut __f5,
+                    <Point as __tool::ToolParameter>::slot(&mut __f4),
+                    <__Option<Point> as __tool::ToolParameter>::slot(&mut __f5),
                     &mut __f6,
                     &mut __f7,
                     &mut __f8,
@@ -83,8 +83,8 @@ const _: () = {
                 __Row::new::<__Option<__String>>("b", ""),
                 __Row::new::<__Vec<u32>>("c", ""),
                 __Row::new::<__Option<__Vec<u32>>>("d", ""),
-                __Row::new::<Point>("e", ""),
-                __Row::new::<__Option<Point>>("f", ""),
+                <Point as __tool::ToolParameter>::ROW.named("e", ""),
+                <__Option<Point> as __tool::ToolParameter>::ROW.named("f", ""),
                 __Row::new::<__String>("g", ""),
                 __Row::new::<__Option<__String>>("h", ""),
                 __Row::new::<__Vec<__String>>("i", ""),

@@ -24,7 +24,7 @@ const _: () = {
     impl<'__de> __tool::ArgumentStruct<'__de> for __ToolCloseAccountArgs {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<u64>("id", ""),
-            __Row::new::<CloseAccountArgs>("other", ""),
+            <CloseAccountArgs as __tool::ToolParameter>::ROW.named("other", ""),
         ];
         fn decode<__M: __tool::serde::de::MapAccess<'__de>>(
             __f: &mut __tool::Fields<__M>,
@@ -34,12 +34,20 @@ const _: () = {
             while let __Some(__index) = __f.next(Self::PARAMETERS)? {
                 match __index {
                     0 => __f0 = __Some(__f.value()?),
-                    _ => __f1 = __Some(__f.value()?),
+                    _ => {
+                        __f1 = __Some(
+                            <CloseAccountArgs as __tool::ToolParameter>::value(__f)?,
+                        );
+                    }
                 }
             }
             __Ok(Self {
                 id: __f.required(__f0, 0)?,
-                other: __f.required(__f1, 1)?,
+                other: <CloseAccountArgs as __tool::ToolParameter>::required(
+                    __f,
+                    __f1,
+                    1,
+                )?,
             })
         }
     }
@@ -48,8 +56,14 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let mut __f0 = __None::<u64>;
-        let mut __f1 = __None::<CloseAccountArgs>;
-        __call.decode(&mut [&mut __f0, &mut __f1])?;
+        let mut __f1 = __None;
+        __call
+            .decode(
+                &mut [
+                    &mut __f0,
+                    <CloseAccountArgs as __tool::ToolParameter>::slot(&mut __f1),
+                ],
+            )?;
         __Ok(
             __tool::respond!(
                 __call, Bank::close_account(__this, __tool::filled(__f0),
@@ -58,9 +72,17 @@ const _: () = {
         )
     }
     fn __tool_confirm_close_account(__text: &str) -> bool {
-        let __decide: fn(&__ToolCloseAccountArgs) -> bool = <Bank>::is_large;
         __tool::decode_arguments::<__ToolCloseAccountArgs>(__text)
-            .map_or(true, |__args| __decide(&__args))
+            .map_or(
+                true,
+                |__args| {
+                    use __tool::{ConfirmKind as _, NoConfirmKind as _};
+                    let __decide = <Bank>::is_large;
+                    (&&__tool::confirm_function::<__ToolCloseAccountArgs, _>(&__decide))
+                        .__tool_confirms()
+                        .confirms::<__ToolCloseAccountArgs, _>(__decide, &__args)
+                },
+            )
     }
     impl __tool::MainToolsetBlock for Bank {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

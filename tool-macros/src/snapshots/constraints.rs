@@ -77,8 +77,8 @@ const _: () = {
                     )
                     .examples(
                         &[
-                            || __tool::default_json(&"ada"),
-                            || __tool::default_json::<String>(&(NAMES[0])),
+                            || __tool::to_json(&"ada"),
+                            || __tool::to_json(&(|| -> String { NAMES[0] })()),
                         ],
                     ),
                 __Row::new::<__String>("subject", "")

@@ -7,9 +7,7 @@ async fn look_up(
 ) -> Page {
     ::tool_core::__private::tool_span!("look_up", "::look_up", Page)
         .run_async(
-            ::core::pin::pin!(
-                async move { ::tool_core::__private::returns!(Page); todo!() }
-            ),
+            ::core::pin::pin!(async move { ::tool_core::__returns!(Page); todo!() }),
         )
         .await
 }

@@ -4,8 +4,8 @@ impl Desk {
         ::tool_core::__private::tool_span!("find", "::Desk::find", Option < Guest >)
             .run_async(
                 ::core::pin::pin!(
-                    async move { ::tool_core::__private::returns!(Option < Guest >); db
-                    .find(name). await }
+                    async move { ::tool_core::__returns!(Option < Guest >); db.find(name)
+                    . await }
                 ),
             )
             .await

@@ -16,7 +16,7 @@ impl Search {
         ::tool_core::__private::tool_span!("search", "::Search::search", Vec < Hit >)
             .run_async(
                 ::core::pin::pin!(
-                    async move { ::tool_core::__private::returns!(Vec < Hit >); todo!() }
+                    async move { ::tool_core::__returns!(Vec < Hit >); todo!() }
                 ),
             )
             .await
@@ -69,8 +69,8 @@ const _: () = {
         let __f4 = __f4.unwrap_or_else(|| -> u32 { <Search>::LIMIT });
         let __f7 = __f7.unwrap_or_else(|| -> Vec<String> { defaults::tags() });
         let __f8 = __f8.unwrap_or_else(|| -> Option<u8> { __Some(3) });
-        let __f5 = __call.or_instance_default(__f5, 5)?;
-        let __f6 = __call.or_instance_default(__f6, 6)?;
+        let __f5 = __call.or_instance_default(__f5, 5, __tool::from_text)?;
+        let __f6 = __call.or_instance_default(__f6, 6, __tool::from_text)?;
         __Ok(
             __tool::start(
                 __call,
@@ -110,16 +110,16 @@ const _: () = {
                                     .default_literal("\"web\""),
                                 __Row::new::<f64>("bias", "").default_literal("-0.5"),
                                 __Row::new::<u32>("limit", "")
-                                    .default_computed(|| __tool::default_json::<
-                                        u32,
-                                    >(&(<Search>::LIMIT))),
+                                    .default_computed(|| __tool::to_json(
+                                        &(|| -> u32 { <Search>::LIMIT })(),
+                                    )),
                                 __Row::new::<u8>("pages", "").default_from_instance(),
                                 __Row::new::<__String>("region", "")
                                     .default_from_instance(),
                                 __Row::new::<Vec<String>>("tags", "")
-                                    .default_computed(|| __tool::default_json::<
-                                        Vec<String>,
-                                    >(&(defaults::tags()))),
+                                    .default_computed(|| __tool::to_json(
+                                        &(|| -> Vec<String> { defaults::tags() })(),
+                                    )),
                                 __Row::new::<Option<u8>>("depth", "").default_literal("3"),
                             ],
                         )
@@ -128,13 +128,15 @@ const _: () = {
                             &[
                                 (
                                     5,
-                                    |__this| __tool::default_json::<u8>(&(__this.config.pages)),
+                                    |__this| __tool::to_json(
+                                        &(|| -> u8 { __this.config.pages })(),
+                                    ),
                                 ),
                                 (
                                     6,
-                                    |__this| __tool::default_json::<
-                                        __String,
-                                    >(&(__String::from(__this.region()))),
+                                    |__this| __tool::to_json(
+                                        &(|| -> __String { __String::from(__this.region()) })(),
+                                    ),
                                 ),
                             ],
                         )

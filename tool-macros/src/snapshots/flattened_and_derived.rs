@@ -29,10 +29,20 @@ const _: () = {
         __call: __tool::Invocation<'__a>,
     ) -> __tool::HandlerResult<'__a> {
         let mut __f0 = __None::<String>;
-        let mut __f1 = __tool::Flattened::<Paging>(__None);
+        let mut __f1 = __tool::Flattened(__None);
         let mut __f2 = __None::<String>;
-        let mut __f3 = __tool::Flattened::<__ToolListParam3>(__None);
-        __call.decode(&mut [&mut __f0, &mut __f1, &mut __f2, &mut __f3])?;
+        let mut __f3 = __tool::Flattened(__None);
+        __call
+            .decode(
+                &mut [
+                    &mut __f0,
+                    <Paging as __tool::ToolParameter>::flattened_slot(&mut __f1),
+                    &mut __f2,
+                    <__ToolListParam3 as __tool::ToolParameter>::flattened_slot(
+                        &mut __f3,
+                    ),
+                ],
+            )?;
         __Ok(
             __tool::respond!(
                 __call, list(__tool::filled(__f0), __tool::filled(__f1.0),
@@ -46,9 +56,9 @@ const _: () = {
             __tool_list,
             &[
                 __Row::new::<String>("folder", ""),
-                __Row::flattened::<Paging>("paging"),
+                <Paging as __tool::ToolParameter>::ROW.flat("paging"),
                 __Row::new::<String>("order_by", "The column").aliases(&["sort"]),
-                __Row::flattened::<__ToolListParam3>("since"),
+                <__ToolListParam3 as __tool::ToolParameter>::ROW.flat("since"),
             ],
         )
         .at(::core::file!(), 0, __tool::path!("::list"))

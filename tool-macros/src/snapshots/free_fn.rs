@@ -17,7 +17,7 @@ const _: () = {
         let mut __f0 = __None::<i64>;
         let mut __f1 = __None::<i64>;
         __call.decode(&mut [&mut __f0, &mut __f1])?;
-        let __f1 = __f1.unwrap_or_default();
+        let __f1 = __f1.unwrap_or_else(|| <i64 as ::core::default::Default>::default());
         __Ok(__tool::respond!(__call, add(__tool::filled(__f0), __f1)))
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
@@ -27,9 +27,9 @@ const _: () = {
             &[
                 __Row::new::<i64>("a", ""),
                 __Row::new::<i64>("b", "")
-                    .default_computed(|| __tool::default_json::<
-                        i64,
-                    >(&<i64 as ::core::default::Default>::default())),
+                    .default_computed(|| __tool::to_json(
+                        &(|| <i64 as ::core::default::Default>::default())(),
+                    )),
             ],
         )
         .at(::core::file!(), 0, __tool::path!("::add"))

@@ -9,8 +9,8 @@ where
         )
             .run_async(
                 ::core::pin::pin!(
-                    async move { ::tool_core::__private::returns!(Result < (), T::Error
-                    >); todo!() }
+                    async move { ::tool_core::__returns!(Result < (), T::Error >);
+                    todo!() }
                 ),
             )
             .await
@@ -40,9 +40,15 @@ const _: () = {
     where
         T::Key: Send,
     {
-        let mut __f0 = __None::<T>;
-        let mut __f1 = __None::<T::Key>;
-        __call.decode(&mut [&mut __f0, &mut __f1])?;
+        let mut __f0 = __None;
+        let mut __f1 = __None;
+        __call
+            .decode(
+                &mut [
+                    <T as __tool::ToolParameter>::slot(&mut __f0),
+                    <T::Key as __tool::ToolParameter>::slot(&mut __f1),
+                ],
+            )?;
         __Ok(
             __tool::start(
                 __call,
@@ -74,8 +80,8 @@ const _: () = {
                             "Put a record.",
                             __tool_put,
                             &[
-                                __Row::new::<T>("record", ""),
-                                __Row::new::<T::Key>("key", ""),
+                                <T as __tool::ToolParameter>::ROW.named("record", ""),
+                                <T::Key as __tool::ToolParameter>::ROW.named("key", ""),
                             ],
                         )
                         .at(::core::file!(), 0, __tool::path!("::Store<T, N>::put"))

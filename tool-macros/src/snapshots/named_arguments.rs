@@ -6,8 +6,8 @@ impl Bank {
         )
             .run_async(
                 ::core::pin::pin!(
-                    async move { ::tool_core::__private::returns!(Result < Receipt,
-                    BankError >); todo!() }
+                    async move { ::tool_core::__returns!(Result < Receipt, BankError >);
+                    todo!() }
                 ),
             )
             .await
@@ -80,11 +80,16 @@ const _: () = {
         )
     }
     fn __tool_confirm_transfer(__text: &str) -> bool {
-        let __decide: fn(&TransferArgs<'_>) -> bool = |args: &TransferArgs| {
-            args.amount > 100
-        };
         __tool::decode_arguments::<TransferArgs<'_>>(__text)
-            .map_or(true, |__args| __decide(&__args))
+            .map_or(
+                true,
+                |__args| {
+                    let __decide: fn(&TransferArgs<'_>) -> bool = |args: &TransferArgs| {
+                        args.amount > 100
+                    };
+                    __decide(&__args)
+                },
+            )
     }
     impl __tool::MainToolsetBlock for Bank {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

@@ -4,10 +4,10 @@ impl Library {
         ::tool_core::__private::tool_span!("find", "::Library::find", Book)
             .run_async(
                 ::core::pin::pin!(
-                    async move { ::tool_core::__private::returns!(Book);
+                    async move { ::tool_core::__returns!(Book);
                     ::tool_core::__private::agent_span!("librarian", Book)
-                    .run_async(async move { ::tool_core::__private::returns!(Book); self
-                    .shelf.get(title). await }). await }
+                    .run_async(async move { ::tool_core::__returns!(Book); self.shelf
+                    .get(title). await }). await }
                 ),
             )
             .await

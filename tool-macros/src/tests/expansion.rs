@@ -88,6 +88,29 @@ expands! {
         /// Says that the service is there.
         fn ping() {}";
 
+    docs_with_macros: tool("args = SearchArgs") r#"
+        /// Search the notes.
+        #[doc = include_str!("search.md")]
+        ///
+        /// At most ten.
+        #[cfg_attr(unix, doc = "On Unix.", doc = paths!())]
+        ///
+        /// # Arguments
+        ///
+        /// * `limit` - How many
+        #[cfg_attr(unix, doc = "  of them")]
+        ///
+        /// # Errors
+        ///
+        /// When it is busy.
+        #[doc = errors!()]
+        fn search(
+            /// What to look for
+            #[doc = syntax!()]
+            query: &str,
+            limit: u8,
+        ) {}"#;
+
     context_parameters: tool("") r"
         /// Look something up.
         async fn look_up(ctx: RunContext, #[context] user: &User, query: String, #[context] cancel: Cancellation) -> Page {

@@ -136,6 +136,29 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Tool, "prefix = \"x\"", "/// D.\n fn get() {}"),
     (Toolset, "crate = \"tool_core\"", "impl W { /// D.\n #[tool] fn get(&self) {} }"),
     (Toolset, "parts = admin", "impl W { /// D.\n #[tool] fn get(&self) {} }"),
+    // Options by the words of other frameworks.
+    (Tool, "confirmation, requires_approval = true, retries = 3, desc = \"x\", rename = \"x\"", "/// D.\n fn get() {}"),
+    (
+        Tool,
+        "readOnlyHint, idempotentHint = true, async, hidden, skip, max_tokens = 9, deadline = 5",
+        "/// D.\n fn get() {}",
+    ),
+    (Tool, "type = \"query\", annotations(x), input_schema = x, output_schema = x, strict", "/// D.\n fn get() {}"),
+    (
+        Toolset,
+        "namespace = \"w\", config = C, setup = open, doc = \"x\"",
+        "impl W { /// D.\n #[tool] fn get(&self) {} }",
+    ),
+    (Prompt, "arguments(a), summary = \"x\"", "/// D.\n fn trip() {}"),
+    (Resource, "url = \"a:b\", content_type = \"x/y\"", "/// D.\n fn notes() {}"),
+    (Tool, "", "/// D.\n fn get(#[arg(optional, required, nullable = true, desc = \"x\", rename = \"x\")] a: u8) {}"),
+    (
+        Tool,
+        "",
+        "/// D.\n fn get(#[arg(enum(\"a\"), skip, alias = \"x\", type = \"string\", default_value = 1)] a: &str) {}",
+    ),
+    (Type, "rename_all = \"lowercase\", deserialize_only", "struct Event;"),
+    (Derive, "", "#[tool_error(code = 429, hidden, message = \"x\")] struct E;"),
     // Names.
     (Tool, "name = \"get weather\"", "/// D.\n fn get() {}"),
     (Tool, "", "/// D.\n fn größe() {}"),

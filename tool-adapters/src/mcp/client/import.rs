@@ -29,6 +29,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tool_core::arguments::SchemaChecker;
 use tool_core::call::{LogLevel, Root};
+use tool_core::schema::is_annotation;
 use tool_core::text::truncate;
 use tool_core::tool::{
     Completion, CompletionRequest, CompletionTarget, LifecycleFuture, Prompt, PromptMessage, Resource,
@@ -788,10 +789,9 @@ fn parameters(schema: &JsonObject) -> Value {
     };
     let has_none = schema.iter().all(|(keyword, value)| match keyword.as_str() {
         "type" => value == "object",
-        "properties" | "required" => is_empty(value),
-        "additionalProperties" => *value == Value::Bool(false),
-        "$schema" | "title" | "description" => true,
-        _ => false,
+        "properties" | "patternProperties" | "required" => is_empty(value),
+        "additionalProperties" | "unevaluatedProperties" => *value == Value::Bool(false),
+        keyword => is_annotation(keyword),
     });
     if has_none && (schema.contains_key("properties") || schema.contains_key("additionalProperties")) {
         return json!({"type": "object", "properties": {}});

@@ -347,12 +347,25 @@ fn results_have_names_that_the_provider_takes() {
     };
     for name in NAMES {
         let function = json!({"name": name, "arguments": "{}"});
-        let message = json!({"role": "assistant", "tool_calls": [{"id": "abcDEF123", "type": "function", "function": function}]});
+        let message =
+            json!({"role": "assistant", "tool_calls": [{"id": "abcDEF123", "type": "function", "function": function}]});
         let called = json!({"functionCall": {"name": name, "args": {}}});
         let answers = [
-            (Provider::Mistral, json!({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}), 64),
-            (Provider::Ollama, json!({"message": {"role": "assistant", "tool_calls": [{"function": {"name": name, "arguments": {}}}]}, "done": true}), 128),
-            (Provider::Gemini, json!({"candidates": [{"content": {"role": "model", "parts": [called]}, "finishReason": "STOP"}]}), 128),
+            (
+                Provider::Mistral,
+                json!({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}),
+                64,
+            ),
+            (
+                Provider::Ollama,
+                json!({"message": {"role": "assistant", "tool_calls": [{"function": {"name": name, "arguments": {}}}]}, "done": true}),
+                128,
+            ),
+            (
+                Provider::Gemini,
+                json!({"candidates": [{"content": {"role": "model", "parts": [called]}, "finishReason": "STOP"}]}),
+                128,
+            ),
         ];
         for (provider, answer, max_length) in answers {
             let mut protocol = protocol(provider);
@@ -362,11 +375,16 @@ fn results_have_names_that_the_provider_takes() {
                 _ => None,
             });
             let id = call.expect("a call").id().to_owned();
-            let response = serde_json::from_value(json!({"ok": true, "data": 1, "intents": [], "meta": {"tool": name, "callId": id}}));
+            let response = serde_json::from_value(
+                json!({"ok": true, "data": 1, "intents": [], "meta": {"tool": name, "callId": id}}),
+            );
             let written = name_of(&protocol.encode(&[response.expect("a response")])).expect("a name");
             assert_eq!(written, tools(provider).written_name(name), "{provider}: the name that a request has");
             let is_taken = |letter: char| letter.is_ascii_alphanumeric() || "_-.:".contains(letter);
-            assert!(matches!(written.len(), 1..) && written.len() <= max_length && written.chars().all(is_taken), "{written}");
+            assert!(
+                matches!(written.len(), 1..) && written.len() <= max_length && written.chars().all(is_taken),
+                "{written}"
+            );
         }
     }
 }

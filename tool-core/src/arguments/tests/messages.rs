@@ -177,3 +177,93 @@ fn the_answer_shows_no_arguments_where_none_are_known_to_be_valid() {
         "invalid arguments for `t`:\n- /a: missing, expected a string"
     );
 }
+
+#[test]
+fn a_text_of_one_of_several_formats_is_told_by_the_formats() {
+    let schema = json!({"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]});
+    for (value, got) in [(json!("x"), "\"x\""), (json!(7), "7")] {
+        let expected = format!("arguments: expected an IPv4 address or an IPv6 address, got {got}");
+        assert_eq!(problems(&value, &schema), [expected]);
+    }
+}
+
+#[test]
+fn a_form_without_a_type_is_told_by_its_keywords() {
+    let schema = json!({"anyOf": [{"required": ["a"]}, {"pattern": "^x"}, {"minimum": 5}, {"maxItems": 0}], "not": {}});
+    let told = problems(&json!(null), &json!({"properties": {"a": schema}, "required": ["a"]}));
+    assert_eq!(told, Vec::<String>::new(), "a null has no property");
+    let told = problems(&json!({}), &json!({"properties": {"a": schema}, "required": ["a"]}));
+    let forms = "an object with `a` or a string that matches `^x` or a number of at least 5 or an array";
+    assert_eq!(told, [format!("`/a`: missing, expected {forms}")]);
+}
+
+#[test]
+fn keys_that_are_numbers_are_told_so() {
+    let map = |pattern: &str| json!({"type": "object", "patternProperties": {pattern: {"type": "integer"}}, "additionalProperties": false});
+    let natural = "keys are whole numbers as text, such as \"7\"";
+    let schema = map(r"^(0|[1-9]\d*)$");
+    assert_eq!(problems(&json!({"a": 1}), &schema), [format!("`/a`: unknown parameter, the {natural}")]);
+    assert_eq!(problems(&json!([]), &schema), [format!("arguments: expected an object whose {natural}, got []")]);
+    let schema = map(r"^(0|-?[1-9]\d*)$");
+    assert_eq!(problems(&json!({"a": 1}), &schema), [format!("`/a`: unknown parameter, the {natural} or \"-7\"")]);
+    assert_eq!(problems(&json!({"a": 1}), &map("^x-")), ["`/a`: unknown parameter, the keys match `^x-`"]);
+}
+
+#[test]
+fn names_that_are_not_allowed_are_told_with_those_that_are() {
+    let schema = json!({"type": "object", "propertyNames": {"enum": ["red", "green"]}});
+    assert_eq!(
+        problems(&json!({"blue": 1}), &schema),
+        ["`/blue`: the name \"blue\" is not allowed, names are one of \"red\", \"green\""]
+    );
+}
+
+#[test]
+fn integers_at_a_bound_have_all_their_digits() {
+    let of =
+        |bounds: serde_json::Value| json!({"type": "integer", "minimum": bounds[0], "exclusiveMaximum": bounds[1]});
+    let two_128 = of(json!([0, 3.402823669209385e38]));
+    assert_eq!(
+        problems(&json!(3.402823669209385e38), &two_128),
+        [format!("arguments: expected a number below {0}, got {0}", "340282366920938463463374607431768211456")]
+    );
+    assert_eq!(
+        problems(&json!(1e19), &of(json!([0, 9_007_199_254_740_993_u64]))),
+        ["arguments: expected a number below 9007199254740993, got 10000000000000000000"]
+    );
+    let fraction = json!({"type": "number", "maximum": 1.5});
+    assert_eq!(problems(&json!(1e30), &fraction), ["arguments: expected a number of at most 1.5, got 1e+30"]);
+}
+
+#[test]
+fn a_tuple_is_told_with_its_items() {
+    let schema = json!({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2});
+    assert_eq!(problems(&json!(7), &schema), ["arguments: expected an array of 2 items: an integer, a string, got 7"]);
+    let schema = json!({"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 3});
+    assert_eq!(
+        problems(&json!(7), &schema),
+        ["arguments: expected an array of 3 items, each item `true` or `false`, got 7"]
+    );
+    let letter = json!({"type": "string", "minLength": 1, "maxLength": 1});
+    assert_eq!(problems(&json!(7), &letter), ["arguments: expected a string of 1 character, got 7"]);
+}
+
+#[test]
+fn an_object_is_judged_by_the_only_form_that_it_can_have() {
+    let form =
+        |required: &[&str]| json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": required});
+    let schema = json!({"anyOf": [{"type": "integer"}, {"type": "string"}, form(&["a", "b"])]});
+    assert_eq!(problems(&json!({"a": 1}), &schema), ["`/b`: missing, expected a value"]);
+    let schema = json!({"anyOf": [{"type": "integer"}, form(&["b"]), form(&["c"])]});
+    assert_eq!(
+        problems(&json!({"a": 1}), &schema),
+        ["arguments: expected an integer or an object with `b` or an object with `c`, got {\"a\":1}"]
+    );
+}
+
+#[test]
+fn a_tag_decides_what_is_missing() {
+    let form = |tag: &str, name: &str| json!({"type": "object", "properties": {"kind": {"const": tag}, name: {"type": "integer"}}, "required": ["kind", name]});
+    let schema = json!({"oneOf": [form("a", "x"), form("b", "y")]});
+    assert_eq!(problems(&json!({"kind": "a"}), &schema), ["`/x`: missing, expected an integer"]);
+}

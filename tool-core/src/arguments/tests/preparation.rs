@@ -47,6 +47,24 @@ fn whole_numbers_beyond_64_bits_keep_their_digits() {
     assert_eq!(prepared(&twice), prepared(text));
 }
 
+// V1
+#[test]
+fn whole_numbers_beyond_64_bits_are_compared_exactly() {
+    let schema = json!({"type": "object", "properties": {
+        "n": {"type": "integer", "minimum": -1.7014118346046923e38, "exclusiveMaximum": 1.7014118346046923e38},
+        "s": {"type": "integer"},
+    }});
+    let digits = ["-170141183460469231731687303715884105728", "170141183460469231731687303715884105727"];
+    for number in digits {
+        let accepted = prepared(&format!(r#"{{"n":{number},"s":"5"}}"#), &schema).expect("within the bounds");
+        assert_eq!(accepted.text, format!(r#"{{"n":{number},"s":5}}"#));
+    }
+    for number in ["-170141183460469231731687303715884105729", "170141183460469231731687303715884105728"] {
+        let refused = prepared(&format!(r#"{{"n":{number},"s":"5"}}"#), &schema).expect_err("beyond the bounds");
+        assert!(refused[0].text().ends_with(&format!("got {number}")), "{}", refused[0]);
+    }
+}
+
 #[test]
 fn anything_but_an_object_is_refused() {
     for text in ["[]", "5", "\"hello\"", "\"[1]\"", r#""\"{}\"""#] {

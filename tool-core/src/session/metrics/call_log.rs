@@ -95,7 +95,17 @@ impl<'a> AnsweredCall<'a> {
     pub(crate) fn of_kept(call: &'a SessionCall) -> Self {
         let micros = u32::try_from(call.duration.as_micros()).unwrap_or(u32::MAX);
         let SessionCall { tool, turn, arguments, error, .. } = call;
-        Self { tool, turn: *turn, micros, error: *error, arguments, truncated: false, slow: false, refused: false, audit: None }
+        Self {
+            tool,
+            turn: *turn,
+            micros,
+            error: *error,
+            arguments,
+            truncated: false,
+            slow: false,
+            refused: false,
+            audit: None,
+        }
     }
 }
 
@@ -324,7 +334,17 @@ mod tests {
         let error = number.is_multiple_of(3).then_some(ErrorKind::ALL[usize::try_from(number).expect("small") % 17]);
         let tool = ["search", "get", UNKNOWN][usize::try_from(number).expect("small") % 3];
         let micros = u32::try_from(number).expect("small") * 7;
-        AnsweredCall { tool, turn: number / 4, micros, error, arguments, truncated: false, slow: false, refused: false, audit: None }
+        AnsweredCall {
+            tool,
+            turn: number / 4,
+            micros,
+            error,
+            arguments,
+            truncated: false,
+            slow: false,
+            refused: false,
+            audit: None,
+        }
     }
 
     fn log(limit: usize) -> CallLog {

@@ -8,9 +8,7 @@ use crate::json::error::Error;
 use crate::json::number::ParsedNumber;
 use crate::schema::timestamp::Timestamp;
 use crate::session::account::Payment;
-use crate::session::audit::{
-    AuditEntry, AuditFacts, AuditedIntent, CallDecision, CallOutcome, kept_id, last_intents,
-};
+use crate::session::audit::{AuditEntry, AuditFacts, AuditedIntent, CallDecision, CallOutcome, kept_id, last_intents};
 use crate::session::hooks::{HookFuture, HookedCall, HookedRequest, RequestKind};
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall, UNKNOWN};

@@ -8,7 +8,8 @@ use crate::session::caps::{Spending, SpendingCaps};
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, Charge, OpenError, OpenRequest, Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+    Admission, AnsweredCallRecord, Charge, OpenError, OpenRequest, Refusal, SessionRecord, SessionStore, Settlement,
+    StoreError, Verdict,
 };
 use crate::session::store::turn_report::TurnReport;
 use crate::session::store::turn_usage::TurnUsage;

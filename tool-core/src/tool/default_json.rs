@@ -1,0 +1,62 @@
+//! The JSON of defaults and examples, which the schema publishes.
+
+use crate::arguments::tool_parameter::ToolParameter;
+use crate::tool::returns::{Probe, probe};
+use serde::Serialize;
+use serde_json::Value;
+
+probe! {
+    /// A type that serialises.
+    SerializedKind.__tool_default -> IsSerialized, [<T: Serialize> SerializedKind for &&Probe<T>];
+    /// A parameter's type that does not serialise.
+    UnpublishedKind.__tool_default -> IsUnpublished, [<T: ToolParameter> UnpublishedKind for &Probe<T>];
+    /// A type that cannot be a parameter, which is reported elsewhere.
+    UnsuitableKind.__tool_default -> IsUnsuitable, [<T> UnsuitableKind for Probe<T>];
+}
+
+impl IsSerialized {
+    /// Returns the JSON of a value. One that does not serialise gives `null`, which its schema refuses.
+    pub fn json<T: Serialize>(self, value: &T) -> Value {
+        to_json(value)
+    }
+}
+
+impl IsUnpublished {
+    /// Fails to compile, with the message of [`PublishedDefault`].
+    pub fn json<T: PublishedDefault>(self, value: &T) -> Value {
+        to_json(value)
+    }
+}
+
+impl IsUnsuitable {
+    /// Returns nothing, as the program does not compile.
+    pub fn json<T>(self, _: &T) -> Value {
+        Value::Null
+    }
+}
+
+/// Returns the JSON of a value, or `null` for one that does not serialise.
+pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Value {
+    serde_json::to_value(value).unwrap_or(Value::Null)
+}
+
+/// A type whose values can be published as a default.
+#[diagnostic::on_unimplemented(
+    message = "the default of this parameter cannot be published, because `{Self}` is not `Serialize`",
+    note = "the schema shows the default to the model; write `#[tool_core::tool_type]` above `{Self}`, or derive `Serialize`"
+)]
+pub trait PublishedDefault: Serialize {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize> PublishedDefault for T {}
+
+/// Returns the JSON of the value that a function makes.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __default_json {
+    ($type:ty, $make:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::{SerializedKind as _, UnpublishedKind as _, UnsuitableKind as _};
+        (&&&$crate::__private::Probe::<$type>::new()).__tool_default().json(&($make)())
+    }};
+}

@@ -1,0 +1,101 @@
+/// Search the notes.
+#[doc = include_str!("search.md")]
+///
+/// At most ten.
+#[cfg_attr(unix, doc = "On Unix.", doc = paths!())]
+///
+/// # Arguments
+///
+/// * `limit` - How many
+#[cfg_attr(unix, doc = "  of them")]
+///
+/// # Errors
+///
+/// When it is busy.
+#[doc = errors!()]
+fn search(query: &str, limit: u8) {
+    ::tool_core::__private::tool_span!("search", "::search", ()).run(move || -> () {})
+}
+///The arguments of the tool `search`.
+struct SearchArgs<'__de> {
+    ///What to look for
+    #[doc = syntax!()]
+    query: ::tool_core::__private::Text<'__de>,
+    ///How many
+    #[cfg_attr(unix, doc = "of them")]
+    limit: u8,
+}
+#[allow(clippy::all, clippy::nursery, clippy::pedantic)]
+const _: () = {
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    impl<'__de> __tool::ArgumentStruct<'__de> for SearchArgs<'__de> {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<
+                __String,
+            >("query", __tool::joined!("What to look for\n", syntax!())),
+            __Row::new::<
+                u8,
+            >(
+                "limit",
+                __tool::joined!(
+                    "How many ", { #[cfg(unix)] { __tool::joined_parts!("of them", " ") }
+                    #[cfg(not(unix))] { "" } }
+                ),
+            ),
+        ];
+        fn decode<__M: __tool::serde::de::MapAccess<'__de>>(
+            __f: &mut __tool::Fields<__M>,
+        ) -> __Result<Self, __M::Error> {
+            let mut __f0 = __None;
+            let mut __f1 = __None;
+            while let __Some(__index) = __f.next(Self::PARAMETERS)? {
+                match __index {
+                    0 => __f0 = __Some(__f.value()?),
+                    _ => __f1 = __Some(__f.value()?),
+                }
+            }
+            __Ok(Self {
+                query: __f.required(__f0, 0)?,
+                limit: __f.required(__f1, 1)?,
+            })
+        }
+    }
+    impl<'__de> __tool::serde::Deserialize<'__de> for SearchArgs<'__de> {
+        fn deserialize<__D: __tool::serde::Deserializer<'__de>>(
+            __from: __D,
+        ) -> __Result<Self, __D::Error> {
+            __tool::deserialize_arguments(__from)
+        }
+    }
+    fn __tool_search<'__a>(
+        _: &'__a (),
+        __call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
+        let mut __f0 = __None::<__tool::Text<'__a>>;
+        let mut __f1 = __None::<u8>;
+        __call.decode(&mut [&mut __f0, &mut __f1])?;
+        let __f0 = __tool::filled(__f0);
+        __Ok(__tool::respond!(__call, search(& * __f0, __tool::filled(__f1))))
+    }
+    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
+            "search",
+            __tool::joined!(
+                "Search the notes.\n", include_str!("search.md"), "\n\nAt most ten.\n", {
+                #[cfg(unix)] { __tool::joined_parts!("On Unix.", "\n") }
+                #[cfg(not(unix))] { "" } }, { #[cfg(unix)] {
+                __tool::joined_parts!(paths!(), "\n") } #[cfg(not(unix))] { "" } }, "\n",
+                __tool::own_section(errors!())
+            ),
+            __tool_search,
+            <SearchArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
+        )
+        .at(::core::file!(), 0, __tool::path!("::search"));
+    __tool::inventory::submit! {
+        __tool::Registration::function(|| __tool::type_id_of(& search), & __TOOL_SPEC)
+    }
+};
