@@ -1,7 +1,7 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
 use crate::call::tool_call::CallApproval;
-use crate::call::{Confirmation, ErrorKind, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{Reply, ReplyOpening, refused_step, reply};

@@ -404,7 +404,7 @@ impl<'a> ResponseBuilder<'a> {
     /// Returns true if arguments that the schema accepts decode into the tool's types.
     fn decodes(self, text: &str) -> bool {
         let settings = DispatchSettings::default();
-        let frame = self.frame(text, &settings, true, Some(&Closed));
+        let frame = self.frame(text, &settings, true, Some(&Closed), self.ctx);
         matches!(guarded_tool::start(self.tool, Invocation(&frame)), Err(Rejection::NotAdmitted))
     }
 

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::session::{
-    Admission, ApprovalRequest, ApprovalVerdict, AuditEntry, History, MemoryRecord, MemoryStore, Message, Model,
-    ModelRequest, ModelStep, OpenError, OpenRequest, PendingCall, SessionCall, SessionRecord, SessionState,
-    SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
+    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, History, MemoryRecord, MemoryStore,
+    Message, Model, ModelRequest, ModelStep, OpenError, OpenRequest, PendingCall, SessionCall, SessionRecord,
+    SessionState, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
 };
 use tool_core::{
     Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, SessionId, ToolCall, ToolError, ToolOutput, toolset,

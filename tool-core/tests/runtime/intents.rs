@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tool_core::call::{SessionStateHandle, StateKey};
 use tool_core::session::SessionState;
 use tool_core::session::StateChange;
-use tool_core::{ErrorKind, Intent, Mode, Policy, RunContext, Session, ToolContext, ToolError, ToolOutput, tool};
+use tool_core::{ErrorKind, Intent, Policy, RunContext, Session, ToolContext, ToolError, ToolOutput, tool};
 
 /// Returns the intent with this name.
 fn intent(name: &str) -> Intent {

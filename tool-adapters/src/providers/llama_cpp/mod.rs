@@ -12,6 +12,7 @@
 //! bounds of numbers that are not integers, and other formats than dates, times and UUIDs. Schemas are shared among the tools of a
 //! request by the text of their reference, so references are replaced by their targets.
 
+use crate::providers::hosts::Host;
 use crate::providers::openai_chat;
 use crate::providers::request::Request;
 use crate::providers::schema::grammar::GrammarRules;
@@ -55,8 +56,8 @@ pub(crate) const fn local_server(base_url: &'static str, key_env: &'static [&'st
 }
 
 /// Writes a request whose `tool_choice` is a text: the server knows no other, and takes an object for `auto`.
-pub(crate) fn request_without_named_choice(request: &Request<'_>) -> Value {
-    let mut body = (openai_chat::SPEC.request)(request);
+pub(crate) fn request_without_named_choice(request: &Request<'_>, host: &Host) -> Value {
+    let mut body = (openai_chat::SPEC.request)(request, host);
     if let Some(choice) = body.get_mut("tool_choice").filter(|choice| choice.is_object()) {
         *choice = "required".into();
     }

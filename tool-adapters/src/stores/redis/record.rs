@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tool_core::serde::Serialize;
 use tool_core::session::{
-    Admission, Allowance, ApprovalLimit, ApprovalRequest, ApprovalVerdict, AuditEntry, BudgetLimit, CapAmount,
-    CapScope, Charge, OpenRequest, PendingCall, Refusal, SessionCall, SessionRecord, SessionState, Settlement,
-    Spending, StateChange, StoreError, Turn, UsedCap, Verdict,
+    Admission, Allowance, AnsweredCallRecord, ApprovalLimit, ApprovalRequest, ApprovalVerdict, AuditEntry, BudgetLimit,
+    CapAmount, CapScope, Charge, OpenRequest, PendingCall, Refusal, SessionCall, SessionRecord, SessionState,
+    Settlement, Spending, StateChange, StoreError, Turn, UsedCap, Verdict,
 };
 use tool_core::trace::Cost;
 use tool_core::{Category, Mode, serde_json};
@@ -145,8 +145,14 @@ impl SessionRecord for RedisRecord {
         if settlement.changes.is_empty() { Ok(()) } else { applied }
     }
 
-    async fn keep_call(&self, call: &SessionCall) -> Result<(), StoreError> {
-        self.run(self.call(&KEEP_CALL).arg(to_json(call)?).arg(self.call_bytes)).await.map(drop)
+    async fn keep_call(&self, record: &AnsweredCallRecord<'_>) -> Result<(), StoreError> {
+        let call = record.call.map(to_json).transpose()?.unwrap_or_default();
+        let mut script = self.call(&KEEP_CALL);
+        script.arg(call).arg(self.call_bytes);
+        if let Some(entry) = record.audit {
+            script.arg(to_json(entry)?);
+        }
+        self.run(&script).await.map(drop)
     }
 
     async fn calls(&self) -> Result<Vec<SessionCall>, StoreError> {
