@@ -68,7 +68,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
 /// Runs one turn, and approves pending calls. A real host would ask a person.
 async fn say(agent: &mut AgentLoop<HttpModel>, line: &str) -> Result<(), Box<dyn Error>> {
     let mut reply = agent.prompt(line).await;
-    if let Some(error) = reply.error.filter(|error| error.kind() == ErrorKind::Transient) {
+    if let Some(error) = reply.error.as_ref().filter(|error| error.kind() == ErrorKind::Transient) {
         // The answer was shown as it came, so the model is asked again only where the host says so.
         println!("\n  ! {error}\n  asking again:");
         reply = agent.resume().await;

@@ -4,7 +4,7 @@ use crate::play::{PlayedScene, PlayedStep, PlayedTurn};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use tool_core::call::OutputKind;
-use tool_core::session::SessionState;
+use tool_core::session::{CallOutcome, SessionState};
 use tool_core::{Intent, ToolResponse};
 
 /// Writes all scenes, and then how many calls ran and which errors stopped the others.
@@ -41,8 +41,11 @@ fn write_scene(out: &mut impl Write, scene: &PlayedScene) -> io::Result<()> {
     writeln!(out, "\nintents of the session: {}", intents(&scene.intents))?;
     writeln!(out, "audit log:{}", if scene.audit.is_empty() { " empty" } else { "" })?;
     for entry in &scene.audit {
-        let (at, intent) = (entry.at.strftime("%H:%M:%S%.3f"), entry.intent.name());
-        writeln!(out, "  {at} {} {}: {intent}: {}", entry.call_id, entry.tool, entry.effect)?;
+        let at = entry.at.strftime("%H:%M:%S%.3f");
+        writeln!(out, "  {at} {} {}: {}", entry.call_id, entry.tool, outcome(entry.outcome))?;
+        for carried_out in &entry.intents {
+            writeln!(out, "    {}: {}", carried_out.intent.name(), carried_out.effect)?;
+        }
     }
     writeln!(out)
 }
@@ -122,5 +125,14 @@ impl PlayedStep {
             Self::Word(_, response) => response.as_ref(),
             Self::Agent(_) | Self::Wait(_) => None,
         }
+    }
+}
+
+fn outcome(outcome: CallOutcome) -> String {
+    match outcome {
+        CallOutcome::Succeeded => "succeeded".to_owned(),
+        CallOutcome::Failed(kind) => format!("failed: {kind}"),
+        CallOutcome::Refused(kind) => format!("refused: {kind}"),
+        _ => "ended".to_owned(),
     }
 }

@@ -93,7 +93,8 @@ fn the_history_holds_the_repaired_arguments() {
         let session = runtime.session("s-1", Mode::Text).await.expect("opens");
         let mut model = ScriptedModel::new().calls([ToolCall::new("c-1", "read", NEARLY_JSON)]).says("Done.");
         let mut history = History::new();
-        session.reply(&mut model, &mut history, "Read it.").await;
+        let reply = session.reply(&mut model, &mut history, "Read it.").await;
+        assert_eq!(reply.error, None);
         let calls = history.messages().iter().find_map(|message| match message {
             Message::Assistant { calls, .. } if !calls.is_empty() => Some(calls),
             _ => None,
