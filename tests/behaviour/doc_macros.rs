@@ -69,7 +69,7 @@ fn docs_in_a_cfg_attr_count_where_it_applies() {
 /// # Arguments
 ///
 /// * `query` - What to look for,
-#[cfg_attr(all(), doc = "  in any language")]
+#[cfg_attr(all(), doc = "   in any language")]
 #[doc = largest!()]
 /// * `limit` - How many
 ///

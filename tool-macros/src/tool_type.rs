@@ -59,7 +59,7 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         return quote!(#errors #item);
     }
     let krate = krate_path(krate.as_ref());
-    let schemas = foreign_schemas(&item, &krate);
+    let foreign_schemas = foreign_schemas(&item, &krate);
     let path = krate.to_string().replace(' ', "");
     let (serde, schemars) = (format!("{path}::serde"), format!("{path}::schemars"));
     let span = Span::mixed_site();
@@ -71,7 +71,7 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         #[serde(crate = #serde)]
         #[schemars(crate = #schemars)]
         #item
-        #schemas
+        #foreign_schemas
     }
 }
 

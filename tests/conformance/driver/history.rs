@@ -56,7 +56,7 @@ fn read(provider: Provider, message: &Value) -> Message {
 
 fn tool(name: &str) -> FunctionTool {
     let raw = RawTool {
-        name: name.to_owned().into(),
+        name: name.to_owned(),
         description: "Look.".into(),
         parameters: json!({"type": "object", "properties": {"place": {"type": "string"}}}),
     };

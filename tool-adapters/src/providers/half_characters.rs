@@ -339,7 +339,7 @@ mod tests {
             let units = text.encode_utf16().collect::<Vec<_>>();
             let (before, after) = units.split_at(at.index(units.len() + 1));
             let escaped = |units: &[u16]| {
-                let escapes = units.iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+                let escapes = units.iter().fold(String::new(), |escapes, unit| format!("{escapes}\\u{unit:04x}"));
                 format!("\"{escapes}\"")
             };
             prop_assert_eq!(joined(&[&escaped(before), &escaped(after)]), Ok(text));

@@ -153,6 +153,7 @@ fn domain_of(address: &str) -> &str {
 }
 
 /// The details of a server.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a server")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostRules {
     /// The steps that go back as the server sent them.
@@ -196,8 +197,8 @@ const DEFAULT: HostRules = HostRules {
     is_mistral: false,
 };
 
-/// OpenAI refuses members that it does not know: "Unknown parameter: 'messages[1].reasoning_content'". Its reasoning models
-/// refuse `max_tokens`: "Use 'max_completion_tokens' instead".
+/// OpenAI refuses members that it does not know: `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models
+/// refuse `max_tokens`: `Use 'max_completion_tokens' instead`.
 const OPENAI: HostRules =
     HostRules { members: Some(&[]), token_limit: TokenLimit::MaxCompletionTokens, result_parts: true, ..DEFAULT };
 

@@ -92,7 +92,7 @@ fn is_same_item(item: &Value, piece: &Value) -> bool {
         (None, theirs) => theirs.is_none(),
     };
     // A list of items without an identity is a list of whole items.
-    IDENTITIES.iter().any(|name| piece.contains_key(*name)) && IDENTITIES.iter().all(|name| agrees(&name))
+    IDENTITIES.iter().any(|name| piece.contains_key(*name)) && IDENTITIES.iter().all(agrees)
 }
 
 #[cfg(test)]

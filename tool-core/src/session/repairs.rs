@@ -213,7 +213,7 @@ struct KnownCalls<'a> {
     answered: HashMap<&'a str, usize>,
 }
 
-impl<'a> KnownCalls<'a> {
+impl KnownCalls<'_> {
     /// Takes the call that a result belongs to: the first without a result in the latest step that has one.
     fn take(&mut self, id: &str) -> Option<CallPlace> {
         let open = self.open.get_mut(id)?;

@@ -257,10 +257,10 @@ async fn waiting_updates_are_bounded_and_ends_are_kept() {
 #[tokio::test(start_paused = true)]
 async fn listener_hears_what_the_model_reads_in_the_background() {
     let heard = Arc::<Mutex<Vec<String>>>::default();
-    let hears = Arc::clone(&heard);
+    let listener = Arc::clone(&heard);
     let runtime = runtime(all(), Policy::text());
     let open = runtime.session("s-1", Mode::Text).background_answers();
-    let session = open.on_update(move |update| hears.lock().expect("heard").push(update.into_text())).await;
+    let session = open.on_update(move |update| listener.lock().expect("heard").push(update.into_text())).await;
     let session = session.expect("a session");
     assert_eq!(session.call(travel(2)).await.data_json(), Some(r#""step 1""#));
     ms(100).await;

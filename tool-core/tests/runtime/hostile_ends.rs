@@ -75,9 +75,9 @@ async fn nothing_is_heard_after_the_end() {
         let ended = Arc::new(AtomicBool::new(false));
         let watched = Arc::downgrade(&ended);
         let (seen, over, heard) = (Arc::clone(&late), Arc::clone(&ended), Arc::new(AtomicUsize::new(0)));
-        let hears = Arc::clone(&heard);
+        let listener = Arc::clone(&heard);
         let session = runtime.session(format!("s-{n}"), Mode::Text).on_update(move |_| {
-            hears.fetch_add(1, Ordering::SeqCst);
+            listener.fetch_add(1, Ordering::SeqCst);
             seen.fetch_add(usize::from(over.load(Ordering::SeqCst)), Ordering::SeqCst);
         });
         let session = session.await.expect("a session");

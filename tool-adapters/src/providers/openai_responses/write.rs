@@ -116,26 +116,11 @@ impl<'a> InputWriter<'a> {
     /// Returns the call of the history that each item is: by name and in order, or else by order alone, as the history may have
     /// other names. `None` if a call of the history is not there.
     fn pair(&self, items: &[Value], calls: &'a [ToolCall]) -> Option<Vec<Option<&'a ToolCall>>> {
-        self.pair_by(items, calls, |item, call| self.has_name(item, call)).or_else(|| {
+        pair_by(items, calls, |item, call| self.has_name(item, call)).or_else(|| {
             // The server runs custom tools of its own too. Its functions are never among the items.
             let is_own = |item: &Value, call: &ToolCall| item["type"] != CUSTOM_CALL || self.has_name(item, call);
-            self.pair_by(items, calls, is_own)
+            pair_by(items, calls, is_own)
         })
-    }
-
-    fn pair_by(
-        &self,
-        items: &[Value],
-        calls: &'a [ToolCall],
-        is_call: impl Fn(&Value, &ToolCall) -> bool,
-    ) -> Option<Vec<Option<&'a ToolCall>>> {
-        let mut left = calls.iter().peekable();
-        let paired = items.iter().map(|item| {
-            call_kind(text_member(item, "type")).filter(|_| !has_output(item))?;
-            left.next_if(|call| is_call(item, call))
-        });
-        let paired = paired.collect::<Vec<_>>();
-        left.peek().is_none().then_some(paired)
     }
 
     fn has_name(&self, item: &Value, call: &ToolCall) -> bool {
@@ -190,6 +175,21 @@ impl<'a> InputWriter<'a> {
         self.calls.insert(call.id(), WrittenCall { id: id.clone(), kind });
         id
     }
+}
+
+/// Returns the call that each item is, in order. `None` if a call is none of the items.
+fn pair_by<'a>(
+    items: &[Value],
+    calls: &'a [ToolCall],
+    is_call: impl Fn(&Value, &ToolCall) -> bool,
+) -> Option<Vec<Option<&'a ToolCall>>> {
+    let mut left = calls.iter().peekable();
+    let paired = items.iter().map(|item| {
+        call_kind(text_member(item, "type")).filter(|_| !has_output(item))?;
+        left.next_if(|call| is_call(item, call))
+    });
+    let paired = paired.collect::<Vec<_>>();
+    left.peek().is_none().then_some(paired)
 }
 
 /// Drops reasoning whose next item is not written, as the server refuses one without the other. Returns the items that are

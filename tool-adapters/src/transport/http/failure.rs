@@ -249,6 +249,8 @@ mod tests {
     const RETRY_INFO: &str = r#"{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Please retry in 9s.",
         "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s"}]}}"#;
 
+    type Headers = [(&'static str, &'static str)];
+
     // M8
     #[test]
     fn the_most_explicit_delay_decides() {
@@ -256,7 +258,7 @@ mod tests {
         let repeated =
             r#"{"error": {"message": "try again in 1.2s", "metadata": {"headers": {"X-RateLimit-Reset": "7"}}}}"#;
         let text = r#"{"error": {"message": "Rate limit reached. Please try again in 1.2s."}}"#;
-        let cases: &[(&[(&str, &str)], &str, u128)] = &[
+        let cases: &[(&Headers, &str, u128)] = &[
             (&[("retry-after-ms", "250"), ("retry-after", "9"), reset], RETRY_INFO, 250),
             (&[("x-ms-retry-after-ms", "250"), ("retry-after", "9")], RETRY_INFO, 250),
             (&[("retry-after", "9"), reset], RETRY_INFO, 9_000),

@@ -205,7 +205,7 @@ impl OpenResponse {
                 self.used.response_id.clone_from(id);
             }
             Event::Call(call) | Event::CutCall(call) => {
-                self.used.tool_calls.push((call.id().to_owned(), call.name().to_owned()))
+                self.used.tool_calls.push((call.id().to_owned(), call.name().to_owned()));
             }
             _ => {}
         }

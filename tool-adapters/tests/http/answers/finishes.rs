@@ -34,7 +34,6 @@ fn ending(mut body: Body, word: &str, other: &str) -> Body {
 fn failures(provider: Provider) -> &'static [&'static str] {
     match provider {
         Provider::OpenAiChat => &["error", "abort", "insufficient_system_resource", "network_error", "cancelled"],
-        Provider::Mistral => &["error"],
         Provider::Anthropic => &["error", "model_error"],
         Provider::Gemini | Provider::GeminiJsonSchema => &[
             "MALFORMED_FUNCTION_CALL",
@@ -46,7 +45,7 @@ fn failures(provider: Provider) -> &'static [&'static str] {
             "LANGUAGE",
         ],
         Provider::Cohere => &["ERROR", "TIMEOUT"],
-        Provider::Ollama => &["error"],
+        Provider::Mistral | Provider::Ollama => &["error"],
         Provider::Bedrock => &["malformed_model_output", "malformed_tool_use"],
         _ => &[],
     }

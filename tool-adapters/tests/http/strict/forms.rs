@@ -213,14 +213,14 @@ fn responses(step: &Step) -> Value {
 fn messages(step: &Step) -> Value {
     let number = step.number;
     let thought = json!({"type": "thinking", "thinking": "Hm.", "signature": format!("mark-{number}-")});
-    let (block, stop) = match &step.said {
+    let (block, reason) = match &step.said {
         Said::Text(text) => (json!({"type": "text", "text": text}), "end_turn"),
         Said::Call { name, arguments } => {
             (json!({"type": "tool_use", "id": step.call_id(), "name": name, "input": object(arguments)}), "tool_use")
         }
     };
     json!({"type": "message", "id": "m", "role": "assistant", "model": "m", "content": [thought, block],
-        "stop_reason": stop, "usage": {"input_tokens": 1, "output_tokens": 1}})
+        "stop_reason": reason, "usage": {"input_tokens": 1, "output_tokens": 1}})
 }
 
 fn generate_content(step: &Step) -> Value {
@@ -239,7 +239,7 @@ fn generate_content(step: &Step) -> Value {
 fn converse(step: &Step) -> Value {
     let thought =
         json!({"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": format!("mark-{}-", step.number)}}});
-    let (block, stop) = match &step.said {
+    let (block, reason) = match &step.said {
         Said::Text(text) => (json!({"text": text}), "end_turn"),
         Said::Call { name, arguments } => {
             let call = json!({"toolUseId": step.call_id(), "name": name, "input": object(arguments)});
@@ -247,7 +247,7 @@ fn converse(step: &Step) -> Value {
         }
     };
     let message = json!({"role": "assistant", "content": [thought, block]});
-    json!({"output": {"message": message}, "stopReason": stop, "usage": {"inputTokens": 1, "outputTokens": 1}})
+    json!({"output": {"message": message}, "stopReason": reason, "usage": {"inputTokens": 1, "outputTokens": 1}})
 }
 
 fn cohere(step: &Step, reasoning: Reasoning) -> Value {

@@ -293,7 +293,7 @@ fn chat_item(step: &Step, has_thought: bool, has_more: bool) -> Value {
 fn tools(provider: Provider) -> Declarations {
     let tool = |name: &str| {
         let raw = RawTool {
-            name: name.to_owned().into(),
+            name: name.to_owned(),
             description: "Look.".into(),
             parameters: json!({"type": "object"}),
         };

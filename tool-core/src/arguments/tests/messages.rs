@@ -222,9 +222,9 @@ fn names_that_are_not_allowed_are_told_with_those_that_are() {
 fn integers_at_a_bound_have_all_their_digits() {
     let of =
         |bounds: serde_json::Value| json!({"type": "integer", "minimum": bounds[0], "exclusiveMaximum": bounds[1]});
-    let two_128 = of(json!([0, 3.402823669209385e38]));
+    let two_128 = of(json!([0, 3.402_823_669_209_385e38]));
     assert_eq!(
-        problems(&json!(3.402823669209385e38), &two_128),
+        problems(&json!(3.402_823_669_209_385e38), &two_128),
         [format!("arguments: expected a number below {0}, got {0}", "340282366920938463463374607431768211456")]
     );
     assert_eq!(

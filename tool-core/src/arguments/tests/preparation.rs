@@ -51,7 +51,7 @@ fn whole_numbers_beyond_64_bits_keep_their_digits() {
 #[test]
 fn whole_numbers_beyond_64_bits_are_compared_exactly() {
     let schema = json!({"type": "object", "properties": {
-        "n": {"type": "integer", "minimum": -1.7014118346046923e38, "exclusiveMaximum": 1.7014118346046923e38},
+        "n": {"type": "integer", "minimum": -1.701_411_834_604_692_3e38, "exclusiveMaximum": 1.701_411_834_604_692_3e38},
         "s": {"type": "integer"},
     }});
     let digits = ["-170141183460469231731687303715884105728", "170141183460469231731687303715884105727"];

@@ -182,11 +182,11 @@ fn the_bytes_of_a_character_may_be_in_two_events() {
     let second = stream.find('>').expect("the second piece");
     let smile = "😀".as_bytes();
     let bytes = [
-        stream[..first].as_bytes(),
+        &stream.as_bytes()[..first],
         &smile[..2],
-        stream[first + 1..second].as_bytes(),
+        &stream.as_bytes()[first + 1..second],
         &smile[2..],
-        stream[second + 1..].as_bytes(),
+        &stream.as_bytes()[second + 1..],
     ];
     let events = events(OpenAiChat, [bytes.concat().as_slice()]);
     assert!(summary(&events).contains("text: 😀") && !summary(&events).contains("error"), "{}", summary(&events));
