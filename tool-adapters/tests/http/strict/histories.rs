@@ -292,11 +292,7 @@ fn chat_item(step: &Step, has_thought: bool, has_more: bool) -> Value {
 
 fn tools(provider: Provider) -> Declarations {
     let tool = |name: &str| {
-        let raw = RawTool {
-            name: name.to_owned(),
-            description: "Look.".into(),
-            parameters: json!({"type": "object"}),
-        };
+        let raw = RawTool { name: name.to_owned(), description: "Look.".into(), parameters: json!({"type": "object"}) };
         FunctionTool::raw(raw, |_: Value, _: &RunContext| std::future::ready(Ok::<_, ToolError>(json!(1))))
     };
     let tools = ToolContext::builder().with(tool("look")).with(tool("files.read")).build().expect("tools");
