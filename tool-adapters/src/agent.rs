@@ -708,7 +708,6 @@ mod tests {
         "a cake"
     }
 
-    // L24
     #[tokio::test]
     async fn result_in_the_background_is_noted_in_the_next_turn() {
         let tools = ToolContext::builder().with(bake).build().expect("builds");
@@ -729,7 +728,6 @@ mod tests {
         assert_eq!(users(&agent), ["A cake!", note, "Where is it?"]);
     }
 
-    // L24
     #[tokio::test]
     async fn resuming_lets_the_model_speak_of_the_background() {
         let tools = ToolContext::builder().with(bake).build().expect("builds");

@@ -124,7 +124,7 @@ fn is_thinking(settings: &Map<String, Value>) -> bool {
         || ["thinking", "reasoning_config"].iter().any(|name| is_on(of_bedrock.and_then(|fields| fields.get(*name))))
 }
 
-/// Returns the limit of output tokens in the body of a request, whoever has set it.
+/// Returns the limit of output tokens in the body of a request, set by the host or by the options of the model.
 #[cfg_attr(not(feature = "http"), allow(dead_code))]
 pub(crate) fn output_limit(body: &Value) -> Option<u32> {
     const PLACES: [&str; 6] = [

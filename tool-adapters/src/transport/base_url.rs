@@ -57,7 +57,7 @@ pub(crate) struct PathChange {
 
 /// Returns the change that leads from a base URL, by its host and the segments of its path, to the path of an API.
 ///
-/// What the base URL already has of the path is not repeated: `https://host/v1` and `https://host/v1/messages` are the same base as
+/// A part of the path that the base URL already has is not repeated: `https://host/v1` and `https://host/v1/messages` are the same base as
 /// `https://host`, and `/v1` takes the place of `/v1beta`. At a known host, the part before the path may be left out.
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) fn path_to_api(server: &Server, host: &str, base: &[&str], api: &[String]) -> PathChange {

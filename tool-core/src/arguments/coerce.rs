@@ -64,8 +64,8 @@ pub struct Coercions {
 
 /// The tools for which a text of arguments is repaired that is not JSON. Defaults to [`JsonRepair::Off`].
 ///
-/// What is repaired: other quotation marks, keys without quotes, line ends in strings, comments, commas that are missing or too
-/// many, `True`, `False` and `None`, and a text around the object, such as a code fence. A text that ends early stays an error,
+/// A repair covers other quotation marks, keys without quotes, line ends in strings, comments, commas that are missing or too many,
+/// `True`, `False` and `None`, and a text around the object, such as a code fence. A text that ends early stays an error,
 /// and so does one that could mean two things. The schema decides about the result, and `meta.coerced` names the repairs.
 ///
 /// ```

@@ -138,7 +138,7 @@ pub enum Literal {
 /// A type of an answer that a model or a person gives: it can be decoded and has a schema.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of an answer",
-    label = "nobody can fill this in",
+    label = "this has no schema or cannot be decoded",
     note = "answers need `Deserialize` and `JsonSchema`; write `#[tool_core::tool_type]` above a type of your own, or derive both"
 )]
 pub trait AnswerType: JsonSchema + for<'de> Deserialize<'de> {}

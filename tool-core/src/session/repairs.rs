@@ -142,7 +142,7 @@ impl fmt::Display for Repairs {
 pub struct RepairedMessages<'a> {
     /// The messages. Borrowed if nothing had to be changed.
     pub messages: Cow<'a, [Message]>,
-    /// What was changed.
+    /// The changes.
     pub repairs: Repairs,
 }
 

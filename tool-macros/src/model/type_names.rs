@@ -1,4 +1,4 @@
-//! What the names in a type tell. They decide about messages only: the traits of the type decide what it can do.
+//! The kinds of the names in a type. They decide about messages only: the traits of the type decide what it can do.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -74,7 +74,7 @@ const PLAIN: &[&str] = &[
     "serde_json",
 ];
 
-/// What the names in a type say.
+/// The kinds that the names in a type say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeNames {
     /// All are names of well-known types. If they are not what they say, the compiler still refuses them, with a longer message.

@@ -28,7 +28,7 @@ pub(crate) struct OutputItems {
     pub(crate) refused: bool,
 }
 
-/// What is known of an item.
+/// The known parts of an item.
 #[derive(Debug, Default)]
 struct KnownItem {
     /// The type. Empty until the item itself comes: its pieces may come first.
