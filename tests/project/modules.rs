@@ -93,7 +93,11 @@ fn paths(before: &str, rest: &str) -> Vec<String> {
                 _ => {}
             }
             if depth == 0 {
-                all.extend(paths(before, inside[start..at].trim()));
+                // Nothing follows a comma at the end.
+                let last = inside[start..at].trim();
+                if !last.is_empty() {
+                    all.extend(paths(before, last));
+                }
                 break;
             }
         }

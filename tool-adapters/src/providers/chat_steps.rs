@@ -2,7 +2,7 @@
 
 use crate::providers::hosts::Host;
 use crate::providers::request::Request;
-use crate::providers::turns::{CONTINUE, OPENING};
+use crate::providers::turns::{CONTINUE, OPENING, begin_of_turn};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -111,12 +111,6 @@ pub(crate) fn chat_messages<F: ChatForm>(request: &Request<'_>, host: &Host) -> 
         messages.insert(0, json!({"role": "system", "content": request.instructions}));
     }
     messages
-}
-
-/// Returns the place of the user's last message; 0 if there is none.
-pub(crate) fn begin_of_turn(history: &[Message]) -> usize {
-    let is_user = |message: &Message| matches!(message, Message::User(text) if !text.trim().is_empty());
-    history.iter().rposition(is_user).unwrap_or_default()
 }
 
 pub(crate) fn user_message(text: &str) -> Value {

@@ -33,7 +33,6 @@ pub(crate) mod lm_studio;
 pub mod manifest;
 pub(crate) mod mcp;
 pub(crate) mod message_members;
-pub(crate) mod misspelled;
 pub(crate) mod mistral;
 pub(crate) mod ollama;
 pub(crate) mod openai_chat;

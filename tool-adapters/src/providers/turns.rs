@@ -1,6 +1,5 @@
 //! A conversation as alternating turns of two roles: for Anthropic, Bedrock and Gemini.
 
-use crate::providers::chat_steps::begin_of_turn;
 use crate::providers::codec::{CallIds, ToolAnswer, word_id};
 use crate::providers::hosts::Host;
 use crate::providers::request::{Request, object_arguments};
@@ -343,4 +342,10 @@ fn has_exact_numbers(text: &str, max: u64) -> bool {
             || number.contains(['.', 'e', 'E'])
             || number.parse::<i64>().map(i64::unsigned_abs).or_else(|_| number.parse()).is_ok_and(|whole| whole <= max)
     })
+}
+
+/// Returns the place of the user's last message; 0 if there is none.
+pub(crate) fn begin_of_turn(history: &[Message]) -> usize {
+    let is_user = |message: &Message| matches!(message, Message::User(text) if !text.trim().is_empty());
+    history.iter().rposition(is_user).unwrap_or_default()
 }

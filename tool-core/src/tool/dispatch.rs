@@ -18,6 +18,7 @@ use crate::time::CallInstant;
 use crate::tool::function::FunctionTool;
 use crate::tool::instance::describe_failure;
 use crate::tool::invocation::{AdmissionGate, Execution, Invocation, InvocationFrame, Rejection, ToolResult};
+use crate::tool::spans::CALLS_TARGET;
 use crate::tool::thread_time::{ThreadTime, WaitingTool};
 use crate::tool::{guarded_tool, spans};
 use crate::trace::span;
@@ -28,9 +29,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 use tracing::Level;
-
-/// The target of all log lines about calls.
-pub(crate) const CALLS_TARGET: &str = "tool_core::calls";
 
 /// The settings for all calls of a context.
 #[derive(Clone, Copy, Debug)]

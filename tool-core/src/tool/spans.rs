@@ -11,6 +11,9 @@ use crate::trace::span::{NewSpan, current, open};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// The target of all log lines about calls.
+pub(crate) const CALLS_TARGET: &str = "tool_core::calls";
+
 /// The maximum number of argument problems that a span names.
 const MAX_PROBLEMS: usize = 10;
 

@@ -2,10 +2,10 @@
 
 use crate::call::response::shorten_name;
 use crate::time::{self, CallInstant};
-use crate::tool::dispatch::CALLS_TARGET;
 use crate::tool::function::FunctionTool;
 use crate::tool::guarded_tool::GuardedTool;
 use crate::tool::invocation::ToolResult;
+use crate::tool::spans::CALLS_TARGET;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

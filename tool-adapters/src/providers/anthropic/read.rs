@@ -8,7 +8,6 @@ use crate::providers::lenient::{
     LenientCount, LenientObject, LenientObjects, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
     parse_object,
 };
-use crate::providers::misspelled::{Misspelled, essential_names};
 use crate::providers::repeats::LastEvent;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -273,9 +272,6 @@ impl AnthropicReader {
         if is_call && wire.name.0.is_none() {
             return Err(malformed("expected the `name` of a call", block.raw));
         }
-        if wire.others.is_found() {
-            return Err(malformed("a member of a content block is misspelled", block.raw));
-        }
         let id = wire.id.as_str().to_owned();
         let name = wire.name.as_str().to_owned();
         let identity = BlockIdentity {
@@ -507,10 +503,6 @@ fn finish_of(reason: &str) -> Option<Finish> {
     })
 }
 
-essential_names! {
-    BlockNames = ["text"];
-}
-
 json_objects! {
     /// A stream event, a whole answer, the message with which a stream begins, or the delta with which it ends.
     struct MessageEvent<'a> {
@@ -539,7 +531,6 @@ json_objects! {
         signature: WithRaw<'a, LenientText<'a>>,
         partial_json: WithRaw<'a, LenientText<'a>>,
         citation: RawJson<'a>,
-        ..others: Misspelled<BlockNames>,
     }
 }
 

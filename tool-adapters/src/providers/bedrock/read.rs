@@ -7,7 +7,6 @@ use crate::providers::content_blocks::{Beginning, BlockIdentity, ContentBlock, C
 use crate::providers::event::{Event, Finish, ProtocolError, malformed, out_of_place};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientText, RawJson, ServiceTier, WithRaw, parse_object};
-use crate::providers::misspelled::{Misspelled, essential_names};
 use serde_json::{Value, json};
 
 /// The place of the pieces of a thought in its item.
@@ -198,9 +197,6 @@ impl ConverseReader {
         let Some(name) = call.name.0.as_deref() else {
             return Err(malformed("expected the `name` of a call", text));
         };
-        if call.others.is_found() {
-            return Err(malformed("a member of a call is misspelled", text));
-        }
         let id = call.tool_use_id.as_str();
         let identity = BlockIdentity { kind: "toolUse".to_owned(), id: id.to_owned(), name: name.to_owned() };
         let beginning = self.begin_at(index, &identity, sink)?;
@@ -506,9 +502,6 @@ impl WireBlock<'_> {
                 return Err(malformed("expected an object as a member of a content block", text));
             }
         }
-        if self.others.is_found() {
-            return Err(malformed("a member of a content block is misspelled", text));
-        }
         Ok(())
     }
 }
@@ -518,11 +511,6 @@ impl<T> WithRaw<'_, LenientObject<T>> {
     fn required(&self, text: &str) -> Result<&T, ProtocolError> {
         self.value.as_ref().ok_or_else(|| malformed("expected an object as a member of an event", text))
     }
-}
-
-essential_names! {
-    CallNames = ["type"];
-    BlockNames = ["text"];
 }
 
 json_objects! {
@@ -560,7 +548,6 @@ json_objects! {
         tool_result: RawJson<'a> = "toolResult",
         citation: RawJson<'a>,
         image: RawJson<'a>,
-        ..others: Misspelled<BlockNames>,
     }
 
     struct Reasoning<'a> {
@@ -576,6 +563,5 @@ json_objects! {
         input: RawJson<'a>,
         /// `server_tool_use` for a tool that the provider runs itself.
         kind: LenientText<'a> = "type",
-        ..others: Misspelled<CallNames>,
     }
 }

@@ -6,7 +6,6 @@ use crate::providers::event::{Event, Finish, ProtocolError, malformed, out_of_pl
 use crate::providers::json_reader::{OtherMembers, json_objects};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson, WithRaw, parse_object};
 use crate::providers::message_members::MessageMembers;
-use crate::providers::misspelled::{Misspelled, essential_names};
 use crate::providers::partial_calls::is_object;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -39,10 +38,6 @@ enum Progress {
     Nothing,
     Begun,
     Ended,
-}
-
-essential_names! {
-    PieceNames = ["text"];
 }
 
 json_objects! {
@@ -85,7 +80,6 @@ json_objects! {
         kind: LenientText<'a> = "type",
         text: WithRaw<'a, LenientText<'a>>,
         thinking: WithRaw<'a, LenientText<'a>>,
-        ..others: Misspelled<PieceNames>,
     }
 
     struct CohereUsage {
@@ -540,9 +534,6 @@ impl ContentPart<'_> {
             if !raw.is_empty() {
                 check_text(raw, text)?;
             }
-        }
-        if self.others.is_found() {
-            return Err(malformed("a member of the content is misspelled", text));
         }
         Ok(())
     }

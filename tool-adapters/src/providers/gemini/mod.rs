@@ -19,6 +19,7 @@ pub(crate) mod pieces;
 pub(crate) mod read;
 pub(crate) mod seen_parts;
 pub mod tools;
+pub(crate) mod wire;
 pub(crate) mod write;
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, ProtocolError, malformed, unparsed};
-use crate::providers::gemini::pieces::{CallPieces, FunctionCall};
+use crate::providers::gemini::pieces::CallPieces;
 use crate::providers::gemini::seen_parts::SeenParts;
+use crate::providers::gemini::wire::{Content, FunctionCall, PartItems, WirePart};
 use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
 use crate::providers::lenient::{LenientObject, LenientText, RawObject, RawObjects, WithRaw};
-use crate::providers::misspelled::{Misspelled, essential_names};
 use serde_json::{Value, json};
 use tool_core::ToolCall;
 
@@ -17,84 +17,6 @@ pub(crate) struct PartReader {
     pieces: CallPieces,
     seen: SeenParts,
     has_calls: bool,
-}
-
-/// The parts that become items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PartItems {
-    /// Every part, for a conversation that the client keeps.
-    All,
-    /// Parts other than text, calls and audio, for a conversation that the server keeps. Audio is an event.
-    Other,
-}
-
-/// A content, of which the parts are read.
-#[derive(Debug, Default)]
-pub(crate) struct Content<'a> {
-    parts: RawObjects<'a, WirePart<'a>>,
-    /// The JSON of a content, or of its parts, that does not have its form. Empty if it has.
-    unreadable: &'a str,
-}
-
-essential_names! {
-    pub(crate) PartNames = ["text"];
-}
-
-json_objects! {
-    pub(crate) struct WirePart<'a> {
-        pub(crate) text: WithRaw<'a, LenientText<'a>>,
-        pub(crate) thought: LenientText<'a>,
-        thought_signature: LenientText<'a> = "thoughtSignature" | "thought_signature",
-        pub(crate) function_call: WithRaw<'a, LenientObject<FunctionCall<'a>>> = "functionCall" | "function_call",
-        pub(crate) inline_data: LenientObject<InlineData<'a>> = "inlineData" | "inline_data",
-        ..others: Misspelled<PartNames>,
-    }
-
-    pub(crate) struct InlineData<'a> {
-        pub(crate) mime_type: LenientText<'a> = "mimeType" | "mime_type",
-        pub(crate) data: LenientText<'a>,
-    }
-}
-
-impl<'json: 'a, 'a> FromJson<'json> for Content<'a> {
-    fn read_json(&mut self, json: &mut JsonReader<'json>) -> serde_json::Result<()> {
-        match json.peek() {
-            b'{' => {}
-            b'n' => return json.skip(),
-            _ => {
-                self.unreadable = json.raw()?;
-                return Ok(());
-            }
-        }
-        let mut has_parts = false;
-        let mut other = "";
-        json.object(|name, json| {
-            let first = json.peek();
-            has_parts |= name == "parts";
-            match (name, first) {
-                ("parts", b'[') => self.parts.read_json(json),
-                ("parts", b'n') => json.skip(),
-                ("parts", _) => json.raw().map(|raw| self.unreadable = raw),
-                (_, b'[') => json.raw().map(|raw| other = raw),
-                _ => json.skip(),
-            }
-        })?;
-        // An array in place of the parts may be them.
-        if !has_parts && !other.is_empty() {
-            self.unreadable = other;
-        }
-        Ok(())
-    }
-}
-
-impl<'a> Content<'a> {
-    /// Returns the only part; `None` if there is another number of them.
-    pub(crate) fn only_part(&self) -> Option<&RawObject<'a, WirePart<'a>>> {
-        match self.parts.0.as_deref() {
-            Some([part]) if self.unreadable.is_empty() => Some(part),
-            _ => None,
-        }
-    }
 }
 
 impl PartReader {
@@ -243,9 +165,6 @@ impl WirePart<'_> {
         }
         if self.function_call.value.is_none() && !matches!(self.function_call.raw, "" | "null") {
             return Err(malformed("expected an object as the `functionCall` of a part", raw));
-        }
-        if self.others.is_found() {
-            return Err(malformed("a member of a part is misspelled", raw));
         }
         Ok(())
     }

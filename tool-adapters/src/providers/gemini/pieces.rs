@@ -6,10 +6,9 @@
 use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, ProtocolError, malformed, out_of_place};
 use crate::providers::framing::frame::MAX_EVENT_BYTES;
-use crate::providers::gemini::parts::PartItems;
+use crate::providers::gemini::wire::{FunctionCall, PartItems, PartialArgument};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObjects, LenientText, RawJson, WithRaw};
-use crate::providers::misspelled::{Misspelled, essential_names};
 use serde_json::{Map, Number, Value, json};
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -45,32 +44,6 @@ pub(crate) struct WholeCall {
     pub(crate) arguments: String,
     id: String,
     part: Map<String, Value>,
-}
-
-essential_names! {
-    pub(crate) CallNames = ["args"];
-}
-
-json_objects! {
-    pub(crate) struct FunctionCall<'a> {
-        pub(crate) id: LenientText<'a>,
-        pub(crate) name: LenientText<'a>,
-        pub(crate) args: RawJson<'a>,
-        /// Pieces of arguments, if the request asks for them.
-        pub(crate) partial_args: WithRaw<'a, LenientObjects<PartialArgument<'a>>> = "partialArgs" | "partial_args",
-        pub(crate) will_continue: LenientText<'a> = "willContinue" | "will_continue",
-        ..others: Misspelled<CallNames>,
-    }
-
-    /// One value, or a piece of a text.
-    pub(crate) struct PartialArgument<'a> {
-        json_path: LenientText<'a> = "jsonPath" | "json_path",
-        string_value: RawJson<'a> = "stringValue" | "string_value",
-        number_value: RawJson<'a> = "numberValue" | "number_value",
-        bool_value: RawJson<'a> = "boolValue" | "bool_value",
-        null_value: WithRaw<'a, RawJson<'a>> = "nullValue" | "null_value",
-        will_continue: LenientText<'a> = "willContinue" | "will_continue",
-    }
 }
 
 /// A step to a place in arguments.
@@ -130,9 +103,6 @@ impl FunctionCall<'_> {
     pub(crate) fn check(&self, raw: &str) -> Result<(), ProtocolError> {
         if self.partial_args.value.has_others() {
             return Err(malformed("expected objects as the `partialArgs` of a call", raw));
-        }
-        if self.others.is_found() {
-            return Err(malformed("a member of a call is misspelled", raw));
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed};
-use crate::providers::gemini::parts::{Content, PartItems, PartReader};
+use crate::providers::gemini::parts::PartReader;
+use crate::providers::gemini::wire::{Content, PartItems};
 use crate::providers::json_reader::{FromJson, JsonReader, OtherMembers, json_objects};
 use crate::providers::lenient::{
     LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, WithRaw, parse_items, parse_object,

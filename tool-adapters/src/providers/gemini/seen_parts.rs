@@ -1,7 +1,6 @@
 //! The parts of a message so far, by which parts that come again are known.
 
-use crate::providers::gemini::parts::WirePart;
-use crate::providers::gemini::pieces::FunctionCall;
+use crate::providers::gemini::wire::{FunctionCall, WirePart};
 use crate::providers::lenient::RawObject;
 use crate::providers::same_json::is_same_json;
 use std::collections::HashMap;

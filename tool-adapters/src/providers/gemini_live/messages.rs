@@ -2,9 +2,9 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed};
-use crate::providers::gemini::parts::{Content, PartItems, PartReader};
-use crate::providers::gemini::pieces::FunctionCall;
+use crate::providers::gemini::parts::PartReader;
 use crate::providers::gemini::read::{UsageMetadata, has_member};
+use crate::providers::gemini::wire::{Content, FunctionCall, PartItems};
 use crate::providers::gemini::write::{function_response, with_settings};
 use crate::providers::hosts::Host;
 use crate::providers::json_reader::{OtherMember, OtherMembers, json_objects};

@@ -15,8 +15,7 @@
 use crate::providers::hosts::Host;
 use crate::providers::openai_chat;
 use crate::providers::request::Request;
-use crate::providers::schema::grammar::GrammarRules;
-use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
+use crate::providers::schema::rules::{GrammarRules, SchemaForm, SchemaSubset, TypeSet};
 use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ProviderSpec, Server, segments};
 use serde_json::Value;
 

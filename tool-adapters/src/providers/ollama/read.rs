@@ -7,7 +7,6 @@ use crate::providers::lenient::{
     LenientCount, LenientObject, LenientText, RawJson, RawObject, RawObjects, WithRaw, parse_object,
 };
 use crate::providers::message_members::MessageMembers;
-use crate::providers::misspelled::{Misspelled, essential_names};
 use crate::providers::ollama::seen_calls::{SeenCall, SeenCalls};
 use serde_json::{Map, Value, json};
 use tool_core::ToolCall;
@@ -29,10 +28,6 @@ pub(crate) struct OllamaReader {
     last_line: Option<String>,
 }
 
-essential_names! {
-    LineNames = ["done"];
-}
-
 json_objects! {
     struct Line<'a> {
         model: LenientText<'a>,
@@ -44,7 +39,6 @@ json_objects! {
         error: RawJson<'a>,
         /// The status of an error.
         status: LenientText<'a>,
-        ..others: Misspelled<LineNames>,
     }
 
     struct LineMessage<'a> {
@@ -100,9 +94,6 @@ impl OllamaReader {
             self.failed = true;
             let code = line.status.0.as_deref().map(str::to_owned);
             return Err(ProtocolError::of_provider(code, line.error.text()));
-        }
-        if line.others.is_found() {
-            return Err(malformed("a member of a line is misspelled", text));
         }
         let has_message = !matches!(line.message.raw, "" | "null");
         if has_message && line.message.value.is_none() {

@@ -4,7 +4,7 @@ use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::malformed;
 use crate::providers::lenient::LenientText;
 use crate::providers::message_members::MessageMembers;
-use crate::providers::openai_chat::messages::{CallEntry, CalledFunction};
+use crate::providers::openai_chat::call_entry::{CallEntry, CalledFunction};
 use crate::providers::partial_calls::{PartialCall, PartialCalls, is_object};
 use crate::providers::same_json::is_same_json;
 use serde_json::{Map, Value, json};

@@ -8,6 +8,7 @@ use crate::providers::lenient::{
     LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, parse_object,
 };
 use crate::providers::message_members::MessageMembers;
+use crate::providers::openai_chat::call_entry::{CallEntry, CalledFunction};
 use crate::providers::openai_chat::calls::{CallPiece, ChatCalls};
 use crate::providers::openai_responses::items::{OutputPart, TokenDetails};
 use crate::providers::repeats::LastEvent;
@@ -483,26 +484,6 @@ json_objects! {
         pub(crate) function_call: LenientObject<CalledFunction<'a>>,
         role: RawJson<'a>,
         ..others: OtherMembers<'a>,
-    }
-
-    /// A call or a piece of one. Cohere's and Ollama's are read with it too.
-    pub(crate) struct CallEntry<'a> {
-        pub(crate) index: Option<LenientCount>,
-        pub(crate) id: LenientText<'a>,
-        pub(crate) kind: LenientText<'a> = "type",
-        pub(crate) function: LenientObject<CalledFunction<'a>>,
-        /// The call of a custom tool, whose input is free text.
-        pub(crate) custom: LenientObject<CalledFunction<'a>>,
-        ..pub(crate) others: OtherMembers<'a>,
-    }
-
-    pub(crate) struct CalledFunction<'a> {
-        pub(crate) name: LenientText<'a>,
-        /// A text; an object from some servers.
-        pub(crate) arguments: RawJson<'a>,
-        /// The input of a custom tool.
-        pub(crate) input: RawJson<'a>,
-        ..pub(crate) others: OtherMembers<'a>,
     }
 
     /// The tokens used, by the names of many servers.

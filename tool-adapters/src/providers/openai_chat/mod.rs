@@ -1,5 +1,6 @@
 //! OpenAI's Chat Completions, which many other servers offer too.
 
+pub(crate) mod call_entry;
 pub(crate) mod calls;
 pub(crate) mod messages;
 pub(crate) mod strict;

@@ -131,9 +131,12 @@ impl OutputItems {
         by_id.or_else(|| self.by_place.get(&place?)).copied()
     }
 
-    /// Returns the item that a piece names. A piece may come before its item.
+    /// Returns the item that a piece names, or the last one for a piece without a name. A piece may come before its item.
     pub(crate) fn of_piece(&mut self, id: &str, place: Option<u64>) -> ItemNumber {
-        self.named(id, place).unwrap_or_else(|| self.insert(id, place))
+        let is_nameless = id.is_empty() && place.is_none();
+        let last = self.items.len().checked_sub(1).filter(|_| is_nameless);
+        let open = last.filter(|number| self.items.get(*number).is_some_and(|last| !last.came.is_whole()));
+        self.named(id, place).or(open).unwrap_or_else(|| self.insert(id, place))
     }
 
     /// Takes in an item at its beginning.

@@ -1,11 +1,12 @@
 //! Results and requests.
 
-use crate::providers::chat_steps::{begin_of_turn, user_message};
+use crate::providers::chat_steps::user_message;
 use crate::providers::codec::{CallIds, ToolAnswer, short_id};
 use crate::providers::hosts::Host;
 use crate::providers::openai_responses::items::{CUSTOM_CALL, call_kind};
 use crate::providers::request::{Request, RequestBody, argument_text, text_of};
 use crate::providers::turns::OPENING;
+use crate::providers::turns::begin_of_turn;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use tool_core::call::ModelResult;

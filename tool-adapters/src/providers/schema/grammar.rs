@@ -5,20 +5,8 @@
 //! (`common/json-schema-to-grammar.cpp`, `src/llama-grammar.cpp`), xgrammar (`cpp/json_schema_converter.cc`,
 //! `cpp/regex_converter.cc`) and vLLM (`vllm/v1/structured_output/backend_xgrammar.py`).
 
-use crate::providers::schema::rules::TypeSet;
+use crate::providers::schema::rules::{GrammarRules, TypeSet};
 use serde_json::{Map, Value, json};
-
-/// The limits of a server that makes grammars.
-pub(crate) struct GrammarRules {
-    /// The largest `minLength` and `maxLength`.
-    pub(crate) max_length: u64,
-    /// The largest `minItems` and `maxItems`.
-    pub(crate) max_items: u64,
-    /// True for bounds of numbers that are not integers.
-    pub(crate) number_bounds: bool,
-    /// True if `{}` means an object, so that a schema for any value has to list the types.
-    pub(crate) lists_any: bool,
-}
 
 /// The form of a keyword's value in a grammar.
 pub(crate) enum GrammarKeyword {

@@ -1,6 +1,5 @@
 //! The schemas that a provider accepts, as data that the projection reads, and sets of types.
 
-use crate::providers::schema::grammar::GrammarRules;
 use bitflags::bitflags;
 use serde_json::Value;
 use tool_core::schema::{SCHEMA_KEYWORDS, is_schema};
@@ -218,4 +217,16 @@ impl TypeSet {
         }
         Some(self.name().map_or_else(|| self.each().map(|(name, _)| name).collect(), Value::from))
     }
+}
+
+/// The limits of a server that makes grammars.
+pub(crate) struct GrammarRules {
+    /// The largest `minLength` and `maxLength`.
+    pub(crate) max_length: u64,
+    /// The largest `minItems` and `maxItems`.
+    pub(crate) max_items: u64,
+    /// True for bounds of numbers that are not integers.
+    pub(crate) number_bounds: bool,
+    /// True if `{}` means an object, so that a schema for any value has to list the types.
+    pub(crate) lists_any: bool,
 }

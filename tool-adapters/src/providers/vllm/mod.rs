@@ -14,8 +14,7 @@
 
 use crate::providers::llama_cpp::{self, local_server};
 use crate::providers::openai_chat;
-use crate::providers::schema::grammar::GrammarRules;
-use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
+use crate::providers::schema::rules::{GrammarRules, SchemaForm, SchemaSubset, TypeSet};
 use crate::providers::spec::{Endpoint, HttpEndpoint, ProviderSpec, segments};
 
 /// The facts of vLLM's server.

@@ -370,7 +370,8 @@ fn results_have_names_that_the_provider_takes() {
                 tool_adapters::providers::Event::Call(call) => Some(call),
                 _ => None,
             });
-            let id = call.expect("a call").id().to_owned();
+            let call = call.unwrap_or_else(|| panic!("{provider}: no call of `{name}`"));
+            let id = call.id().to_owned();
             let response = serde_json::from_value(
                 json!({"ok": true, "data": 1, "intents": [], "meta": {"tool": name, "callId": id}}),
             );

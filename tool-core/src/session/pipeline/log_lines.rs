@@ -4,8 +4,8 @@ use crate::call::envelope::milliseconds;
 use crate::call::response::shorten_name;
 use crate::call::{ToolCall, ToolResponse};
 use crate::session::inner::SessionInner;
-use crate::tool::dispatch::CALLS_TARGET;
 use crate::tool::spans;
+use crate::tool::spans::CALLS_TARGET;
 use std::sync::Arc;
 use tracing::Level;
 
