@@ -127,7 +127,8 @@ impl PartReader {
         }
         let id = call.id.as_str();
         let name = call.name.as_str();
-        if name.is_empty() {
+        // A model may invent an empty name, which the result tells. A call without a name and an id has no answer.
+        if call.name.0.is_none() || name.is_empty() && id.is_empty() {
             return Err(ProtocolError::Orphan { key: "functionCall".to_owned() });
         }
         let arguments = call.args.text();

@@ -170,7 +170,9 @@ impl OllamaReader {
             let Some((id, function)) = wire.and_then(|wire| Some((&wire.id, wire.function.as_ref()?))) else {
                 return Err(malformed("expected calls of functions", text));
             };
-            if function.name.as_str().is_empty() {
+            // A model may invent an empty name, which the result tells. A call without a name and an id has no answer.
+            let is_nameless = function.name.as_str().is_empty() && id.as_str().is_empty();
+            if function.name.0.is_none() || is_nameless {
                 return Err(malformed("expected the `name` of a called function", text));
             }
             calls.push(SeenCall::new(

@@ -345,7 +345,8 @@ fn results_have_names_that_the_provider_takes() {
         let function = json!({"name": name, "arguments": "{}"});
         let message =
             json!({"role": "assistant", "tool_calls": [{"id": "abcDEF123", "type": "function", "function": function}]});
-        let called = json!({"functionCall": {"name": name, "args": {}}});
+        let function_of_ollama = json!({"name": name, "arguments": {}});
+        let called = json!({"functionCall": {"id": "call_1", "name": name, "args": {}}});
         let answers = [
             (
                 Provider::Mistral,
@@ -354,7 +355,7 @@ fn results_have_names_that_the_provider_takes() {
             ),
             (
                 Provider::Ollama,
-                json!({"message": {"role": "assistant", "tool_calls": [{"function": {"name": name, "arguments": {}}}]}, "done": true}),
+                json!({"message": {"role": "assistant", "tool_calls": [{"id": "call_1", "function": function_of_ollama}]}, "done": true}),
                 128,
             ),
             (

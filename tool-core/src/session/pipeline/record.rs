@@ -189,13 +189,20 @@ fn audit_entry(call: &CallCx<'_>, turn: u64, response: &ToolResponse, intents: V
     }
 }
 
+/// A call as its response or its model names it.
+#[derive(Clone, Copy)]
+struct CalledAs<'a> {
+    call_id: &'a str,
+    tool: &'a str,
+}
+
 /// Returns the entry of a call that no tool has served.
-fn entry_without_tool(session: &SessionInner, call_id: &str, tool: &str, response: &ToolResponse) -> AuditEntry {
+fn entry_without_tool(session: &SessionInner, turn: u64, called: CalledAs<'_>, response: &ToolResponse) -> AuditEntry {
     AuditEntry {
         at: Timestamp(jiff::Timestamp::now()),
-        turn: session.record.turn(),
-        call_id: kept_id(call_id).to_owned(),
-        tool: shorten_name(tool),
+        turn,
+        call_id: kept_id(called.call_id).to_owned(),
+        tool: shorten_name(called.tool),
         principal: session.principal.to_string(),
         outcome: CallOutcome::of_response(response, true),
         intents: Vec::new(),
@@ -211,14 +218,16 @@ pub(crate) async fn count_without_tool(
 ) -> ToolResponse {
     let found = session.tools.find(call.name());
     let name = found.map_or(UNKNOWN, |(_, tool)| tool.name());
-    let answered = AnsweredCall::new(name, session.record.turn(), &response, call.arguments());
+    let turn = session.record.turn();
+    let answered = AnsweredCall::new(name, turn, &response, call.arguments());
     let answered = AnsweredCall { refused: true, ..answered };
     match found.map(|(index, _)| index).and_then(|index| session.tools.stats.get(index)) {
         Some(stats) => stats.record(&answered, 0),
         None => session.runtime.metrics.unknown.record(&answered, 0),
     };
     session.log().add(&answered);
-    let entry = entry_without_tool(session, call.id(), call.name(), &response);
+    let called = CalledAs { call_id: call.id(), tool: call.name() };
+    let entry = entry_without_tool(session, turn, called, &response);
     if !session.record.is_remote() {
         session.log().add_entry(&entry);
     } else if let Some(kept) = kept_call(session, &answered, Some(entry)) {
@@ -235,7 +244,8 @@ pub(crate) async fn count_without_tool(
 /// Adds a call that a layer of the host has refused to the audit log.
 #[cfg(feature = "tower")]
 pub(crate) async fn audit_refusal(session: &SessionInner, call: &ToolCall, response: &ToolResponse) {
-    audit(session, entry_without_tool(session, call.id(), call.name(), response)).await;
+    let called = CalledAs { call_id: call.id(), tool: call.name() };
+    audit(session, entry_without_tool(session, session.record.turn(), called, response)).await;
 }
 
 /// Adds an entry to the audit log.
@@ -250,12 +260,14 @@ async fn audit(session: &SessionInner, entry: AuditEntry) {
 /// Counts the refusal of a call that a person has denied, and adds it to the audit log. The call itself was counted when it asked
 /// for approval.
 pub(crate) async fn count_denial(session: &SessionInner, index: usize, response: &ToolResponse, person: &str) {
-    let answered = AnsweredCall::new("", session.record.turn(), response, "");
+    let turn = session.record.turn();
+    let answered = AnsweredCall::new("", turn, response, "");
     if let Some(stats) = session.tools.stats.get(index) {
         stats.record(&AnsweredCall { refused: true, ..answered }, 0);
     }
     let meta = response.meta();
-    let entry = entry_without_tool(session, meta.call_id().unwrap_or_default(), meta.tool(), response);
+    let called = CalledAs { call_id: meta.call_id().unwrap_or_default(), tool: meta.tool() };
+    let entry = entry_without_tool(session, turn, called, response);
     let decision = Some(CallDecision { approved: false, by: person.to_owned() });
     audit(session, AuditEntry { decision, ..entry }).await;
 }
