@@ -5,8 +5,7 @@ use crate::providers::event::{Event, ProtocolError, malformed, unparsed};
 use crate::providers::gemini::pieces::CallPieces;
 use crate::providers::gemini::seen_parts::SeenParts;
 use crate::providers::gemini::wire::{Content, FunctionCall, PartItems, WirePart};
-use crate::providers::json_reader::{FromJson, JsonReader, json_objects};
-use crate::providers::lenient::{LenientObject, LenientText, RawObject, RawObjects, WithRaw};
+use crate::providers::lenient::RawObject;
 use serde_json::{Value, json};
 use tool_core::ToolCall;
 

@@ -7,8 +7,6 @@ use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, ProtocolError, malformed, out_of_place};
 use crate::providers::framing::frame::MAX_EVENT_BYTES;
 use crate::providers::gemini::wire::{FunctionCall, PartItems, PartialArgument};
-use crate::providers::json_reader::json_objects;
-use crate::providers::lenient::{LenientObjects, LenientText, RawJson, WithRaw};
 use serde_json::{Map, Number, Value, json};
 use std::collections::HashSet;
 use std::str::FromStr;
