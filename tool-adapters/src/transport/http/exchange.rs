@@ -288,7 +288,7 @@ mod tests {
             let endpoint = new(provider, &access, "m", streams).ok()?;
             Some(format!("{provider} {}", &endpoint.url.as_str()["https://host".len()..]))
         });
-        expect_test::expect![[r#"
+        expect_test::expect![[r"
             openai-chat /chat/completions
             openai-responses /responses
             anthropic /v1/messages
@@ -300,7 +300,7 @@ mod tests {
             ollama /api/chat
             llama-cpp /v1/chat/completions
             vllm /v1/chat/completions
-            lm-studio /v1/chat/completions"#]]
+            lm-studio /v1/chat/completions"]]
         .assert_eq(&paths.collect::<Vec<_>>().join("\n"));
     }
 
