@@ -246,8 +246,10 @@ impl ToolContext {
     /// use tool_core::arguments::{Coercions, JsonRepair};
     /// use tool_core::{Runtime, ToolContext};
     ///
+    /// # let discovered = ToolContext::builder().build()?;
+    /// // let discovered = ToolContext::discover()?;
     /// let coercions = Coercions::ALL.with_repair(JsonRepair::ReadOnly);
-    /// let runtime = Runtime::builder(ToolContext::discover()?.with_coercions(coercions)).build()?;
+    /// let runtime = Runtime::builder(discovered.with_coercions(coercions)).build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
     #[must_use]

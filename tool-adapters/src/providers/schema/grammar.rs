@@ -64,6 +64,10 @@ pub(crate) fn name_types(rules: &GrammarRules, schema: &mut Value) {
         if !map.contains_key("properties") {
             map.entry("additionalProperties").or_insert(Value::Bool(true));
         }
+        // Where `{}` is any value, an array without items is an empty one.
+        if !rules.lists_any {
+            map.entry("items").or_insert_with(|| json!({}));
+        }
     }
 }
 
