@@ -243,15 +243,27 @@ impl<M: Model> AgentLoop<M> {
 
     /// Approves a call that waits for confirmation, and runs it. Adds its outcome to the history.
     pub async fn approve(&mut self, token: &str) -> ToolResponse {
+        let principal = self.session().principal().to_owned();
+        self.approve_by(token, &principal).await
+    }
+
+    /// Approves a call by the decision of a person, whom the audit log names. Without a person it names the session's principal.
+    pub async fn approve_by(&mut self, token: &str, person: &str) -> ToolResponse {
         let span = self.span();
-        let response = span.inside(self.session().approve(token)).await;
+        let response = span.inside(self.session().approve_by(token, person)).await;
         span.end();
         self.note_decision(token, response, true)
     }
 
     /// Denies a call that waits for confirmation. Adds that to the history.
     pub async fn deny(&mut self, token: &str) -> ToolResponse {
-        let response = self.session().deny(token).await;
+        let principal = self.session().principal().to_owned();
+        self.deny_by(token, &principal).await
+    }
+
+    /// Denies a call by the decision of a person, whom the audit log names. Without a person it names the session's principal.
+    pub async fn deny_by(&mut self, token: &str, person: &str) -> ToolResponse {
+        let response = self.session().deny_by(token, person).await;
         self.note_decision(token, response, false)
     }
 

@@ -300,6 +300,9 @@ async fn approvals(State(state): Shared) -> ApiResult {
     Ok(respond(&state.approvals_json().await.map_err(|error| store_down(&error))?))
 }
 
+/// The person whom the audit log names for decisions on the page.
+const OPERATOR: &str = "operator";
+
 async fn decide(State(state): Shared, Path((id, decision)): Path<(String, String)>) -> ApiResult {
     let approves = match decision.as_str() {
         "approve" => true,
@@ -308,7 +311,9 @@ async fn decide(State(state): Shared, Path((id, decision)): Path<(String, String
     };
     let _permit = state.call_permit().ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
     let WaitingCall { session, token, .. } = state.waiting(&id).await?;
-    let deciding = async { if approves { session.approve(&token).await } else { session.deny(&token).await } };
+    let deciding = async {
+        if approves { session.approve_by(&token, OPERATOR).await } else { session.deny_by(&token, OPERATOR).await }
+    };
     let response = state.collector.run(deciding).await;
     state.sessions.changed();
     let open = state.sessions.get(session.id().as_str());

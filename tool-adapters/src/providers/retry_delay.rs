@@ -73,6 +73,9 @@ const LIMITS: [LimitHeaders; 13] = [
     LimitHeaders::new("ratelimit-reset", "ratelimit-remaining", "ratelimit-limit"),
 ];
 
+/// The share of a limit up to which it may be the one that refused the request.
+const USED_UP: f64 = 0.05;
+
 struct LimitHeaders {
     reset: &'static str,
     remaining: &'static str,
@@ -109,6 +112,9 @@ pub(crate) fn delay_of_reset(header: &dyn Fn(&str) -> Option<String>, now: Syste
     for limit in &LIMITS {
         let Some(delay) = header(limit.reset).and_then(|text| parse_reset(&text, now)) else { continue };
         let share = limit.share_left(header);
+        if share > USED_UP {
+            continue;
+        }
         let is_tighter = found.is_none_or(|(least, longest)| share < least || (share <= least && delay > longest));
         if is_tighter {
             found = Some((share, delay));

@@ -85,6 +85,11 @@ impl Progress {
         Self { pending: Arc::default(), listener: Some(Arc::new(listener)) }
     }
 
+    /// Returns a progress of its own with the same listener, for one attempt at a call.
+    pub(crate) fn of_attempt(&self) -> Self {
+        Self { pending: Arc::default(), listener: self.listener.clone() }
+    }
+
     /// Reports a message.
     pub fn message(&self, message: impl Into<String>) {
         self.push(ProgressUpdate { message: message.into(), fraction: None });

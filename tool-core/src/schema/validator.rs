@@ -68,6 +68,12 @@ impl Validator {
         Self { takes_nothing, ..Self::for_tool(schema) }
     }
 
+    /// Accepts every object, for a tool that checks its arguments itself. One that has no parameters still takes none.
+    pub(crate) fn unchecked(schema: &Value) -> Self {
+        let takes_nothing = schema.as_object().is_some_and(names_no_property);
+        Self { takes_nothing, ..Self::new(json!({"type": "object"})) }
+    }
+
     /// Sets whether the runtime's `confirm_duplicate` is one of the properties.
     pub(crate) fn confirming_duplicates(self, confirms_duplicates: bool) -> Self {
         Self { confirms_duplicates, ..self }

@@ -138,7 +138,7 @@ struct OpenReply<'a> {
     reply: Reply,
     said: SaidText,
     pauses: u32,
-    /// True once a call was refused because a budget is used up.
+    /// True if a call of the last step was refused because a budget is used up.
     lacks_budget: bool,
 }
 
@@ -295,7 +295,7 @@ impl OpenReply<'_> {
         let is_over = !responses.is_empty() && responses.iter().all(wants_no_reply);
         let is_over_budget =
             |response: &ToolResponse| response.error().is_some_and(|error| error.kind == ErrorKind::BudgetExceeded);
-        self.lacks_budget |= responses.iter().any(is_over_budget);
+        self.lacks_budget = responses.iter().any(is_over_budget);
         self.reply.steps += 1;
         self.reply.responses.extend(responses);
         if self.was_interrupted() {

@@ -11,7 +11,7 @@ use crate::session::caps::Spending;
 use crate::session::inner::{Approval, SessionInner};
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{History, Model, ToolChoice};
-use crate::session::pipeline::{call, confirm};
+use crate::session::pipeline::{call, confirm, record};
 use crate::session::policy::Policy;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::{StoreError, TurnReport};
@@ -76,13 +76,17 @@ impl Session {
     /// Answers a call `BUDGET_EXCEEDED` instead of making it, because the reply has had
     /// [`max_tool_steps`](Self::max_tool_steps). For loops over models that cannot be asked for an answer without calls.
     pub fn refuse_step(&self, call: &ToolCall) -> ToolResponse {
-        refused_step(self.max_tool_steps(), call)
+        let response = refused_step(self.max_tool_steps(), call);
+        record::record_refusal(&self.0, call, &response);
+        response
     }
 
     /// Answers a call with an error instead of making it. For loops that know of a call that it must not run, such as one that
     /// arrived in part.
     pub fn refuse(&self, call: &ToolCall, error: ToolError) -> ToolResponse {
-        ToolResponse::refused(call, error, CallInstant::now())
+        let response = ToolResponse::refused(call, error, CallInstant::now());
+        record::record_refusal(&self.0, call, &response);
+        response
     }
 
     /// Makes the calls of one step concurrently, and returns one response for each id, in the order of the calls.
@@ -218,7 +222,13 @@ impl Session {
     /// Answers a call that a person has not approved, as [`deny`](Self::deny) does. The audit log names this person, and
     /// otherwise the session's principal.
     pub async fn deny_by(&self, token: &str, person: &str) -> ToolResponse {
-        confirm::deny(&self.0, token, person).await.unwrap_or_else(confirm::response_without_call)
+        confirm::deny(&self.0, token, Some(person)).await.unwrap_or_else(confirm::response_without_call)
+    }
+
+    /// Answers a call on which no person has decided, as [`deny`](Self::deny) does: no one could be asked, or answered in time.
+    /// The audit log names no person.
+    pub async fn deny_undecided(&self, token: &str) -> ToolResponse {
+        confirm::deny(&self.0, token, None).await.unwrap_or_else(confirm::response_without_call)
     }
 
     /// Cancels a running call, even if its tool is not `cancellable`. The call is answered CANCELLED. Returns false if no

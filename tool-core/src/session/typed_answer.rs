@@ -9,6 +9,7 @@ use crate::session::agent_loop::{
 use crate::session::inner::SessionInner;
 use crate::session::model::{History, Message, ModelStep, ReplyFinish};
 use crate::session::pipeline::call::distinct_calls;
+use crate::session::pipeline::record::record_refusal;
 use crate::tool::typed_value::{Validator, ValueSlot, arguments_of, read, value_in};
 use crate::tool::{FunctionTool, ToolDefinition};
 use serde::de::IgnoredAny;
@@ -192,7 +193,7 @@ impl std::error::Error for TypedReplyError {}
 
 impl<T: AnswerType + Send + 'static> TypedAnswer<T> {
     /// Creates the control tool of a reply, and the slot that it fills.
-    pub(crate) fn open(&self, session: &SessionInner) -> Result<(AnswerForm, Arc<ValueSlot<T>>), TypedReplyError> {
+    pub(crate) fn open(&self, session: &Arc<SessionInner>) -> Result<(AnswerForm, Arc<ValueSlot<T>>), TypedReplyError> {
         let slot = ValueSlot::new(Arc::clone(&self.validators));
         match AnswerForm::new(&slot, session, self.retries) {
             Ok(form) => Ok((form, slot)),
@@ -231,7 +232,7 @@ pub(crate) enum AnswerVerdict {
 impl AnswerForm {
     fn new<T: AnswerType + Send + 'static>(
         slot: &Arc<ValueSlot<T>>,
-        session: &SessionInner,
+        session: &Arc<SessionInner>,
         retries: u32,
     ) -> Result<Self, Vec<String>> {
         let description = "Give the final answer. Call it once, alone, when you have all that the answer needs.";
@@ -290,7 +291,7 @@ impl AnswerForm {
     /// may make some: the model then answers when it has their results.
     pub(crate) async fn read(
         &mut self,
-        session: &SessionInner,
+        session: &Arc<SessionInner>,
         step: &mut ModelStep,
         history: &mut History,
         may_call: bool,
@@ -315,7 +316,7 @@ impl AnswerForm {
     /// in the history as its provider sent it.
     async fn read_calls(
         &mut self,
-        session: &SessionInner,
+        session: &Arc<SessionInner>,
         step: &mut ModelStep,
         history: &mut History,
     ) -> AnswerVerdict {
@@ -340,7 +341,9 @@ impl AnswerForm {
             } else if self.takes(call) {
                 refused_unread(call, "The answer was not read: give one answer at a time.")
             } else {
-                refused_step(session.policy().max_tool_steps, call)
+                let refusal = refused_step(session.policy().max_tool_steps, call);
+                record_refusal(session, call, &refusal);
+                refusal
             }
         });
         let results = results.collect::<Vec<_>>();

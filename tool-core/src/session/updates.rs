@@ -190,6 +190,11 @@ impl BackgroundAnswers {
         true
     }
 
+    /// Takes back a beginning whose answer reached no caller.
+    fn withdraw(&self) {
+        self.waiting.lock().open -= 1;
+    }
+
     fn push(&self, answer: BackgroundAnswer) {
         let mut waiting = self.waiting.lock();
         waiting.updates += usize::from(!answer.is_end);
@@ -282,8 +287,11 @@ impl UpdateRelay {
         if self.answers.begin()
             && let Some(answer) = sent.answer.take()
         {
-            // The caller may be gone.
-            let _ = answer.send(ToolResponse::of_call(&self.call, ToolOutput::new(&update.message), self.began));
+            let response = ToolResponse::of_call(&self.call, ToolOutput::new(&update.message), self.began);
+            if answer.send(response).is_err() {
+                // The caller is gone, and the call is dropped with it.
+                self.answers.withdraw();
+            }
         }
     }
 

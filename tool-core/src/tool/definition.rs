@@ -372,7 +372,7 @@ impl CompiledDefinition {
     pub(crate) fn validator(&self) -> &Validator {
         self.lazy.arguments.get_or_init(|| {
             if !self.validated {
-                return Validator::new(json!({"type": "object"}));
+                return Validator::unchecked(&self.schema.value);
             }
             let schema = self.schema.value.clone();
             if self.raw {

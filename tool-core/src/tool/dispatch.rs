@@ -174,13 +174,33 @@ async fn run_repaired(
     };
     let frame = builder.frame(&text, settings, true, None, builder.ctx);
     let mut response = match guarded_tool::start(builder.tool, Invocation(&frame)) {
-        Ok(execution) => builder.finish(guarded_tool::drive(builder.tool, execution).await),
+        Ok(execution) => builder.finish(run_watched(builder, execution).await),
         Err(rejection) => builder.reject(rejection),
     };
     if !coerced.is_empty() {
         response.optional_meta().coerced = coerced.into();
     }
     response
+}
+
+/// Runs a tool that was started, and warns if it keeps its thread past its time.
+async fn run_watched<'a>(builder: ResponseBuilder<'a>, execution: Execution<'a>) -> ToolResult {
+    let time = builder.thread_time();
+    let future = match execution {
+        Execution::Done(result) => {
+            time.check_since(builder.began);
+            return result;
+        }
+        Execution::Pending(future) => future,
+    };
+    let mut future = guarded_tool::guard(builder.tool, future);
+    match future.poll_once().await {
+        Poll::Ready(result) => {
+            time.check_since(builder.began);
+            result
+        }
+        Poll::Pending => WaitingTool::new(future, time, builder.began).await,
+    }
 }
 
 /// Coerces arguments without loss until the schema accepts them, or returns every problem.

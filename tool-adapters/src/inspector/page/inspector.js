@@ -864,7 +864,7 @@ function sessionView(session, messages) {
       button("End", guarded(() => endSession(session.id)), { "data-key": "end" })),
     budgetView(session), capView(session), loopView(session),
     section("State", code(pretty(session.state), "State")),
-    section("Audit log", tableOrNote("Audit log", ["Time", "Tool", "Intent", "Effect"], session.audit.map(auditRow), "Empty.")),
+    section("Audit log", tableOrNote("Audit log", ["Time", "Tool", "Call", "Outcome", "Decided by", "Intents"], session.audit.map(auditRow), "Empty.")),
     section("Calls", tableOrNote("Calls", ["Tool", "Turn", "Outcome", "ms", "Arguments"], session.calls.map(callRow), "None.")),
     conversationView(session, messages),
   ];
@@ -882,7 +882,11 @@ async function endSession(id) {
   fill($("session-detail"), el("p", {}, `Session ${id} has ended.`));
 }
 
-const auditRow = (entry) => [entry.at, entry.tool, JSON.stringify(entry.intent), entry.effect];
+function auditRow({ at, tool, callId, outcome, decision, intents }) {
+  const result = outcome.error ? `${outcome.is}: ${outcome.error}` : outcome.is;
+  const decided = decision ? `${decision.approved ? "approved" : "denied"} by ${decision.by || "(no name)"}` : "";
+  return [at, tool, callId, result, decided, (intents ?? []).map((one) => one.effect).join("; ")];
+}
 const callRow = (call) => [call.tool, call.turn, call.ok ? "ok" : call.error, call.durationMs, JSON.stringify(call.arguments)];
 
 function budgetView({ budgets }) {
@@ -926,7 +930,8 @@ function conversationView(session, messages) {
     app.message = "";
     const reply = await ask("POST", `sessions/${path(session.id)}/messages`, { text: text.value, script: steps });
     await openSession(session.id);
-    report(reply.error ?? "The model has replied");
+    const ended = reply.finish === "complete" ? "The model has replied" : `The reply ended: ${reply.finish}`;
+    report(reply.error ?? ended);
   });
   return section("Conversation", log, el("form", { onsubmit: send },
     el("div", { class: "field" }, el("label", { for: text.id }, "Message"), text),

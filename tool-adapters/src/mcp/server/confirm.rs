@@ -64,7 +64,7 @@ pub(crate) async fn request(
     };
     if !has_forms && state.settings.host_approval.is_none() {
         // The session's own answer says that the user is being asked, so it cannot be sent here.
-        session.deny(&token).await;
+        session.deny_undecided(&token).await;
         return Ok(CallToolResponse::Complete(no_elicitation(&tool)));
     }
     if has_forms && is_stateless(context) {
@@ -117,7 +117,7 @@ pub(crate) async fn request(
 /// Keeps a call until its client repeats it.
 pub(crate) async fn keep(client: &ClientSession, digest: String, awaited: AwaitedCall) {
     if let Some(oldest) = client.unclaimed.get_or_init(Box::default).keep(digest, awaited) {
-        oldest.session.deny(&oldest.confirmation.token).await;
+        oldest.session.deny_undecided(&oldest.confirmation.token).await;
     }
 }
 
@@ -146,7 +146,7 @@ pub(crate) async fn resume(
     let pending = session.pending_call(&token).await.map_err(|error| not_found(&error))?;
     if asked != digest {
         // The user was not asked about this call. Neither it nor the pending one may run.
-        session.deny(&token).await;
+        session.deny_undecided(&token).await;
         return Err(no_pending_call());
     }
     let Some(answer) = answers.and_then(|mut answers| answers.remove(QUESTION)) else {
@@ -158,7 +158,8 @@ pub(crate) async fn resume(
     if answer.as_ref().is_ok_and(|answer| answer.action == ElicitationAction::Accept) {
         return Ok(ControlFlow::Continue(ApprovedCall { token, id: pending.call_id, tool: pending.tool }));
     }
-    let response = session.deny(&token).await;
+    let has_declined = answer.as_ref().is_ok_and(|answer| answer.action == ElicitationAction::Decline);
+    let response = if has_declined { session.deny(&token).await } else { session.deny_undecided(&token).await };
     if response.error().is_some_and(|error| error.kind == ErrorKind::NotFound) && response.meta().tool().is_empty() {
         return Err(no_pending_call());
     }
@@ -190,7 +191,7 @@ pub(crate) async fn request_in_task(
 /// whose results reach no one.
 pub(crate) async fn deny_nested(session: &Session, response: &ToolResponse) {
     for confirmation in response.meta().nested_confirmations() {
-        session.deny(&confirmation.token).await;
+        session.deny_undecided(&confirmation.token).await;
     }
 }
 
@@ -217,7 +218,8 @@ fn not_found(error: &ToolError) -> ErrorData {
 async fn decide(session: &Session, token: &str, action: Option<ElicitationAction>) -> ToolResponse {
     match action {
         Some(ElicitationAction::Accept) => session.approve(token).await,
-        _ => session.deny(token).await,
+        Some(ElicitationAction::Decline) => session.deny(token).await,
+        _ => session.deny_undecided(token).await,
     }
 }
 

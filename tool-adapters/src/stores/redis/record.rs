@@ -357,10 +357,18 @@ impl SessionCopy {
         let new = usize::try_from(update.entries.saturating_sub(self.entries)).unwrap_or(usize::MAX);
         let known = unseen.len().saturating_sub(new);
         for text in unseen.iter().skip(known) {
+            // A process of another version may have written what this one does not know.
+            let entry = match from_json(text) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    tracing::warn!(%error, "an entry of the audit log cannot be read; it is left out");
+                    continue;
+                }
+            };
             if self.audit.len() == MAX_AUDIT {
                 self.audit.pop_front();
             }
-            self.audit.push_back(from_json(text)?);
+            self.audit.push_back(entry);
         }
         self.entries = self.entries.max(update.entries);
         Ok(())

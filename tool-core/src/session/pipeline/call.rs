@@ -78,7 +78,7 @@ async fn call_through_layers(session: &Arc<SessionInner>, layers: &LayerStack, c
         Ok(response) => response,
         Err(error) => {
             let response = ToolResponse::refused(&unanswered, error, began);
-            record::audit_refusal(session, &unanswered, &response).await;
+            record::record_refusal(session, &unanswered, &response);
             response
         }
     }
@@ -392,7 +392,7 @@ impl SessionHandle for SessionInner {
 
     fn deny(self: Arc<Self>, token: String) -> BoxFuture<'static, ToolResponse> {
         let denied = async move {
-            let response = confirm::deny(&self, &token, &self.principal).await;
+            let response = confirm::deny(&self, &token, None).await;
             response.unwrap_or_else(confirm::response_without_call)
         };
         Box::pin(denied)

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Denies the call that waits under a token, by the decision of a person.
-pub(crate) async fn deny(session: &SessionInner, token: &str, person: &str) -> Result<ToolResponse, ToolError> {
+/// Denies the call that waits under a token, by the decision of a person or because no person has decided.
+pub(crate) async fn deny(session: &SessionInner, token: &str, person: Option<&str>) -> Result<ToolResponse, ToolError> {
     let began = CallInstant::now();
     let PendingCall { id, call_id, tool, arguments, turn, mode, .. } = pending_call(session, token).await?;
     let (requests, waiter) = (&session.runtime.approvals, session.runtime.approvals.take_waiter(&id));

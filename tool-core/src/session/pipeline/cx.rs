@@ -215,7 +215,7 @@ impl<'a> CallCx<'a> {
 /// Returns the progress of a call that some listener hears.
 pub(crate) fn progress_of(session: &SessionInner, call: &ToolCall, began: CallInstant) -> Option<Progress> {
     let of_session = session.updates.get().and_then(|options| options.progress_of(call, began));
-    of_session.or_else(|| call.progress().cloned())
+    of_session.or_else(|| call.progress().map(Progress::of_attempt))
 }
 
 /// Returns the time that a call of the tool may take, including its waiting.

@@ -116,10 +116,11 @@ async fn wait_for<T>(
     running: &RunningGuard<'_>,
     mut future: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, ToolError> {
+    let mut running_call = WaitedCall(Some(call));
     let mut is_cancelled = pin!(running.token.cancelled());
     let mut over_cost = pin!(call.meter.as_ref().map(|meter| meter.over.cancelled()));
     let mut deadline = pin!(Deadline::new(call, Duration::ZERO));
-    poll_fn(|cx| {
+    let outcome = poll_fn(|cx| {
         if let Poll::Ready(value) = future.as_mut().poll(cx) {
             return Poll::Ready(Ok(value));
         }
@@ -133,7 +134,20 @@ async fn wait_for<T>(
         }
         deadline.as_mut().poll(cx).map(|()| Err(call.timed_out("running")))
     })
-    .await
+    .await;
+    running_call.0 = None;
+    outcome
+}
+
+/// A call that is waited for. Its caller has gone away if it is dropped with the call.
+struct WaitedCall<'a>(Option<&'a CallCx<'a>>);
+
+impl Drop for WaitedCall<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = self.0 {
+            record::audit_dropped(call);
+        }
+    }
 }
 
 pin_project_lite::pin_project! {

@@ -25,8 +25,9 @@ use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// The time that a hook may take after the deadline of a call or request, or after its response.
@@ -216,21 +217,7 @@ pub(crate) async fn count_without_tool(
     call: &ToolCall,
     response: ToolResponse,
 ) -> ToolResponse {
-    let found = session.tools.find(call.name());
-    let name = found.map_or(UNKNOWN, |(_, tool)| tool.name());
-    let turn = session.record.turn();
-    let answered = AnsweredCall::new(name, turn, &response, call.arguments());
-    let answered = AnsweredCall { refused: true, ..answered };
-    match found.map(|(index, _)| index).and_then(|index| session.tools.stats.get(index)) {
-        Some(stats) => stats.record(&answered, 0),
-        None => session.runtime.metrics.unknown.record(&answered, 0),
-    };
-    session.log().add(&answered);
-    let called = CalledAs { call_id: call.id(), tool: call.name() };
-    let entry = entry_without_tool(session, turn, called, &response);
-    if !session.record.is_remote() {
-        session.log().add_entry(&entry);
-    } else if let Some(kept) = kept_call(session, &answered, Some(entry)) {
+    if let Some(kept) = count_refusal(session, call, &response) {
         keep(session, &kept).await;
     }
     if let Some(error) = response.error() {
@@ -241,11 +228,58 @@ pub(crate) async fn count_without_tool(
     response
 }
 
-/// Adds a call that a layer of the host has refused to the audit log.
-#[cfg(feature = "tower")]
-pub(crate) async fn audit_refusal(session: &SessionInner, call: &ToolCall, response: &ToolResponse) {
+/// Counts a call that was refused before its tool was asked for, and adds it to the audit log. Returns the call if a store outside of
+/// this process has to keep it.
+fn count_refusal(session: &SessionInner, call: &ToolCall, response: &ToolResponse) -> Option<Box<CallToKeep>> {
+    let found = session.tools.find(call.name());
+    let name = found.map_or(UNKNOWN, |(_, tool)| tool.name());
+    let turn = session.record.turn();
+    let answered = AnsweredCall::new(name, turn, response, call.arguments());
+    let answered = AnsweredCall { refused: true, ..answered };
+    match found.map(|(index, _)| index).and_then(|index| session.tools.stats.get(index)) {
+        Some(stats) => stats.record(&answered, 0),
+        None => session.runtime.metrics.unknown.record(&answered, 0),
+    };
+    session.log().add(&answered);
     let called = CalledAs { call_id: call.id(), tool: call.name() };
-    audit(session, entry_without_tool(session, session.record.turn(), called, response)).await;
+    let entry = entry_without_tool(session, turn, called, response);
+    if session.record.is_remote() {
+        return kept_call(session, &answered, Some(entry));
+    }
+    session.log().add_entry(&entry);
+    None
+}
+
+/// Records a call that was refused before its tool was asked for. A store outside of this process keeps it later.
+pub(crate) fn record_refusal(session: &Arc<SessionInner>, call: &ToolCall, response: &ToolResponse) {
+    if let Some(kept) = count_refusal(session, call, response) {
+        keep_later(session, kept);
+    }
+}
+
+/// Adds a call whose caller has gone away while it ran to the audit log.
+#[cold]
+pub(crate) fn audit_dropped(call: &CallCx<'_>) {
+    let session = call.session;
+    let error = ToolError::new(ErrorKind::Cancelled, String::new(), false);
+    let response = call.answer().fail(error);
+    let entry = AuditEntry {
+        outcome: CallOutcome::Failed(ErrorKind::Cancelled),
+        ..audit_entry(call, session.record.turn(), &response, Vec::new())
+    };
+    if session.record.is_remote() {
+        keep_later(session, Box::new(CallToKeep { call: None, audit: Some(entry) }));
+    } else {
+        session.log().add_entry(&entry);
+    }
+}
+
+/// Keeps a call in a store outside of this process, after the caller has gone on.
+fn keep_later(session: &Arc<SessionInner>, kept: Box<CallToKeep>) {
+    let session = Arc::clone(session);
+    if let Ok(handle) = Handle::try_current() {
+        drop(handle.spawn(async move { keep(&session, &kept).await }));
+    }
 }
 
 /// Adds an entry to the audit log.
@@ -259,7 +293,7 @@ async fn audit(session: &SessionInner, entry: AuditEntry) {
 
 /// Counts the refusal of a call that a person has denied, and adds it to the audit log. The call itself was counted when it asked
 /// for approval.
-pub(crate) async fn count_denial(session: &SessionInner, index: usize, response: &ToolResponse, person: &str) {
+pub(crate) async fn count_denial(session: &SessionInner, index: usize, response: &ToolResponse, person: Option<&str>) {
     let turn = session.record.turn();
     let answered = AnsweredCall::new("", turn, response, "");
     if let Some(stats) = session.tools.stats.get(index) {
@@ -268,7 +302,7 @@ pub(crate) async fn count_denial(session: &SessionInner, index: usize, response:
     let meta = response.meta();
     let called = CalledAs { call_id: meta.call_id().unwrap_or_default(), tool: meta.tool() };
     let entry = entry_without_tool(session, turn, called, response);
-    let decision = Some(CallDecision { approved: false, by: person.to_owned() });
+    let decision = person.map(|person| CallDecision { approved: false, by: person.to_owned() });
     audit(session, AuditEntry { decision, ..entry }).await;
 }
 
