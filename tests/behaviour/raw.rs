@@ -187,3 +187,13 @@ fn read_only_tool_stays_idempotent() {
     let tool = FunctionTool::raw(declared("n", numbers()), echo).category(Category::Retrieval);
     assert!(tool.flags(ToolAnnotations::default()).definition().flags().idempotent);
 }
+
+// L26
+#[test]
+fn raw_tool_that_checks_nothing_ignores_members_without_parameters() {
+    for schema in without_parameters() {
+        let tools = built(FunctionTool::raw(declared("n", schema.clone()), echo));
+        let response = call(&tools, "n", r#"{"x":1,"y":{}}"#);
+        assert_eq!(response.data::<Value>().expect("JSON")["got"], json!({}), "{schema}");
+    }
+}

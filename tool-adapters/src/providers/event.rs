@@ -125,7 +125,7 @@ pub enum Finish {
 }
 
 /// The words of which one is in most names of failures.
-const FAILURES: [&str; 27] = [
+const FAILURES: [&str; 28] = [
     "error",
     "fail",
     "malformed",
@@ -153,10 +153,11 @@ const FAILURES: [&str; 27] = [
     "rate_limit",
     "incomplete",
     "in_progress",
+    "repetition",
 ];
 
 /// The words of which one is in most names of filters.
-const FILTERS: [&str; 13] = [
+const FILTERS: [&str; 16] = [
     "safety",
     "filter",
     "guardrail",
@@ -170,6 +171,9 @@ const FILTERS: [&str; 13] = [
     "armor",
     "policy",
     "withheld",
+    "sensitive",
+    "unsafe",
+    "inappropriate",
 ];
 
 /// The words of which one is in most names of limits.

@@ -108,6 +108,22 @@ impl Host {
         self
     }
 
+    /// Treats this server as the one at another base URL, whose API it has, such as a gateway in front of it. The steps of the two
+    /// servers stay apart.
+    ///
+    /// ```
+    /// use tool_adapters::Provider;
+    /// use tool_adapters::providers::Host;
+    ///
+    /// let gateway = Host::at(Provider::OpenAiChat, "https://gateway.example/v1").like(Provider::OpenAiChat, "https://api.deepseek.com");
+    /// assert_eq!(gateway.turn_id().as_str(), "openai-chat@gateway.example");
+    /// ```
+    #[must_use]
+    pub fn like(mut self, provider: Provider, base_url: &str) -> Self {
+        self.rules = Self::at(provider, base_url).rules;
+        self
+    }
+
     /// Returns the id under which the history keeps the steps of this server ([`RawTurn::provider`]).
     ///
     /// It is the protocol's name for the provider's own server, and has the host and the port of another one behind an `@`.
@@ -221,6 +237,7 @@ const ROWS: &[HostRow] = &[
     // The same API (learn.microsoft.com, "Azure OpenAI reasoning models": `max_completion_tokens`).
     HostRow { domain: "openai.azure.com", rules: OPENAI },
     HostRow { domain: "cognitiveservices.azure.com", rules: OPENAI },
+    HostRow { domain: "azure-api.net", rules: OPENAI },
     // Models of many companies, most of them OpenAI's.
     HostRow {
         domain: "services.ai.azure.com",

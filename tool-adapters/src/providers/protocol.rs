@@ -5,7 +5,7 @@ use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer};
 use crate::providers::event::{Event, ProtocolError, malformed, unparsed};
 use crate::providers::framing::frame::{Frame, is_too_large_to_parse};
 use crate::providers::framing::framer::{Framer, Framing};
-use crate::providers::half_characters::{Halves, mark_surrogates};
+use crate::providers::half_characters::{Halves, has_mark, mark_surrogates};
 use crate::providers::hosts::Host;
 use crate::providers::provider::Provider;
 use crate::providers::request::Request;
@@ -75,6 +75,9 @@ pub trait Protocol: Send {
 
     /// Reads one parsed event, or a parsed whole answer.
     fn push_event(&mut self, event: &Value) -> Vec<Event>;
+
+    /// Reads one event or whole answer, as the message of a WebSocket has it.
+    fn push_message(&mut self, message: &[u8]) -> Vec<Event>;
 
     /// Ends the message and returns the events of what was still open. If [`Event::Finished`] has not come by then, the
     /// answer is incomplete: it has no calls, and an error says what was lost.
@@ -169,12 +172,20 @@ impl Protocol for ProviderProtocol {
 
     fn push_event(&mut self, event: &Value) -> Vec<Event> {
         let mut events = Vec::new();
-        let frame = if is_nested_too_deep(event) {
-            Frame::Problem(malformed("an event nests deeper than 128", ""))
-        } else {
-            let text = event.to_string();
-            self.message.read(Frame::Event { name: "", text: &text, has_halves: false }, &mut events);
+        if is_nested_too_deep(event) {
+            self.message.read(Frame::Problem(malformed("an event nests deeper than 128", "")), &mut events);
             return events;
+        }
+        let text = event.to_string();
+        self.message.read(Frame::Event { name: "", text: &text, has_halves: has_mark(&text) }, &mut events);
+        events
+    }
+
+    fn push_message(&mut self, message: &[u8]) -> Vec<Event> {
+        let mut events = Vec::new();
+        let frame = match std::str::from_utf8(message) {
+            Ok(text) => Frame::Event { name: "", text, has_halves: false },
+            Err(_) => Frame::Problem(malformed("a message is not UTF-8", &String::from_utf8_lossy(message))),
         };
         self.message.read(frame, &mut events);
         events

@@ -3,6 +3,7 @@
 use crate::peer::{Peer, Server};
 use crate::support::{Talk, model, talk_with};
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
 use tool_adapters::Provider;
 use tool_adapters::providers::Event;
 use tool_adapters::transport::websocket::LiveEvent;
@@ -102,6 +103,72 @@ async fn does_not_run_a_truncated_call() {
     peer.send(json!({"type": "response.done", "response": response})).await;
     talk.until(|event| matches!(event, LiveEvent::Model(Event::Finished(_))).then_some(())).await;
     assert!(peer.receives_nothing().await);
+}
+
+// M6
+#[tokio::test]
+async fn a_call_that_the_limit_cuts_off_is_told_to_the_model() {
+    let server = Server::start().await;
+    let (_talk, mut peer) = connect(&server).await;
+    let half = json!({"type": "function_call", "id": "item_1", "call_id": "c1", "name": "order_taxi",
+        "arguments": "", "status": "incomplete"});
+    peer.send(json!({"type": "response.output_item.added", "output_index": 0, "item": half})).await;
+    let details = json!({"type": "incomplete", "reason": "max_output_tokens"});
+    let response = json!({"id": "r1", "status": "incomplete", "status_details": details, "output": [half]});
+    peer.send(json!({"type": "response.done", "response": response})).await;
+    let note = peer.receive().await.to_string();
+    assert!(note.contains("`order_taxi` was cut off") && note.contains("shorter arguments"), "{note}");
+    assert_eq!(peer.receive().await, json!({"type": "response.create"}));
+}
+
+// M1
+#[tokio::test]
+async fn a_call_of_a_response_that_failed_does_not_run() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = connect(&server).await;
+    peer.send(json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}})).await;
+    let call = json!({"type": "function_call", "id": "item_1", "call_id": "c1", "name": "look_up",
+        "arguments": "{\"subject\":\"x\"}", "status": "completed"});
+    let error = json!({"type": "server_error", "code": "server_error"});
+    let details = json!({"type": "failed", "error": error});
+    let response = json!({"id": "r1", "status": "failed", "status_details": details, "output": [call]});
+    peer.send(json!({"type": "response.done", "response": response})).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Error(_))).then_some(())).await;
+    let is_result = |message: &Value| message["item"]["type"] == "function_call_output";
+    assert!(!is_result(&peer.receive().await), "the response is asked for again, and the call did not run");
+}
+
+// M1
+#[tokio::test]
+async fn a_call_after_a_message_that_cannot_be_read_does_not_run() {
+    let server = Server::start().await;
+    let (_talk, mut peer) = connect(&server).await;
+    peer.send(json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}})).await;
+    peer.send_raw(Message::text("upstream connect error")).await;
+    let items = [item("c1", "look_up", &json!({"subject": "x"}))];
+    calls(&mut peer, &items).await;
+    let result = peer.receive().await;
+    assert_eq!(result["item"]["call_id"], "c1");
+    assert!(result.to_string().contains("a part of the message was lost"), "{result}");
+}
+
+// M2
+#[tokio::test]
+async fn a_character_in_two_messages_is_joined() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = connect(&server).await;
+    peer.send(json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}})).await;
+    for half in ["\\ud83d", "\\ude00"] {
+        let delta =
+            r#"{"type":"response.output_text.delta","item_id":"i","output_index":0,"content_index":0,"delta":"HALF"}"#;
+        peer.send_raw(Message::text(delta.replace("HALF", half))).await;
+    }
+    let text = |event: &LiveEvent| match event {
+        LiveEvent::Model(Event::Text(text)) => Some(Ok(text.clone())),
+        LiveEvent::Model(Event::Error(error)) => Some(Err(error.to_string())),
+        _ => None,
+    };
+    assert_eq!(talk.until(text).await, Ok("😀".to_owned()));
 }
 
 #[tokio::test]

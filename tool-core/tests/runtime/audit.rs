@@ -28,6 +28,12 @@ fn pay(cents: u32) -> ToolOutput {
     ToolOutput::new(cents).intent(Intent::SuppressAudio)
 }
 
+/// Rest for a minute.
+#[tool]
+async fn rest() {
+    tokio::time::sleep(Duration::from_secs(20)).await;
+}
+
 /// Greet by another tool.
 #[tool]
 async fn delegate(ctx: &RunContext) -> bool {
@@ -227,4 +233,39 @@ async fn times_follow_the_clock_of_calls() {
     let since = |at: usize| audit[at].at.0.duration_since(audit[0].at.0).as_secs_f64();
     assert!((since(1) - 40.0).abs() < 1.0, "{}", since(1));
     assert_eq!(audit[0].decision, None::<CallDecision>);
+}
+
+// R-I1, R-C1
+#[tokio::test]
+async fn call_on_which_no_person_decided_has_no_decision() {
+    let session = session().await;
+    let asked = call(&session, "pay", json!({"cents": 1})).await;
+    let token = &asked.meta().confirmation().expect("a person is asked").token;
+    assert_eq!(kind(&session.deny_undecided(token).await), Some(ErrorKind::Denied));
+    let audit = session.audit();
+    assert_eq!((audit.len(), by(&audit[1])), (2, None));
+}
+
+// R-I1
+#[tokio::test]
+async fn call_that_the_host_refuses_is_recorded_and_counted() {
+    let session = session().await;
+    let asked = ToolCall::new("c1", "greet", r#"{"name":"Ada"}"#);
+    session.refuse(&asked, ToolError::transient("a part is lost"));
+    session.refuse_step(&asked);
+    let expected = [
+        ("c1", "greet", CallOutcome::Refused(ErrorKind::Transient)),
+        ("c1", "greet", CallOutcome::Refused(ErrorKind::BudgetExceeded)),
+    ];
+    assert_eq!(told(&session.audit()), expected);
+}
+
+// R-I1
+#[tokio::test(start_paused = true)]
+async fn running_call_whose_caller_goes_away_has_an_entry() {
+    let runtime = runtime(tools![rest], free());
+    let session = open(&runtime, "s", Mode::Text).await;
+    let asked = session.call(ToolCall::new("c1", "rest", "{}"));
+    assert!(tokio::time::timeout(Duration::from_millis(10), asked).await.is_err(), "the caller goes away");
+    assert_eq!(told(&session.audit()), [("c1", "rest", CallOutcome::Failed(ErrorKind::Cancelled))]);
 }

@@ -163,3 +163,11 @@ async fn timeout_of_800_ms_says_800_ms() {
 async fn wait_long() {
     sleep(Duration::from_secs(5)).await;
 }
+
+// R-B5
+#[test]
+fn call_with_corrected_arguments_is_checked_too() {
+    for warnings in warned("work", &json!({"first": "300"})) {
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
+}

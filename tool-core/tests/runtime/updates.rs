@@ -190,3 +190,16 @@ async fn second_handle_can_add_the_listener() {
     assert_eq!(without.call(travel(2)).await.data_json(), Some(r#""there""#));
     assert_eq!(seen(&shown).len(), 2);
 }
+
+// L24
+#[tokio::test(start_paused = true)]
+async fn listener_of_a_call_hears_each_attempt_at_it() {
+    let runtime = crate::support::runtime(tools![Journey], Policy::text());
+    let session = crate::support::open(&runtime, "s", Mode::Text).await;
+    let heard = Arc::<Mutex<usize>>::default();
+    let own = Arc::clone(&heard);
+    let call = travel(2).on_update(move |_| *own.lock().expect("heard") += 1);
+    session.call(call.clone()).await;
+    session.call(call).await;
+    assert_eq!(*heard.lock().expect("heard"), 4);
+}

@@ -3,6 +3,7 @@
 use crate::providers::event::{ProtocolError, malformed};
 use crate::providers::framing::frame::{Frame, FrameSink, MAX_EVENT_BYTES, emit_event, joined};
 use crate::providers::framing::json::{JsonDecoder, JsonScanner, Scan};
+use crate::providers::json_reader::differs_in_one_byte;
 use memchr::{memchr, memchr2};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
@@ -161,6 +162,11 @@ impl PendingEvent {
             },
             // A comment, or a field that has no meaning here.
             b"" | b"id" | b"retry" => {}
+            // Damaged on its way.
+            field if differs_in_one_byte(field, b"data") => {
+                let message = "expected `data` as the field of a server-sent event";
+                sink(Frame::Problem(malformed(message, &String::from_utf8_lossy(line))));
+            }
             _ if colon.is_some() && field.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') => {}
             _ => {
                 let message = "expected JSON or a field of a server-sent event";

@@ -1,7 +1,7 @@
 //! The calls of a message in Chat Completions, however the server numbers their pieces.
 
 use crate::providers::codec::{EventSink, WireCall};
-use crate::providers::event::malformed;
+use crate::providers::event::{ProtocolError, malformed};
 use crate::providers::lenient::LenientText;
 use crate::providers::message_members::MessageMembers;
 use crate::providers::openai_chat::call_entry::{CallEntry, CalledFunction};
@@ -27,6 +27,8 @@ pub(crate) struct ChatCalls {
     by_id: LatestCalls<String>,
     /// The call of the last piece.
     last: Option<CallNumber>,
+    /// True once a piece that goes on with a call had the call's id or none: the server makes up no ids for pieces.
+    ids_are_of_calls: bool,
     /// The arguments of calls that come once more, as far as they have.
     repeated: BTreeMap<CallNumber, String>,
     /// The members of calls that the protocol does not know.
@@ -40,6 +42,13 @@ pub(crate) struct CallPiece<'a> {
     pub(crate) name: &'a str,
     pub(crate) arguments: Cow<'a, str>,
     pub(crate) kind: &'static str,
+}
+
+/// A call of a whole message, with its entry.
+pub(crate) struct WholeCall<'a> {
+    pub(crate) piece: CallPiece<'a>,
+    /// `None` in the form before `tool_calls`.
+    pub(crate) entry: Option<&'a CallEntry<'a>>,
 }
 
 /// The latest call of each key.
@@ -97,6 +106,10 @@ impl ChatCalls {
                 return false;
             }
             Some(number) => {
+                if !self.belongs_to(number, &piece) {
+                    sink.error(ProtocolError::Orphan { key: piece.id.to_owned() });
+                    return true;
+                }
                 self.identify(number, &piece);
                 number
             }
@@ -139,28 +152,30 @@ impl ChatCalls {
         }
     }
 
-    /// Reads a call of a whole answer.
-    pub(crate) fn read_whole(&mut self, piece: CallPiece<'_>, sink: &mut EventSink<'_>) {
+    /// Reads a call of a whole answer; returns false for one that has come before.
+    pub(crate) fn read_whole(&mut self, piece: CallPiece<'_>, sink: &mut EventSink<'_>) -> bool {
         let same_id = self.by_id.get(piece.id).filter(|_| !piece.id.is_empty());
         if same_id.and_then(|number| self.calls.latest(&number)).is_some_and(|call| piece.repeats(call)) {
-            return;
+            return false;
         }
         let number = self.begin(&piece);
         self.last = Some(number);
         self.calls.append(&number, piece.arguments, sink);
+        true
     }
 
     /// Compares the calls of a whole message with those of its stream: a call that the stream has had does not come again.
     /// Returns the calls that are new.
     ///
     /// A call is the same if it has the same id, or the name and the arguments of a call that no other one is.
-    pub(crate) fn new_of_message<'a>(&self, pieces: Vec<CallPiece<'a>>) -> Result<Vec<CallPiece<'a>>, String> {
+    pub(crate) fn new_of_message<'a>(&self, calls: Vec<WholeCall<'a>>) -> Result<Vec<WholeCall<'a>>, String> {
         let mut left = (0..self.count).filter_map(|number| self.calls.latest(&number)).collect::<Vec<_>>();
         let mut others = Vec::new();
-        for piece in pieces {
+        for whole in calls {
+            let piece = &whole.piece;
             let same_id = left.iter().position(|call| !piece.id.is_empty() && call.wire.id == piece.id);
             let Some(at) = same_id else {
-                others.push(piece);
+                others.push(whole);
                 continue;
             };
             let call = left.remove(at);
@@ -171,10 +186,16 @@ impl ChatCalls {
                 ));
             }
         }
-        others.retain(|piece| {
-            let same = left.iter().position(|call| piece.wire_name_is(call) && piece.agrees(call));
+        others.retain(|whole| {
+            let same = left.iter().position(|call| whole.piece.wire_name_is(call) && whole.piece.agrees(call));
             same.map(|at| left.remove(at)).is_none()
         });
+        if let (Some(other), Some(missing)) = (others.first(), left.first()) {
+            return Err(format!(
+                "the whole message has the call `{}` in place of the call `{}` of its pieces",
+                other.piece.id, missing.wire.id
+            ));
+        }
         Ok(others)
     }
 
@@ -259,6 +280,16 @@ impl ChatCalls {
         !is_nameless && (has_other_id || has_other_name || after_whole)
     }
 
+    /// Returns false for a piece with an id that no call has, of a server whose pieces have the ids of their calls: the beginning
+    /// of its call is lost.
+    fn belongs_to(&mut self, number: CallNumber, piece: &CallPiece<'_>) -> bool {
+        let id = self.calls.latest(&number).map_or("", |call| &*call.wire.id);
+        let has_own_id = !piece.id.is_empty() && !id.is_empty() && piece.id != id;
+        let is_known = !has_own_id || piece.index.is_some() || !piece.name.is_empty();
+        self.ids_are_of_calls |= !has_own_id && piece.name.is_empty();
+        is_known || !self.ids_are_of_calls
+    }
+
     fn begin(&mut self, piece: &CallPiece<'_>) -> CallNumber {
         let number = self.count;
         self.count += 1;
@@ -281,11 +312,23 @@ impl ChatCalls {
     }
 }
 
+impl<'a> WholeCall<'a> {
+    /// Returns the call of an entry; `None` for an entry that is no call for us.
+    pub(crate) fn of_entry(entry: &'a CallEntry<'a>) -> Option<Self> {
+        Some(Self { piece: CallPiece::of_entry(entry)?, entry: Some(entry) })
+    }
+
+    /// Returns the call of a message in the form before `tool_calls`.
+    pub(crate) fn of_legacy_call(function: &'a CalledFunction<'_>) -> Self {
+        Self { piece: CallPiece::of_legacy_call(function), entry: None }
+    }
+}
+
 impl<'a> CallPiece<'a> {
     /// Returns the piece of an entry; `None` for an entry that is no call for us: one that the server has run.
     pub(crate) fn of_entry(entry: &'a CallEntry<'_>) -> Option<Self> {
         let index = entry.index.map(|index| index.0);
-        match (&*entry.function, &*entry.custom) {
+        match (entry.function.as_ref(), entry.custom.as_ref()) {
             (None, Some(custom)) => Some(Self::new(index, &entry.id, custom, "custom")),
             (Some(function), _) => Some(Self::new(index, &entry.id, function, "")),
             (None, None) if matches!(entry.kind.as_str(), "" | "function" | "custom") => {

@@ -5,11 +5,11 @@ use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
 use crate::providers::event::{Finish, ProtocolError, malformed};
 use crate::providers::json_reader::{OtherMembers, json_objects};
 use crate::providers::lenient::{
-    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, parse_object,
+    LenientCount, LenientObject, LenientObjects, LenientText, RawJson, ServiceTier, WithRaw, parse_object,
 };
 use crate::providers::message_members::MessageMembers;
 use crate::providers::openai_chat::call_entry::{CallEntry, CalledFunction};
-use crate::providers::openai_chat::calls::{CallPiece, ChatCalls};
+use crate::providers::openai_chat::calls::{CallPiece, ChatCalls, WholeCall};
 use crate::providers::openai_responses::items::{OutputPart, TokenDetails};
 use crate::providers::repeats::LastEvent;
 use serde_json::{Map, Value};
@@ -79,7 +79,8 @@ impl MessageReader for ChatReader {
     }
 
     fn read_done(&mut self, sink: &mut EventSink<'_>) {
-        if self.begun && !self.is_open_again {
+        // Gateways mark the end of a stream that broke off behind them, too.
+        if self.begun && self.finish.is_some() && !self.is_open_again {
             self.end(sink);
         }
     }
@@ -169,7 +170,10 @@ impl ChatReader {
         if !has_message && choice.others.0.iter().any(|other| looks_like_message(other.json)) {
             sink.error(malformed("expected `delta` or `message`", text));
         }
-        if let Some(delta) = &*choice.delta {
+        if is_no_object(&choice.delta) || is_no_object(&choice.message) {
+            sink.error(malformed("expected an object as `delta` and as `message`", text));
+        }
+        if let Some(delta) = choice.delta.as_ref() {
             self.read_delta(delta, text, sink);
         }
         // Some servers send the message so far, or the whole message, beside each delta.
@@ -191,6 +195,9 @@ impl ChatReader {
         let mut is_new = self.content.text > had_text;
         if delta.tool_calls.has_others() {
             sink.error(malformed("expected objects in `tool_calls`", text));
+        }
+        if delta.tool_calls.iter().any(CallEntry::has_other_form) {
+            sink.error(malformed("expected an object as the `function` of a call, and a number as its `index`", text));
         }
         for entry in delta.tool_calls.iter() {
             // An entry of another kind is a call that the server runs.
@@ -234,20 +241,21 @@ impl ChatReader {
         if message.tool_calls.has_others() {
             sink.error(malformed("expected objects in `tool_calls`", text));
         }
-        let entries = message.tool_calls.iter().collect::<Vec<_>>();
+        if message.tool_calls.iter().any(CallEntry::has_other_form) {
+            sink.error(malformed("expected an object as the `function` of a call, and a number as its `index`", text));
+        }
         let legacy = message.legacy_call().filter(|function| !function.name.as_str().is_empty());
-        let pieces = entries.iter().filter_map(|entry| CallPiece::of_entry(entry));
-        let mut pieces = pieces.chain(legacy.map(CallPiece::of_legacy_call)).collect::<Vec<_>>();
+        let calls = message.tool_calls.iter().filter_map(WholeCall::of_entry);
+        let mut calls = calls.chain(legacy.map(WholeCall::of_legacy_call)).collect::<Vec<_>>();
         if self.streamed_call {
-            match self.calls.new_of_message(pieces) {
-                Ok(new) => pieces = new,
+            match self.calls.new_of_message(calls) {
+                Ok(new) => calls = new,
                 Err(difference) => return sink.error(malformed(difference, text)),
             }
         }
-        for piece in pieces {
-            let id = piece.id.to_owned();
-            self.calls.read_whole(piece, sink);
-            if let Some(entry) = entries.iter().find(|entry| entry.id.as_str() == id) {
+        for call in calls {
+            let is_new = self.calls.read_whole(call.piece, sink);
+            if let Some(entry) = call.entry.filter(|_| is_new) {
                 self.calls.keep_members(entry);
             }
         }
@@ -362,6 +370,11 @@ impl ChatReader {
     }
 }
 
+/// Returns true for a value that is no object and not null.
+fn is_no_object<T>(member: &WithRaw<'_, LenientObject<T>>) -> bool {
+    member.is_none() && !matches!(member.raw, "" | "null")
+}
+
 /// Returns true for the value of an unknown member that has the members of a message.
 fn looks_like_message(json: &str) -> bool {
     ["\"content\"", "\"tool_calls\"", "\"role\""].iter().any(|name| json.contains(name))
@@ -463,9 +476,9 @@ json_objects! {
     pub(crate) struct Choice<'a> {
         pub(crate) index: LenientCount,
         /// The message of a chunk.
-        pub(crate) delta: LenientObject<ChatMessage<'a>>,
+        pub(crate) delta: WithRaw<'a, LenientObject<ChatMessage<'a>>>,
         /// The message of a whole answer.
-        pub(crate) message: LenientObject<ChatMessage<'a>>,
+        pub(crate) message: WithRaw<'a, LenientObject<ChatMessage<'a>>>,
         pub(crate) finish_reason: LenientText<'a>,
         ..others: OtherMembers<'a>,
     }

@@ -125,7 +125,13 @@ impl RealtimeReader {
     }
 
     fn end(&mut self, response: &ResponseObject<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let is_complete = response.status.as_str() == "completed";
         for output in response.output.0.iter().flatten() {
+            let is_call = output.object.as_ref().is_some_and(|item| item.call_kind().is_some());
+            // A call that was not whole before the response failed does not run.
+            if is_call && !is_complete {
+                continue;
+            }
             self.complete_item(output, Appearance::Listed, sink)?;
         }
         self.items.end(response, response.status.as_str(), sink);

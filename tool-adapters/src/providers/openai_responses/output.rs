@@ -245,15 +245,21 @@ impl OutputItems {
         self.calls.truncate_all(sink);
     }
 
-    /// Reports items that were begun, and of which nothing else has come.
+    /// Reports items that were begun, and of which nothing else has come, and calls that are not in a list of the calls.
     fn check_ends(&self, sink: &mut EventSink<'_>) {
+        let calls = self.items.iter().filter(|known| is_call_kind(&known.kind));
+        if calls.clone().any(|known| known.came.listed) {
+            for known in calls.filter(|known| known.came.done && !known.came.listed) {
+                let id = known.call_id.escape_debug();
+                let message = format!("the call `{id}` is not among those that the end of the answer lists");
+                sink.error(ProtocolError::OutOfPlace { message });
+            }
+        }
         for (number, known) in self.items.iter().enumerate() {
             let is_open = known.came.begun && !known.came.is_whole();
             let has_content = match &*known.kind {
                 "message" => !known.text.is_empty(),
-                "function_call" | "custom_tool_call" => {
-                    self.calls.latest(&number).is_some_and(|call| is_object(&call.arguments))
-                }
+                kind if is_call_kind(kind) => self.calls.latest(&number).is_some_and(|call| is_object(&call.arguments)),
                 _ => continue,
             };
             if is_open && (!has_content || known.has_unknown_part) {
@@ -463,8 +469,12 @@ fn missing_text<'a>(pieces: &str, whole: &'a str) -> Option<&'a str> {
     if let Some(rest) = whole.strip_prefix(pieces) {
         return Some(rest);
     }
-    let is_part = whole.is_empty() || pieces.trim().starts_with(whole.trim());
-    is_part.then_some("")
+    let is_same = whole.is_empty() || pieces.trim() == whole.trim();
+    is_same.then_some("")
+}
+
+fn is_call_kind(kind: &str) -> bool {
+    matches!(kind, "function_call" | "custom_tool_call")
 }
 
 fn set_if_empty(text: &mut String, value: &str) {
@@ -485,5 +495,6 @@ mod tests {
         assert_eq!(missing_text(" whole\n", "whole"), Some(""));
         assert_eq!(missing_text("wole", "whole"), None);
         assert_eq!(missing_text("le", "whole"), None);
+        assert_eq!(missing_text("wholele", "whole"), None);
     }
 }

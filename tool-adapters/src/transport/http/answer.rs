@@ -84,6 +84,11 @@ impl AnswerCollector<'_> {
         }
     }
 
+    /// Returns true once the answer has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.answer.finish.is_some()
+    }
+
     fn collect_error(&mut self, error: ProtocolError) {
         let message = log_excerpt(&error.to_string(), self.key);
         tracing::warn!(provider = %self.provider, error = %message, "failed to read a part of a model's answer");
@@ -106,7 +111,8 @@ impl AnswerCollector<'_> {
         Ok(self.step(finish))
     }
 
-    fn incomplete(self, failure: Option<RequestFailure>) -> RequestFailure {
+    /// Returns the failure of an answer that is none. `failure` is the reason if it ended early.
+    pub(crate) fn incomplete(self, failure: Option<RequestFailure>) -> RequestFailure {
         let mut failure = match (&self.answer.loss, failure) {
             (Some(error @ ProtocolError::Provider { .. }), _) => RequestFailure::from_stream(error, self.key),
             (_, Some(failure)) => failure,

@@ -192,8 +192,13 @@ impl Exchange<'_> {
                 Err(failure) => break Some(failure),
             }
         };
+        let had_ended = answer.has_ended();
         answer.collect(protocol.finish());
-        answer.into_step(failure)
+        match failure {
+            // The reader may take the last reason for an end for the end of the answer, of which more was on its way.
+            Some(failure) if !had_ended => Err(answer.incomplete(Some(failure))),
+            failure => answer.into_step(failure),
+        }
     }
 
     /// Reads bytes in slices. The runtime runs other tasks between them, so that timeouts and cancellation fire there too.

@@ -59,6 +59,14 @@ const TRANSIENT: &[&str] = &[
     "insufficient_system_resource",
     "failed",
     "incomplete",
+    "engine",
+    "generation",
+    "exception",
+    "crash",
+    "unexpected",
+    "repetition",
+    "exhausted",
+    "disconnect",
 ];
 
 impl RequestFailure {

@@ -26,6 +26,9 @@
 //! | `Mistral` | `https://api.mistral.ai`, `MISTRAL_BASE_URL` | `/v1/chat/completions` | bearer, `MISTRAL_API_KEY` |
 //! | `Cohere` | `https://api.cohere.com`, `CO_API_URL` | `/v2/chat` | bearer, `CO_API_KEY`, `COHERE_API_KEY` |
 //! | `Ollama` | `http://127.0.0.1:11434`, `OLLAMA_HOST` | `/api/chat` | none, or bearer, `OLLAMA_API_KEY` |
+//! | `LlamaCpp` | `http://127.0.0.1:8080` | `/v1/chat/completions` | none, or bearer, `LLAMA_API_KEY` |
+//! | `Vllm` | `http://127.0.0.1:8000` | `/v1/chat/completions` | none, or bearer, `VLLM_API_KEY` |
+//! | `LmStudio` | `http://127.0.0.1:1234` | `/v1/chat/completions` | none, or bearer, `LM_API_TOKEN` |
 //! | `Bedrock` | `https://bedrock-runtime.REGION.amazonaws.com` by `AWS_REGION`, `AWS_DEFAULT_REGION`; `AWS_ENDPOINT_URL_BEDROCK_RUNTIME` | `/model/MODEL/converse` | bearer, `AWS_BEARER_TOKEN_BEDROCK` |
 //!
 //! A base URL or a key that the program sets takes precedence over the environment. A key of the environment is not sent to
@@ -38,7 +41,7 @@
 //!
 //! A step of the history goes back to the server that sent it as it came, with reasoning, signatures and members that the
 //! protocol does not know, and to other servers as its text and calls. What the documents of a server say about it decides
-//! where it refuses what others need; [`reasoning_back`](HttpModel::reasoning_back) and
+//! where it refuses what others need; [`server_like`](HttpModel::server_like), [`reasoning_back`](HttpModel::reasoning_back) and
 //! [`token_limit`](HttpModel::token_limit) decide before that. The chapter on providers in the book has the table of servers.
 //!
 //! A history that was cut is repaired in the request. [`history_repairs`](HttpModel::history_repairs) says what was changed.

@@ -65,6 +65,8 @@ pub struct HttpTransport {
     /// True once the server has refused that form.
     refuses_structured_output: bool,
     listener: Option<EventListener>,
+    /// The base URL of another server whose API this one has.
+    server_like: Option<String>,
     reasoning_back: Option<ReasoningBack>,
     token_limit: Option<TokenLimit>,
     /// The repairs of the history in the last request.
@@ -120,6 +122,12 @@ impl ProviderModel<HttpTransport> {
         Self { transport: HttpTransport { listener: Some(Box::new(listener)), ..self.transport }, ..self }
     }
 
+    /// Treats the server as the one at another base URL, whose API it has, such as a gateway in front of it: what goes back, whether a
+    /// call can be forced, and the name of the limit of tokens are those of the other server.
+    pub fn server_like(self, base_url: impl Into<String>) -> Self {
+        Self { transport: HttpTransport { server_like: Some(base_url.into()), ..self.transport }, ..self }
+    }
+
     /// Sets the steps of the history that go back as the server sent them, with reasoning and signatures. The others go back as
     /// their text and calls.
     ///
@@ -145,6 +153,9 @@ impl ProviderModel<HttpTransport> {
     fn host(&self) -> Host {
         let base_url = http_api(self.provider).map(|http| self.access.base_url(&http.server)).unwrap_or_default();
         let mut host = Host::at(self.provider, &base_url);
+        if let Some(other) = &self.transport.server_like {
+            host = host.like(self.provider, other);
+        }
         if let Some(steps) = self.transport.reasoning_back {
             host = host.reasoning_back(steps);
         }

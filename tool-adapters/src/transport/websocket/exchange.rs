@@ -1,7 +1,7 @@
 //! The exchange with the provider: the model's events, and what answers them.
 
 use crate::providers::spec::LiveMessage;
-use crate::providers::{Event, ProtocolError};
+use crate::providers::{Event, Finish, ProtocolError};
 use crate::transport::api_key::redact_event;
 use crate::transport::websocket::audio::playing_time;
 use crate::transport::websocket::calls::{Delivery, FinishedWork, KnownCall};
@@ -26,7 +26,10 @@ impl LiveTask {
     pub(crate) fn handle_event(&mut self, event: Event, connection: &mut Connection) {
         let event = match event {
             // The model has ended the response in the middle of the call, and waits for no result.
-            Event::CutCall(call) if self.state.truncated_call.as_deref() == Some(call.id()) => return,
+            Event::CutCall(call) if self.state.truncated_call.as_deref() == Some(call.id()) => {
+                self.state.cut_call = Some(self.tools.declarations.restore(call));
+                return;
+            }
             // A part of the response is lost. The model waits for the result.
             Event::CutCall(call) => return self.take_lost_call(self.tools.declarations.restore(call), connection),
             Event::Call(call) => return self.take_call(self.tools.declarations.restore(call), connection),
@@ -60,7 +63,11 @@ impl LiveTask {
             Event::Error(ProtocolError::Truncated { call_id: Some(id) }) => {
                 self.state.truncated_call = Some(id.clone());
             }
-            Event::Finished(_) => {
+            Event::Finished(finish) => {
+                let cut_call = self.state.cut_call.take().filter(|_| *finish == Finish::Length);
+                if let Some(call) = cut_call {
+                    self.tell_cut_call(&call, connection);
+                }
                 self.state.is_responding = false;
                 self.state.awaits_response = std::mem::take(&mut self.state.awaits_next);
                 self.state.owes_reply = false;
@@ -146,6 +153,16 @@ impl LiveTask {
         // The model was asked not to call. Where it cannot be asked, it reads the reason and answers.
         let refusal = self.calls.session.refuse_step(&call);
         self.answer_unrun(call, wire_id, &refusal, false, connection);
+    }
+
+    /// Tells the model that the limit of its answer has cut off a call.
+    fn tell_cut_call(&mut self, call: &ToolCall, connection: &mut Connection) {
+        let name = call.name().escape_debug();
+        let note = format!(
+            "[Note by the application, not said by the user] The call of `{name}` was cut off: the answer reached the limit of its \
+             output tokens, so nothing was done. Call it again with shorter arguments, or split the work into several calls."
+        );
+        self.send_note(&note, true, connection);
     }
 
     /// Answers a call of a response of which a part is lost: its arguments may not be the model's.

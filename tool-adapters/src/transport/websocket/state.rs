@@ -2,6 +2,7 @@
 
 use crate::providers::spec::LiveMessage;
 use tokio::time::Instant;
+use tool_core::ToolCall;
 use tool_core::session::Message;
 
 /// The state of a conversation with the provider. A new connection begins with a new one.
@@ -38,6 +39,8 @@ pub(crate) struct ConversationState {
     pub(crate) repeated_call: Option<String>,
     /// The id of a call that was truncated.
     pub(crate) truncated_call: Option<String>,
+    /// A call in the middle of which the response has ended.
+    pub(crate) cut_call: Option<ToolCall>,
     /// The time at which a result was sent, until the model speaks.
     pub(crate) result_sent: Option<Instant>,
 }

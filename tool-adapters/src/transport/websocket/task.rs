@@ -1,9 +1,9 @@
 //! The task of a live conversation, across its connections.
 
 use crate::providers::framing::frame::is_too_large_to_parse;
+use crate::providers::half_characters::mark_surrogates;
 use crate::providers::turns::{CONTINUE, OPENING};
-use crate::providers::{Event, Protocol, ProtocolError, Request, protocol};
-use crate::transport::api_key::redact_event;
+use crate::providers::{Event, Protocol, Request, protocol};
 use crate::transport::websocket::calls::{FinishedWork, LiveCalls};
 use crate::transport::websocket::connection::{Connection, can_retry, received, timeout_error};
 use crate::transport::websocket::events::{EventQueue, LiveEvent};
@@ -310,16 +310,12 @@ impl LiveTask {
 
     fn receive(&mut self, bytes: &[u8], connection: &mut Connection) {
         let text = std::str::from_utf8(bytes).ok().filter(|text| !is_too_large_to_parse(text));
-        let Some(message) = text.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
-            // The protocol describes the problem.
-            let mut events = self.protocol.push(bytes);
-            if events.is_empty() {
-                let text = String::from_utf8_lossy(bytes).chars().take(200).collect();
-                let message = "a message is not JSON".into();
-                events.push(Event::Error(ProtocolError::Malformed { message, text, source: None }));
+        let Some(message) = text.and_then(parse_message) else {
+            // The protocol describes the problem, and takes note that a part of the response may be lost.
+            for event in self.protocol.push_message(bytes) {
+                self.handle_event(event, connection);
             }
-            let events = events.into_iter().map(|event| redact_event(event, Some(&connection.hidden)));
-            return events.map(LiveEvent::Model).for_each(|event| _ = self.events.push(event));
+            return;
         };
         let messages = connection.messages;
         if messages.confirms_setup(&message) && !connection.is_set_up {
@@ -385,6 +381,15 @@ impl LiveTask {
         let ConversationState { is_responding, awaits_response, resume_handle, .. } = &self.state;
         resume_handle.is_some() && !is_responding && !awaits_response && !self.calls.are_running()
     }
+}
+
+/// Parses a message. The halves of a character that the server has cut into two messages become marks.
+fn parse_message(text: &str) -> Option<Value> {
+    if let Ok(message) = serde_json::from_str(text) {
+        return Some(message);
+    }
+    let marked = mark_surrogates(text).ok()??;
+    serde_json::from_str(&marked).ok()
 }
 
 /// Waits until the model has to be told an answer: one that was taken, or one that waits in the session.

@@ -4,6 +4,7 @@ use crate::answers::bodies::{Body, call, text};
 use crate::answers::{PROVIDERS, play};
 use tool_adapters::Provider;
 use tool_core::ErrorKind;
+use tool_core::session::ReplyFinish;
 
 /// The word for the end of an answer with calls, and of one with text.
 fn words(provider: Provider) -> [&'static str; 2] {
@@ -33,7 +34,15 @@ fn ending(mut body: Body, word: &str, other: &str) -> Body {
 /// The words of each provider for an answer that went wrong.
 fn failures(provider: Provider) -> &'static [&'static str] {
     match provider {
-        Provider::OpenAiChat => &["error", "abort", "insufficient_system_resource", "network_error", "cancelled"],
+        Provider::OpenAiChat => &[
+            "error",
+            "abort",
+            "insufficient_system_resource",
+            "network_error",
+            "cancelled",
+            "repetition",
+            "engine_error",
+        ],
         Provider::Anthropic => &["error", "model_error"],
         Provider::Gemini | Provider::GeminiJsonSchema => &[
             "MALFORMED_FUNCTION_CALL",
@@ -111,5 +120,18 @@ async fn a_word_of_another_server_ends_an_answer() {
             let outcome = play(provider, [body.answer(), text(provider).answer()]).await;
             assert_eq!(outcome.ran.len(), 1, "{provider} {other}: {:?}", outcome.reply);
         }
+    }
+}
+
+// M1
+#[tokio::test]
+async fn no_call_runs_after_an_end_that_withholds_the_answer() {
+    for word in ["sensitive", "content_filter"] {
+        let provider = Provider::OpenAiChat;
+        let [calls, stop] = words(provider);
+        let outcome = play(provider, [ending(call(provider), calls, word).answer()]).await;
+        assert_eq!((outcome.ran, outcome.reply.finish), (vec![], ReplyFinish::Withheld), "{word}");
+        let outcome = play(provider, [ending(text(provider), stop, word).answer()]).await;
+        assert_eq!(outcome.reply.finish, ReplyFinish::Withheld, "{word}");
     }
 }

@@ -1,7 +1,9 @@
 //! A stream that lost something is not an answer.
 
-use crate::answers::bodies::{Body, PATH, PIECES, TEXT, call, text};
+use crate::answers::bodies::{Body, PATH, PIECES, TEXT, call, chat_chunk, text};
 use crate::answers::{Outcome, PROVIDERS, play};
+use crate::server::Answer;
+use serde_json::json;
 use tool_adapters::Provider;
 use tool_core::ErrorKind;
 use tool_core::session::ReplyFinish;
@@ -115,12 +117,15 @@ async fn an_answer_that_ends_early_is_not_one() {
                 let mut body = whole.clone();
                 body.events.truncate(kept);
                 let bytes = body.bytes();
-                let bytes = String::from_utf8(bytes).expect("a text").replace("data: [DONE]\n\n", "").into_bytes();
-                let outcome = play(provider, (0..9).map(|_| body.answer().bytes(bytes.clone()))).await;
+                let unmarked = String::from_utf8(bytes.clone()).expect("a text").replace("data: [DONE]\n\n", "");
                 // Messages names its reason for the end before its last event.
                 let is_over = provider == Provider::Anthropic && kept + 1 == whole.events.len();
-                assert!(is_over || failed_honestly(&outcome), "{provider}, {kept} events: {:?}", outcome.reply);
-                assert!(is_over || outcome.ran.is_empty(), "{provider}, {kept} events: {:?}", outcome.ran);
+                // A gateway may mark the end of a stream that broke off behind it.
+                for bytes in [unmarked.into_bytes(), bytes] {
+                    let outcome = play(provider, (0..9).map(|_| body.answer().bytes(bytes.clone()))).await;
+                    assert!(is_over || failed_honestly(&outcome), "{provider}, {kept} events: {:?}", outcome.reply);
+                    assert!(is_over || outcome.ran.is_empty(), "{provider}, {kept} events: {:?}", outcome.ran);
+                }
             }
         }
     }
@@ -155,4 +160,84 @@ async fn what_a_listener_has_seen_is_not_asked_for_again() {
     let reply = AgentLoop::new(session, model.on_event(|_| {})).prompt("Clean up").await;
     assert_eq!(reply.error.map(|error| error.kind()), Some(ErrorKind::Transient));
     assert_eq!((deleted.0.lock().expect("not poisoned").len(), server.requests().len()), (0, 1));
+}
+
+// M1
+#[tokio::test]
+async fn a_connection_that_breaks_after_a_reason_for_the_end_is_a_loss() {
+    let gemini = |text: &str| {
+        let candidate = json!({"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"});
+        format!("data: {}\n\n", json!({"candidates": [candidate], "responseId": "r", "modelVersion": "m"}))
+    };
+    let chat = |at: usize, id: &str| {
+        let function = json!({"name": "delete_path", "arguments": PIECES.concat()});
+        let entry = json!({"index": at, "id": id, "type": "function", "function": function});
+        format!("data: {}\n\n", chat_chunk(&json!({"tool_calls": [entry]}), Some("tool_calls")))
+    };
+    let bodies = [
+        (Provider::Gemini, gemini("The folder is"), gemini(" empty.")),
+        (Provider::OpenAiChat, chat(0, "call_1"), chat(1, "call_2")),
+    ];
+    for (provider, first, second) in bodies {
+        let events = Answer::new(200, &[("content-type", "text/event-stream")], "");
+        let broken = events.clone().bytes((first.clone() + &second[..20]).into_bytes()).breaks();
+        let outcome = play(provider, (0..9).map(|_| broken.clone())).await;
+        assert!(failed_honestly(&outcome) && outcome.ran.is_empty(), "{provider}: {:?}", outcome.reply);
+    }
+}
+
+// M1
+#[tokio::test]
+async fn a_damaged_field_of_an_event_is_a_loss() {
+    for provider in PROVIDERS {
+        let whole = call(provider);
+        let bytes = String::from_utf8(whole.bytes()).expect("a text");
+        for (at, _) in bytes.match_indices("data: {") {
+            let mut damaged = bytes.clone();
+            damaged.replace_range(at + 1..at + 2, "b");
+            let outcome = play(provider, (0..9).map(|_| whole.answer().bytes(damaged.clone().into_bytes()))).await;
+            assert!(failed_honestly(&outcome) && outcome.ran.is_empty(), "{provider} at {at}: {:?}", outcome.reply);
+        }
+    }
+}
+
+// M1
+#[tokio::test]
+async fn a_piece_of_another_form_is_a_loss() {
+    let provider = Provider::OpenAiChat;
+    let whole = call(provider);
+    let at = parts(&whole)[1];
+    let function = json!({"arguments": "scratch/"});
+    for choice in [
+        json!({"index": 0, "delta": "scratch/"}),
+        json!({"index": 0, "delta": [{"content": "scratch/"}]}),
+        json!({"index": 0, "delta": {"tool_calls": [{"index": 0, "function": "scratch/"}]}}),
+        json!({"index": 0, "delta": {"tool_calls": [{"index": {}, "function": function}]}}),
+        json!({"index": 0, "delta": {"tool_calls": ["scratch/"]}}),
+    ] {
+        let event = json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).to_string();
+        let body = whole.clone().with_event(at, &event);
+        let outcome = play(provider, (0..9).map(|_| body.answer())).await;
+        assert!(failed_honestly(&outcome) && outcome.ran.is_empty(), "{event}: {:?}", outcome.reply);
+    }
+}
+
+// M2
+#[tokio::test]
+async fn a_piece_of_a_call_that_never_began_is_a_loss() {
+    let provider = Provider::OpenAiChat;
+    let piece = |id: &str, arguments: &str| {
+        chat_chunk(&json!({"tool_calls": [{"id": id, "function": {"arguments": arguments}}]}), None)
+    };
+    let begin = json!({"id": "a", "type": "function", "function": {"name": "delete_path", "arguments": ""}});
+    let events = [
+        chat_chunk(&json!({"tool_calls": [begin]}), None),
+        piece("a", r#"{"path":"/data/"#),
+        piece("b", r#"scratch/"}"#),
+        chat_chunk(&json!({}), Some("tool_calls")),
+    ];
+    let body = events.map(|event| format!("data: {event}\n\n")).concat() + "data: [DONE]\n\n";
+    let answer = || Answer::new(200, &[("content-type", "text/event-stream")], "").bytes(body.clone().into_bytes());
+    let outcome = play(provider, (0..9).map(|_| answer())).await;
+    assert!(failed_honestly(&outcome) && outcome.ran.is_empty(), "{:?}", outcome.reply);
 }

@@ -2,7 +2,9 @@
 
 use crate::answers::bodies::{PATH, PIECES, call, calls, text};
 use crate::answers::{PROVIDERS, play};
+use serde_json::json;
 use tool_adapters::Provider;
+use tool_core::session::ReplyFinish;
 
 /// Returns true for a piece of arguments in a protocol that neither numbers nor repeats them: a model may write it twice.
 fn is_piece(provider: Provider, event: &str) -> bool {
@@ -91,4 +93,31 @@ async fn an_end_that_spaces_the_arguments_otherwise_runs_them_once() {
     assert!(body.events[last].contains(spaced));
     let outcome = play(provider, [body.answer(), text(provider).answer()]).await;
     assert_eq!(outcome.ran, [PATH], "{:?}", outcome.reply);
+}
+
+// M3
+#[tokio::test]
+async fn an_end_with_another_call_in_the_place_of_one_is_a_loss() {
+    let provider = Provider::OpenAiResponses;
+    let mut body = call(provider);
+    let last = body.events.len() - 1;
+    let renamed = body.events[last].replace("\"call_1\"", "\"call_zz\"").replace("\"fc_call_1\"", "\"fc_zz\"");
+    body.events[last] = renamed.replace("/data/scratch/", "/data/other/");
+    assert!(body.events[last].contains("/data/other/"));
+    let outcome = play(provider, (0..9).map(|_| body.answer())).await;
+    assert_eq!((outcome.ran, outcome.reply.finish), (vec![], ReplyFinish::Failed));
+}
+
+// M3
+#[tokio::test]
+async fn a_last_message_with_another_call_than_the_pieces_is_a_loss() {
+    let provider = Provider::OpenAiChat;
+    let mut body = call(provider);
+    let function = json!({"name": "delete_path", "arguments": r#"{"path":"/data/other/"}"#});
+    let message = json!({"role": "assistant", "tool_calls": [{"id": "b", "type": "function", "function": function}]});
+    let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
+    let last = body.events.len() - 1;
+    body.events[last] = json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).to_string();
+    let outcome = play(provider, (0..9).map(|_| body.answer())).await;
+    assert_eq!((outcome.ran, outcome.reply.finish), (vec![], ReplyFinish::Failed));
 }
