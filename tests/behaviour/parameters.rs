@@ -105,6 +105,27 @@ fn defaults_are_published_and_used() {
     assert!(schema.get("required").is_none());
 }
 
+/// Takes arrays and tuples.
+#[tool]
+fn fixed(
+    #[arg(default = [0.5, 1.0, 1.5])] at: [f32; 3],
+    #[arg(default = (7, String::from("seven")))] pair: (u8, String),
+    keys: Option<Vec<[u8; 2]>>,
+) -> String {
+    format!("{at:?} {pair:?} {keys:?}")
+}
+
+#[test]
+fn arrays_and_tuples_are_parameters() {
+    let tools = tools(fixed);
+    let parameters = tools.function_tool("fixed").expect("there").definition().parameters();
+    assert_eq!(parameters["properties"]["at"]["default"], json!([0.5, 1.0, 1.5]));
+    assert_eq!(parameters["properties"]["pair"]["default"], json!([7, "seven"]));
+    assert_eq!(data(&tools, "fixed", json!({})), json!(r#"[0.5, 1.0, 1.5] (7, "seven") None"#));
+    let given = json!({"at": [1, 2, 3], "pair": [1, "one"], "keys": [[1, 2]]});
+    assert_eq!(data(&tools, "fixed", given), json!(r#"[1.0, 2.0, 3.0] (1, "one") Some([[1, 2]])"#));
+}
+
 struct Configured {
     minutes: u32,
 }

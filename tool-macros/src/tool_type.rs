@@ -64,14 +64,15 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let (serde, schemars) = (format!("{path}::serde"), format!("{path}::schemars"));
     let span = Span::mixed_site();
     let serialize = (!is_input).then(|| quote_spanned!(span=> #krate::serde::Serialize,));
-    // Also beside errors, so that no other errors follow from a type that lacks its traits.
+    // The derives are also beside errors, so that no other errors follow from a type that lacks its traits. The schemas are
+    // asked for before the type, so that the error that names the feature is printed before that of the derive.
     quote_spanned! {span=>
         #errors
+        #foreign_schemas
         #[derive(#serialize #krate::serde::Deserialize, #krate::schemars::JsonSchema)]
         #[serde(crate = #serde)]
         #[schemars(crate = #schemars)]
         #item
-        #foreign_schemas
     }
 }
 

@@ -4,7 +4,7 @@ use proc_macro2::Ident;
 use syn::ext::IdentExt as _;
 use syn::{Attribute, Expr, Lit, LitStr, PatType, Path, Type};
 
-use super::passing::ParamPassing;
+use super::passing::{ParamPassing, PassingForm};
 use super::type_names::TypeNames;
 use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
 use crate::attr::foreign;
@@ -104,7 +104,7 @@ impl<'a> Argument<'a> {
         Some(Self {
             ident,
             ty: &typed.ty,
-            names: if passing.form.borrows_text() { TypeNames::Plain } else { TypeNames::of(&typed.ty) },
+            names: type_names(passing.form),
             passing,
             name,
             renamed: options.name,
@@ -123,6 +123,13 @@ impl<'a> Argument<'a> {
     /// Returns the path of an option that was given in `#[arg]`.
     pub(crate) fn option(&self, name: &str) -> Option<&Path> {
         self.written.iter().find(|path| path.is_ident(name))
+    }
+}
+
+fn type_names(form: PassingForm) -> TypeNames {
+    match form {
+        PassingForm::Owned(ty) | PassingForm::Ref(ty) | PassingForm::Slice(ty) => TypeNames::of(ty),
+        PassingForm::Str | PassingForm::Cow | PassingForm::StrSlice | PassingForm::StrVec => TypeNames::Plain,
     }
 }
 

@@ -1,0 +1,9 @@
+#![allow(unused_variables)]
+
+use tool_core::tool;
+
+/// Get the weather.
+#[tool]
+fn weather(keys: Option<Vec<[u8; 64]>>) {}
+
+fn main() {}
