@@ -87,6 +87,11 @@ impl LimitHeaders {
         Self { reset, remaining, limit }
     }
 
+    /// Returns true for a limit that cannot be the one which refused the request.
+    fn has_much_left(&self, header: &dyn Fn(&str) -> Option<String>) -> bool {
+        header(self.limit).is_some() && self.share_left(header) > USED_UP
+    }
+
     /// Returns the share of the limit that is left. A limit without figures may be the one that is used up.
     fn share_left(&self, header: &dyn Fn(&str) -> Option<String>) -> f64 {
         let figure = |name: &str| header(name).and_then(|text| text.trim().parse::<f64>().ok());
@@ -111,10 +116,10 @@ pub(crate) fn delay_of_reset(header: &dyn Fn(&str) -> Option<String>, now: Syste
     let mut found: Option<(f64, Duration)> = None;
     for limit in &LIMITS {
         let Some(delay) = header(limit.reset).and_then(|text| parse_reset(&text, now)) else { continue };
-        let share = limit.share_left(header);
-        if share > USED_UP {
+        if limit.has_much_left(header) {
             continue;
         }
+        let share = limit.share_left(header);
         let is_tighter = found.is_none_or(|(least, longest)| share < least || (share <= least && delay > longest));
         if is_tighter {
             found = Some((share, delay));

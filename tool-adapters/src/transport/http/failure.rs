@@ -290,6 +290,12 @@ mod tests {
         let headers = [("x-ratelimit-remaining-requests", "10"), ("x-ratelimit-reset-requests", "6m0s")];
         assert_eq!(delay(&failure(429, &headers, "")), Some(360_000));
         assert_eq!(failure(503, &headers, "").retry, RetryAdvice::Backoff);
+        let of_the_day = [
+            ("x-ratelimit-limit-requests-day", "14400"),
+            ("x-ratelimit-remaining-requests-day", "14390"),
+            ("x-ratelimit-reset-requests-day", "33011"),
+        ];
+        assert_eq!(failure(429, &of_the_day, "").retry, RetryAdvice::Backoff, "most of the limit is left");
     }
 
     // M8

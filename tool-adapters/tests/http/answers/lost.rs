@@ -5,8 +5,8 @@ use crate::answers::{Outcome, PROVIDERS, play};
 use crate::server::Answer;
 use serde_json::json;
 use tool_adapters::Provider;
-use tool_core::ErrorKind;
 use tool_core::session::ReplyFinish;
+use tool_core::{ErrorKind, ToolError};
 
 /// The ways in which an event is damaged.
 fn damages(provider: Provider, event: &str) -> Vec<String> {
@@ -41,7 +41,11 @@ fn parts(body: &Body) -> Vec<usize> {
 
 fn failed_honestly(outcome: &Outcome) -> bool {
     let error = outcome.reply.error.as_ref();
-    outcome.reply.finish == ReplyFinish::Failed && error.is_some_and(|error| error.kind() == ErrorKind::Transient)
+    // A body of which nothing has the provider's form is that of another server.
+    let is_honest = |error: &ToolError| {
+        error.kind() == ErrorKind::Transient || error.message().starts_with("expected an answer in the form of bedrock")
+    };
+    outcome.reply.finish == ReplyFinish::Failed && error.is_some_and(is_honest)
 }
 
 // M1
