@@ -25,9 +25,11 @@ fn main() -> ExitCode {
     callgrind::main(run_all, report)
 }
 
-/// Reads the one call of an answer.
+/// Reads the one call of an answer, which some protocols have at the end only.
 fn read(protocol: &mut dyn Protocol, answer: &str) -> Option<ToolCall> {
-    protocol.push(answer.as_bytes()).into_iter().find_map(|event| match event {
+    let mut events = protocol.push(answer.as_bytes());
+    events.extend(protocol.finish());
+    events.into_iter().find_map(|event| match event {
         Event::Call(call) => Some(call),
         _ => None,
     })

@@ -22,7 +22,7 @@ fn damages(provider: Provider, event: &str) -> Vec<String> {
         "upstream connect error or disconnect/reset before headers".to_owned(),
     ];
     // JSON values one after another are events one after another where nothing else is around an event.
-    if provider != Provider::Ollama {
+    if !matches!(provider, Provider::Ollama | Provider::Bedrock) {
         damages.extend([format!("{event}{event}"), format!("{event} {{}}")]);
     }
     damages
