@@ -131,11 +131,7 @@ impl ToolsetFactory for Probe {
 }
 
 fn declared(name: &str) -> RawTool {
-    RawTool {
-        name: name.into(),
-        description: "Counts.".into(),
-        parameters: json!({"type": "object", "properties": {}}),
-    }
+    RawTool { name: name.into(), description: "Counts.".into(), parameters: json!({"type": "object"}) }
 }
 
 /// A tool by itself.
