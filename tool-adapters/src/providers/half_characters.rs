@@ -4,7 +4,7 @@
 //! on like any other. Pieces are joined with their marks, and two marks that belong together become the character that the
 //! model wrote. A mark that is left over is an error, never a replacement character.
 
-use memchr::{memchr, memmem};
+use memchr::memchr;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -90,9 +90,7 @@ pub(crate) fn has_mark(text: &str) -> bool {
 /// Returns a JSON text in which each escaped half of a surrogate pair is a mark; `None` if there is no half. Fails if the text
 /// has the characters of marks itself.
 pub(crate) fn mark_surrogates(json: &str) -> Result<Option<String>, UnpairedHalf> {
-    let mut escapes = memmem::find_iter(json.as_bytes(), b"\\u");
-    let is_surrogate = |at: usize| matches!(json.as_bytes().get(at + 2), Some(b'd' | b'D'));
-    if !escapes.any(is_surrogate) {
+    if !may_have_surrogates(json.as_bytes()) {
         return Ok(None);
     }
 
@@ -124,6 +122,18 @@ pub(crate) fn mark_surrogates(json: &str) -> Result<Option<String>, UnpairedHalf
         false if has_mark(json) => Err(UnpairedHalf),
         false => Ok(Some(marked)),
     }
+}
+
+/// Returns true if an escape may be that of a surrogate.
+fn may_have_surrogates(json: &[u8]) -> bool {
+    let mut rest = json;
+    while let Some(at) = memchr(b'\\', rest) {
+        if let Some([b'u', b'd' | b'D', ..]) = rest.get(at + 1..) {
+            return true;
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    false
 }
 
 /// Returns a text in which each byte that is not UTF-8 is a mark. Returns `None` if the text has the characters of marks

@@ -238,8 +238,11 @@ impl OpenMessage {
         let was_read = self.read_frame(frame, events);
         if was_read {
             self.frames += 1;
-            add_delays(events.get_mut(from..).unwrap_or_default(), text);
-            place_errors(events.get_mut(from..).unwrap_or_default(), self.frames);
+            let new = events.get_mut(from..).unwrap_or_default();
+            if new.iter().any(|event| matches!(event, Event::Error(_))) {
+                add_delays(new, text);
+                place_errors(new, self.frames);
+            }
             self.gate.check(events, from);
         }
         was_read

@@ -1,7 +1,7 @@
 //! The calls of a message so far, by which calls that come again are known.
 
-use crate::providers::same_json::canonical_json;
-use std::collections::HashSet;
+use crate::providers::same_json::is_same_json;
+use std::collections::HashMap;
 
 /// The calls of a message so far.
 ///
@@ -12,14 +12,14 @@ use std::collections::HashSet;
 #[derive(Debug, Default)]
 pub(crate) struct SeenCalls {
     calls: Vec<SeenCall>,
-    /// Those that have an id.
-    known: HashSet<SeenCall>,
+    /// The places of the calls that have an id, by their ids.
+    by_id: HashMap<String, Vec<usize>>,
     /// The calls of the last line.
     last_line: Vec<SeenCall>,
 }
 
 /// A call that has come.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub(crate) struct SeenCall {
     id: String,
     /// The call's number in the message.
@@ -42,13 +42,27 @@ impl SeenCalls {
         self.last_line.clone_from(&line);
         let mut new = Vec::new();
         for (at, call) in line.into_iter().enumerate().skip(from) {
-            let is_new = call.id.is_empty() || self.known.insert(call.clone());
-            if is_new {
+            if self.is_new(&call) {
                 new.push(at);
                 self.calls.push(call);
             }
         }
         new
+    }
+
+    /// Returns true for a call without an id, or with another name, number or arguments than those of its id. It has its place
+    /// among the calls from now on.
+    fn is_new(&mut self, call: &SeenCall) -> bool {
+        if call.id.is_empty() {
+            return true;
+        }
+        let places = self.by_id.entry(call.id.clone()).or_default();
+        let mut seen = places.iter().filter_map(|place| self.calls.get(*place));
+        if seen.any(|seen| seen.number == call.number && seen.has_same_content(call)) {
+            return false;
+        }
+        places.push(self.calls.len());
+        true
     }
 
     /// Notes a line without calls.
@@ -63,21 +77,18 @@ fn begins_with(line: &[SeenCall], calls: &[SeenCall]) -> bool {
 
 impl SeenCall {
     pub(crate) fn new(id: &str, number: &str, name: &str, arguments: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            number: number.to_owned(),
-            name: name.to_owned(),
-            arguments: canonical_json(arguments).into_owned(),
-        }
+        Self { id: id.to_owned(), number: number.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() }
     }
 
     /// Returns true for a call with the same name and arguments, and no other id or number.
     fn may_be(&self, other: &Self) -> bool {
         let agrees = |ours: &str, theirs: &str| ours.is_empty() || theirs.is_empty() || ours == theirs;
-        self.name == other.name
-            && self.arguments == other.arguments
-            && agrees(&self.id, &other.id)
-            && agrees(&self.number, &other.number)
+        agrees(&self.id, &other.id) && agrees(&self.number, &other.number) && self.has_same_content(other)
+    }
+
+    /// Returns true for a call with the same name and arguments, however these are spaced.
+    fn has_same_content(&self, other: &Self) -> bool {
+        self.name == other.name && is_same_json(&self.arguments, &other.arguments)
     }
 }
 

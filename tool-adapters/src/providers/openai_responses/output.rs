@@ -4,7 +4,7 @@
 use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{ProtocolError, malformed};
 use crate::providers::openai_responses::items::{OutputItem, ResponseObject};
-use crate::providers::partial_calls::{PartialCalls, is_object};
+use crate::providers::partial_calls::{PartialCall, PartialCalls, is_object};
 use crate::providers::same_json::{canonical_json, is_same_json};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -26,6 +26,8 @@ pub(crate) struct OutputItems {
     /// The tools of free text of the request, if the response lists its tools.
     custom_tools: Option<Vec<String>>,
     pub(crate) refused: bool,
+    /// True once an item or a piece of one has come in an event of its own.
+    has_streamed: bool,
 }
 
 /// The known parts of an item.
@@ -133,6 +135,7 @@ impl OutputItems {
 
     /// Returns the item that a piece names, or the last one for a piece without a name. A piece may come before its item.
     pub(crate) fn of_piece(&mut self, id: &str, place: Option<u64>) -> ItemNumber {
+        self.has_streamed = true;
         let is_nameless = id.is_empty() && place.is_none();
         let last = self.items.len().checked_sub(1).filter(|_| is_nameless);
         let open = last.filter(|number| self.items.get(*number).is_some_and(|last| !last.came.is_whole()));
@@ -271,6 +274,7 @@ impl OutputItems {
 
     /// Returns the number of an item: the one that it had before, or a new one.
     fn meet(&mut self, item: &OutputItem<'_>, place: Option<u64>, appearance: Appearance) -> ItemNumber {
+        self.has_streamed |= appearance != Appearance::Listed;
         let known = self.same_item(item, place, appearance);
         let number = known.unwrap_or_else(|| self.insert(item.id.as_str(), place));
         let Some(known) = self.items.get_mut(number) else { return number };
@@ -324,15 +328,21 @@ impl OutputItems {
     /// Returns the call with the same name and arguments, which has not come in this way.
     fn of_content(&mut self, item: &OutputItem<'_>, appearance: Appearance) -> Option<ItemNumber> {
         let kind = item.call_kind()?;
-        let content = CallContent::new(kind, item.name.as_str(), &item.call_arguments());
         match appearance {
             Appearance::Begun => None,
             Appearance::Done => {
+                let is_same = |call: &PartialCall<ItemNumber>| {
+                    let has_name = call.wire.kind == kind && call.wire.name == item.name.as_str();
+                    has_name && is_same_json(&call.arguments, &item.call_arguments())
+                };
                 let open = self.items.iter().enumerate().rev().filter(|(_, known)| !known.came.done);
                 let mut calls = open.take(MOST_COMPARED).map(|(number, _)| number);
-                calls.find(|number| self.content_of(*number).as_ref() == Some(&content))
+                calls.find(|number| self.calls.latest(number).is_some_and(is_same))
             }
+            // The items of a whole answer have not come before.
+            Appearance::Listed if !self.has_streamed => None,
             Appearance::Listed => {
+                let content = CallContent::new(kind, item.name.as_str(), &item.call_arguments());
                 if self.contents.is_none() {
                     self.contents = Some(self.contents());
                 }
