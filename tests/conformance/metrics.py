@@ -62,13 +62,17 @@ def same(text: str, document: dict) -> int:
         expected["tool_slow_calls_total", label] = document["slowCalls"][tool]
         for kind, count in document["errors"][tool].items():
             expected["tool_errors_total", f'{label},type="{kind}"'] = count
+        for kind, count in document["refusals"][tool].items():
+            expected["tool_refusals_total", f'{label},type="{kind}"'] = count
+        # A refused call is no response.
+        responses = calls - sum(document["refusals"][tool].values())
         for name, figures, unit in [
             ("tool_response_size_characters", document["responseSizes"][tool], 1),
             ("tool_call_duration_seconds", document["latency"][tool], 1000),
         ]:
             for percent, quantile in [("p50", "0.5"), ("p95", "0.95"), ("p99", "0.99")]:
                 expected[name, f'{label},quantile="{quantile}"'] = figures[percent] / unit
-            expected[f"{name}_count", label] = calls
+            expected[f"{name}_count", label] = responses
         expected["tool_response_tokens_average", label] = document["responseTokens"][tool]["avg"]
         expected["tool_response_tokens_p95", label] = document["responseTokens"][tool]["p95"]
     context, loops, cost = document["context"], document["loopDetection"], document["cost"]

@@ -88,11 +88,14 @@ impl<'a> RawJson<'a> {
         parse_object(self.0?).ok().flatten()
     }
 
-    /// Parses an object, or the objects of an array; none for another value.
+    /// Parses an object, or the objects of an array. Of a value that cannot be read, there are only
+    /// [`others`](LenientObjects::has_others).
     pub(crate) fn objects<T: JsonObject<'a>>(self) -> LenientObjects<T> {
         let mut objects = LenientObjects::default();
-        let read = self.0.map(|raw| objects.read_json(&mut JsonReader::new(raw)));
-        if matches!(read, Some(Ok(()))) { objects } else { LenientObjects::default() }
+        match self.0.map(|raw| objects.read_json(&mut JsonReader::new(raw))) {
+            None | Some(Ok(())) => objects,
+            Some(Err(_)) => LenientObjects { has_others: true, ..LenientObjects::default() },
+        }
     }
 
     /// Returns the text of a string; `None` for another value.

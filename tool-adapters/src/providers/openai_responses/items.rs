@@ -54,13 +54,19 @@ impl OutputItem<'_> {
         is_of_server || is_custom && is_undeclared()
     }
 
-    /// Returns the text of a message.
-    pub(crate) fn text(&self) -> String {
+    /// Returns the text of a message; `None` if its parts cannot be read. Some servers write a text in place of the parts.
+    pub(crate) fn text(&self) -> Option<String> {
+        if let Some(text) = self.content.string() {
+            return Some(text.into_owned());
+        }
         let parts = self.content.objects::<OutputPart<'_>>();
+        if parts.has_others() {
+            return None;
+        }
         let text = |part: &OutputPart<'_>| {
             [&part.text, &part.refusal, &part.transcript].map(|text| text.as_str().to_owned()).concat()
         };
-        parts.iter().map(text).collect()
+        Some(parts.iter().map(text).collect())
     }
 
     pub(crate) fn has_refusal(&self) -> bool {

@@ -459,7 +459,10 @@ impl OutputItems {
         match item.kind.as_str() {
             "message" => {
                 self.refused |= item.has_refusal();
-                let whole = item.text();
+                let Some(whole) = item.text() else {
+                    return sink
+                        .error(malformed("expected the parts of a message", item.content.0.unwrap_or_default()));
+                };
                 let mut pieces = known.text.clone();
                 sink.join(&mut pieces);
                 match missing_text(&pieces, &whole) {
