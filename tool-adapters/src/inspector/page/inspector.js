@@ -885,7 +885,7 @@ async function endSession(id) {
 function auditRow({ at, tool, callId, outcome, decision, intents }) {
   const result = outcome.error ? `${outcome.is}: ${outcome.error}` : outcome.is;
   const decided = decision ? `${decision.approved ? "approved" : "denied"} by ${decision.by || "(no name)"}` : "";
-  return [at, tool, callId, result, decided, (intents ?? []).map((one) => one.effect).join("; ")];
+  return [at, tool, callId, result, decided, (intents ?? []).map((one) => `${JSON.stringify(one.intent)}: ${one.effect}`).join("; ")];
 }
 const callRow = (call) => [call.tool, call.turn, call.ok ? "ok" : call.error, call.durationMs, JSON.stringify(call.arguments)];
 
