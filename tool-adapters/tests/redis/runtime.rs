@@ -97,7 +97,7 @@ async fn two_processes_spend_one_budget_and_see_one_state() {
     assert!(two.call(call("2", "change", "b")).await.is_ok());
     one.refresh().await.expect("the server answers");
     assert!(one.state().audio_suppressed);
-    assert_eq!(one.audit().len(), 1);
+    assert_eq!(one.audit().len(), 2, "the calls of both processes");
     assert!(one.call(call("3", "look", "c")).await.is_ok());
     let refused = two.call(call("4", "change", "d")).await;
     assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded));
