@@ -176,6 +176,18 @@ impl EventSink<'_> {
         if self.provider_error(text) { Ok(()) } else { self.unknown(text) }
     }
 
+    /// Emits what became of an event: nothing more if it was read, the event itself if it is not known, or its error.
+    pub(crate) fn tell(&mut self, read: Result<bool, ProtocolError>, text: &str) -> serde_json::Result<()> {
+        match read {
+            Ok(true) => Ok(()),
+            Ok(false) => self.unknown(text),
+            Err(error) => {
+                self.error(error);
+                Ok(())
+            }
+        }
+    }
+
     /// Emits an event that the protocol does not know.
     pub(crate) fn unknown(&mut self, text: &str) -> serde_json::Result<()> {
         self.events.push(Event::Unknown(serde_json::from_str(text)?));

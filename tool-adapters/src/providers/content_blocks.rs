@@ -47,6 +47,15 @@ pub(crate) struct BlockIdentity {
     pub(crate) name: String,
 }
 
+/// The part of a message that has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Progress {
+    #[default]
+    Nothing,
+    Begun,
+    Ended,
+}
+
 /// The effect of an event that begins a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beginning {

@@ -73,14 +73,8 @@ impl MessageReader for AnthropicReader {
             sink.error(malformed("expected an object as an event", text));
             return Ok(());
         };
-        match self.read_event(name, text, &event, sink) {
-            Ok(true) => Ok(()),
-            Ok(false) => sink.unknown(text),
-            Err(error) => {
-                sink.error(error);
-                Ok(())
-            }
-        }
+        let read = self.read_event(name, text, &event, sink);
+        sink.tell(read, text)
     }
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {

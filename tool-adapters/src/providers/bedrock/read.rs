@@ -3,7 +3,7 @@
 
 use crate::providers::anthropic::read::MessageUsage;
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::content_blocks::{Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace};
+use crate::providers::content_blocks::{Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, Progress};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed, out_of_place};
 use crate::providers::json_reader::json_objects;
 use crate::providers::lenient::{LenientObject, LenientText, RawJson, ServiceTier, WithRaw, parse_object};
@@ -21,29 +21,14 @@ pub(crate) struct ConverseReader {
     failed: bool,
 }
 
-/// The part of the message that has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Progress {
-    #[default]
-    Nothing,
-    Begun,
-    Ended,
-}
-
 impl MessageReader for ConverseReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         let Some(event) = parse_object::<ConverseEvent<'_>>(text)? else {
             sink.error(malformed("expected an object as an event", text));
             return Ok(());
         };
-        match self.read_event(text, &event, sink) {
-            Ok(true) => Ok(()),
-            Ok(false) => sink.unknown(text),
-            Err(error) => {
-                sink.error(error);
-                Ok(())
-            }
-        }
+        let read = self.read_event(text, &event, sink);
+        sink.tell(read, text)
     }
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {

@@ -1,7 +1,7 @@
 //! The reader of answers and stream events, and the members that it reads.
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::content_blocks::{Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace};
+use crate::providers::content_blocks::{Beginning, BlockIdentity, ContentBlock, ContentBlocks, InputPlace, Progress};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed, out_of_place};
 use crate::providers::json_reader::{OtherMembers, json_objects};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson, WithRaw, parse_object};
@@ -29,15 +29,6 @@ pub(crate) struct CohereReader {
     progress: Progress,
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
-}
-
-/// The part of the message that has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Progress {
-    #[default]
-    Nothing,
-    Begun,
-    Ended,
 }
 
 json_objects! {
@@ -101,14 +92,8 @@ impl MessageReader for CohereReader {
             sink.error(malformed("expected an object as an event", text));
             return Ok(());
         };
-        match self.read_event(name, text, &event, sink) {
-            Ok(true) => Ok(()),
-            Ok(false) => sink.unknown(text),
-            Err(error) => {
-                sink.error(error);
-                Ok(())
-            }
-        }
+        let read = self.read_event(name, text, &event, sink);
+        sink.tell(read, text)
     }
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {

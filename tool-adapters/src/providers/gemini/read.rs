@@ -103,11 +103,7 @@ impl GeminiReader {
         };
         let read = self.read_answer(text, &answer, sink);
         let was_read = read.is_ok();
-        match read {
-            Ok(true) => {}
-            Ok(false) => sink.unknown(text)?,
-            Err(error) => sink.error(error),
-        }
+        sink.tell(read, text)?;
         if let Some(usage) = &**answer.usage_metadata {
             usage.emit(sink);
         }

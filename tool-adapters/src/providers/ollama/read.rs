@@ -69,14 +69,8 @@ impl MessageReader for OllamaReader {
             sink.error(malformed("expected an object as a line", text));
             return Ok(());
         };
-        match self.read_line(text, &line, sink) {
-            Ok(true) => Ok(()),
-            Ok(false) => sink.unknown(text),
-            Err(error) => {
-                sink.error(error);
-                Ok(())
-            }
-        }
+        let read = self.read_line(text, &line, sink);
+        sink.tell(read, text)
     }
 
     fn finish(&mut self, sink: &mut EventSink<'_>) {

@@ -193,12 +193,7 @@ impl ChatReader {
         let had_text = self.content.text;
         self.read_content(delta, text, sink);
         let mut is_new = self.content.text > had_text;
-        if delta.tool_calls.has_others() {
-            sink.error(malformed("expected objects in `tool_calls`", text));
-        }
-        if delta.tool_calls.iter().any(CallEntry::has_other_form) {
-            sink.error(malformed("expected an object as the `function` of a call, and a number as its `index`", text));
-        }
+        check_calls(&delta.tool_calls, text, sink);
         for entry in delta.tool_calls.iter() {
             // An entry of another kind is a call that the server runs.
             let Some(piece) = CallPiece::of_entry(entry) else { continue };
@@ -238,12 +233,7 @@ impl ChatReader {
         } else if message.text_length() > self.content.text {
             sink.error(malformed("the whole message has more text than its pieces", text));
         }
-        if message.tool_calls.has_others() {
-            sink.error(malformed("expected objects in `tool_calls`", text));
-        }
-        if message.tool_calls.iter().any(CallEntry::has_other_form) {
-            sink.error(malformed("expected an object as the `function` of a call, and a number as its `index`", text));
-        }
+        check_calls(&message.tool_calls, text, sink);
         let legacy = message.legacy_call().filter(|function| !function.name.as_str().is_empty());
         let calls = message.tool_calls.iter().filter_map(WholeCall::of_entry);
         let mut calls = calls.chain(legacy.map(WholeCall::of_legacy_call)).collect::<Vec<_>>();
@@ -367,6 +357,16 @@ impl ChatReader {
             item.insert("tool_calls".to_owned(), self.calls.items().into());
         }
         Some(Value::Object(item))
+    }
+}
+
+/// Reports calls, or pieces of them, that have another form.
+fn check_calls(calls: &LenientObjects<CallEntry<'_>>, text: &str, sink: &mut EventSink<'_>) {
+    if calls.has_others() {
+        sink.error(malformed("expected objects in `tool_calls`", text));
+    }
+    if calls.iter().any(CallEntry::has_other_form) {
+        sink.error(malformed("expected an object as the `function` of a call, and a number as its `index`", text));
     }
 }
 
