@@ -196,12 +196,18 @@ impl EventSink<'_> {
 
     /// Appends a piece to a text; returns false if the text has grown too large, which is reported once.
     pub(crate) fn append(&mut self, text: &mut String, piece: &str, too_large: &mut bool) -> bool {
-        if !*too_large && text.len() + piece.len() > MAX_EVENT_BYTES {
+        let has_room = self.has_room(text.len() + piece.len(), too_large);
+        if has_room {
+            text.push_str(piece);
+        }
+        has_room
+    }
+
+    /// Returns true for the size of a text that may grow to it. Reports the first that may not.
+    pub(crate) fn has_room(&mut self, size: usize, too_large: &mut bool) -> bool {
+        if !*too_large && size > MAX_EVENT_BYTES {
             *too_large = true;
             self.error(ProtocolError::TooLarge { most: MAX_EVENT_BYTES });
-        }
-        if !*too_large {
-            text.push_str(piece);
         }
         !*too_large
     }
@@ -216,12 +222,12 @@ pub(crate) struct ResponseOrigin {
 impl ResponseOrigin {
     /// Emits the id and the model, the first time that one of them is known.
     pub(crate) fn emit(&mut self, id: &str, model: &str, sink: &mut EventSink<'_>) {
-        let known = |text: &str| Some(text).filter(|text| !text.is_empty()).map(str::to_owned);
-        let (id, model) = (known(id), known(model));
-        if !self.emitted && (id.is_some() || model.is_some()) {
-            self.emitted = true;
-            sink.push(Event::Response { id, model });
+        if self.emitted || (id.is_empty() && model.is_empty()) {
+            return;
         }
+        self.emitted = true;
+        let known = |text: &str| Some(text).filter(|text| !text.is_empty()).map(str::to_owned);
+        sink.push(Event::Response { id: known(id), model: known(model) });
     }
 }
 

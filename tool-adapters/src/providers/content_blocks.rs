@@ -7,8 +7,9 @@ use crate::providers::same_json::canonical_json;
 use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
 use tool_core::ToolCall;
 
 /// The places of signatures in the items of thoughts.
@@ -22,8 +23,8 @@ const SIGNATURES: [&str; 2] = ["/signature", "/reasoningContent/reasoningText/si
 pub(crate) struct ContentBlocks {
     /// The latest block of each index.
     slots: Vec<Slot>,
-    /// The digests of the calls that are whole and have an id of the provider.
-    calls: HashSet<u64>,
+    /// The inputs of the calls that are whole and have an id of the provider, by the digest of the item around them.
+    calls: HashMap<u64, SeenInputs>,
     has_calls: bool,
     has_provider_calls: bool,
 }
@@ -33,8 +34,31 @@ struct Slot {
     identity: BlockIdentity,
     /// The block; `None` after its end.
     open: Option<ContentBlock>,
-    /// The digest of the block's item, after its end.
-    digest: u64,
+    /// The contents of the block, after its end.
+    sealed: Option<Sealed>,
+}
+
+/// The contents of a block that has ended, as far as they are needed to know it again.
+#[derive(Debug)]
+struct Sealed {
+    /// The digest of the item without its input.
+    item: u64,
+    input: Input,
+}
+
+/// The input of a call. It is spelled as it came until it is compared.
+#[derive(Clone, Debug)]
+struct Input {
+    json: String,
+    is_canonical: bool,
+}
+
+/// The inputs of calls that are the same otherwise.
+#[derive(Debug)]
+struct SeenInputs {
+    first: Input,
+    /// The canonical spellings of the others.
+    further: HashSet<String>,
 }
 
 /// The properties by which a block is known when it comes again.
@@ -73,8 +97,11 @@ pub(crate) enum Beginning {
 #[derive(Debug)]
 pub(crate) struct ContentBlock {
     kind: BlockKind,
-    /// The block in the provider's form.
+    /// The block in the provider's form, without the pieces of [`growing`](Self::growing).
     item: Value,
+    growing: Option<GrowingText>,
+    /// The number of bytes of all pieces of texts.
+    text_size: usize,
     /// The place of the input in the item, if it has one.
     input: Option<InputPlace>,
     /// The input's text, from pieces.
@@ -82,17 +109,25 @@ pub(crate) struct ContentBlock {
     /// The input with which the block began. It counts if no piece follows.
     first_input: String,
     too_large: bool,
-    /// The digest of the block that this one repeats.
-    repeated: Option<u64>,
+    /// True for a block that has come before.
+    is_repeated: bool,
+}
+
+/// The pieces of a text that are not in the item yet.
+#[derive(Debug)]
+struct GrowingText {
+    pointer: &'static str,
+    member: &'static str,
+    pieces: String,
 }
 
 /// The place and the form of the input of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum InputPlace {
-    /// An object at this pointer.
-    Object(&'static str),
-    /// A JSON text at this pointer.
-    Text(&'static str),
+    /// An object, in the member at this path.
+    Object(&'static [&'static str]),
+    /// A JSON text, in the member at this path.
+    Text(&'static [&'static str]),
 }
 
 #[derive(Debug)]
@@ -123,19 +158,21 @@ impl ContentBlock {
         Self {
             kind: BlockKind::Other,
             item,
+            growing: None,
+            text_size: 0,
             input: None,
             json: String::new(),
             first_input: String::new(),
             too_large: false,
-            repeated: None,
+            is_repeated: false,
         }
     }
 
     /// A call, with its input at this place. A call in pieces begins with an empty input.
     pub(crate) fn with_input(mut self, place: InputPlace, first_input: &str) -> Self {
         self.input = Some(place);
-        if let InputPlace::Text(at) = place
-            && let Some(input) = self.item.pointer_mut(at)
+        if let InputPlace::Text(_) = place
+            && let Some(input) = self.input_mut()
         {
             *input = Value::from("");
         }
@@ -147,7 +184,7 @@ impl ContentBlock {
 
     /// Returns true for a block that has come before: its pieces are only compared.
     pub(crate) fn is_repeated(&self) -> bool {
-        self.repeated.is_some()
+        self.is_repeated
     }
 
     /// Returns true for a call, ours or the provider's.
@@ -161,34 +198,53 @@ impl ContentBlock {
     }
 
     /// Appends to a text member of the object at `pointer`.
-    pub(crate) fn append(&mut self, pointer: &str, member: &str, piece: &str, sink: &mut EventSink<'_>) {
-        if piece.is_empty() {
+    pub(crate) fn append(
+        &mut self,
+        pointer: &'static str,
+        member: &'static str,
+        piece: &str,
+        sink: &mut EventSink<'_>,
+    ) {
+        if piece.is_empty() || !sink.has_room(self.text_size + piece.len(), &mut self.too_large) {
             return;
         }
-        let object = self.item.pointer_mut(pointer).and_then(Value::as_object_mut);
-        let Some(value) = object.map(|object| object.entry(member).or_insert(Value::Null)) else { return };
-        if value.is_null() {
-            *value = Value::from("");
+        self.text_size += piece.len();
+        match &mut self.growing {
+            Some(growing) if growing.member == member && growing.pointer == pointer => growing.pieces.push_str(piece),
+            _ => {
+                self.settle_text();
+                self.growing = Some(GrowingText { pointer, member, pieces: piece.to_owned() });
+            }
         }
-        if let Value::String(text) = value {
-            sink.append(text, piece, &mut self.too_large);
+    }
+
+    /// Adds the pieces of a text to the item.
+    fn settle_text(&mut self) {
+        let Some(GrowingText { pointer, member, pieces }) = self.growing.take() else { return };
+        let Some(Value::Object(object)) = self.item.pointer_mut(pointer) else { return };
+        match object.get_mut(member) {
+            Some(Value::String(text)) => text.push_str(&pieces),
+            None | Some(Value::Null) => _ = object.insert(member.to_owned(), Value::String(pieces)),
+            Some(_) => {}
         }
     }
 
     /// Appends a piece of a signature. A signature that comes again, or again with more, counts once.
-    pub(crate) fn append_signature(&mut self, pointer: &str, piece: &str, sink: &mut EventSink<'_>) {
-        let object = self.item.pointer(pointer);
+    pub(crate) fn append_signature(&mut self, pointer: &'static str, piece: &str, sink: &mut EventSink<'_>) {
+        let object = self.item().pointer(pointer);
         let before = object.and_then(|object| object.get("signature")).and_then(Value::as_str).unwrap_or_default();
         let rest = piece.strip_prefix(before).unwrap_or(piece);
         self.append(pointer, "signature", rest, sink);
     }
 
-    pub(crate) fn item(&self) -> &Value {
-        &self.item
+    /// Returns the item with all pieces of text so far.
+    pub(crate) fn item(&mut self) -> &Value {
+        self.item_mut()
     }
 
     /// Returns the item, for changes other than pieces of text.
     pub(crate) fn item_mut(&mut self) -> &mut Value {
+        self.settle_text();
         &mut self.item
     }
 
@@ -203,7 +259,8 @@ impl ContentBlock {
     }
 
     /// Returns true if the block shows that nothing of it is missing.
-    fn is_whole(&self) -> bool {
+    fn is_whole(&mut self) -> bool {
+        self.settle_text();
         match self.kind {
             BlockKind::Text => true,
             _ if self.has_input() => is_object(if self.json.is_empty() { &self.first_input } else { &self.json }),
@@ -231,44 +288,66 @@ impl ContentBlock {
 
     /// Joins the pieces of the input and of the item.
     fn join(&mut self, sink: &mut EventSink<'_>) {
+        self.settle_text();
         sink.join(&mut self.json);
         sink.join_item(&mut self.item);
     }
 
-    /// Sets the input in the item. Returns a number that is the same for blocks with the same contents.
-    fn seal(&mut self) -> u64 {
-        let mut hasher = FixedState::default().build_hasher();
-        match self.input {
-            None => self.item.hash(&mut hasher),
-            Some(InputPlace::Object(at)) => {
-                let object = serde_json::from_str::<Map<_, _>>(&self.json);
-                match (self.item.pointer_mut(at), object) {
-                    (Some(input), Ok(object)) => *input = Value::Object(object),
-                    _ => self.json.hash(&mut hasher),
-                }
-                self.item.hash(&mut hasher);
-            }
-            Some(InputPlace::Text(at)) => {
-                self.item.hash(&mut hasher);
-                canonical_json(&self.json).hash(&mut hasher);
-                if let Some(input) = self.item.pointer_mut(at) {
-                    *input = Value::from(self.json.as_str());
-                }
-            }
+    /// Returns the place of the input in the item.
+    fn input_mut(&mut self) -> Option<&mut Value> {
+        let (InputPlace::Object(path) | InputPlace::Text(path)) = self.input?;
+        path.iter().try_fold(&mut self.item, |value, member| value.get_mut(member))
+    }
+
+    /// Sets the input in the item. Returns the contents by which the block is known when it comes again.
+    fn seal(&mut self) -> Sealed {
+        let before = self.input_mut().map(Value::take);
+        let item = FixedState::default().hash_one(&self.item);
+
+        let input = match self.input {
+            Some(InputPlace::Text(_)) => Some(Value::from(self.json.as_str())),
+            _ => serde_json::from_str(&self.json).ok().map(Value::Object),
+        };
+        if let Some(place) = self.input_mut() {
+            *place = input.or(before).unwrap_or_default();
         }
-        hasher.finish()
+        Sealed { item, input: Input { json: self.json.clone(), is_canonical: false } }
+    }
+}
+
+impl Sealed {
+    fn is_same(&mut self, other: &Self) -> bool {
+        self.item == other.item && self.input.canonical() == canonical_json(&other.input.json)
+    }
+}
+
+impl Input {
+    fn canonical(&mut self) -> &str {
+        if !self.is_canonical {
+            self.json = canonical_json(&self.json).into_owned();
+            self.is_canonical = true;
+        }
+        &self.json
+    }
+}
+
+impl SeenInputs {
+    /// Adds an input; returns false if it has come before.
+    fn add(&mut self, input: &Input) -> bool {
+        let canonical = canonical_json(&input.json);
+        self.first.canonical() != canonical && self.further.insert(canonical.into_owned())
     }
 }
 
 impl ContentBlocks {
     /// Begins a block, which [`insert`](Self::insert) adds unless it is open. Fails for a block that has no place here.
-    pub(crate) fn begin(&self, index: usize, identity: &BlockIdentity) -> Result<Beginning, ProtocolError> {
+    pub(crate) fn begin(&mut self, index: usize, identity: &BlockIdentity) -> Result<Beginning, ProtocolError> {
         let next = self.slots.len();
         if index > next {
             return Err(out_of_place(format!("content block {index} came, but block {next} did not")));
         }
-        let Some(slot) = self.slots.get(index) else { return Ok(Beginning::New) };
-        let Some(open) = &slot.open else {
+        let Some(slot) = self.slots.get_mut(index) else { return Ok(Beginning::New) };
+        let Some(open) = &mut slot.open else {
             return Ok(if slot.identity.is_same(identity) { Beginning::Again } else { Beginning::New });
         };
         if slot.identity == *identity {
@@ -283,12 +362,10 @@ impl ContentBlocks {
     /// Adds a block that begins.
     pub(crate) fn insert(&mut self, index: usize, identity: BlockIdentity, mut block: ContentBlock) {
         let Some(slot) = self.slots.get_mut(index) else {
-            self.slots.push(Slot { identity, open: Some(block), digest: 0 });
+            self.slots.push(Slot { identity, open: Some(block), sealed: None });
             return;
         };
-        if slot.identity.is_same(&identity) {
-            block.repeated = Some(slot.digest);
-        }
+        block.is_repeated = slot.identity.is_same(&identity);
         slot.identity = identity;
         slot.open = Some(block);
     }
@@ -317,6 +394,11 @@ impl ContentBlocks {
     /// Returns the open block of an index.
     pub(crate) fn open(&mut self, index: usize) -> Option<&mut ContentBlock> {
         self.slots.get_mut(index)?.open.as_mut()
+    }
+
+    /// Returns the kind of the latest block of an index; empty if there is none.
+    pub(crate) fn kind(&self, index: usize) -> &str {
+        self.slots.get(index).map_or("", |slot| &slot.identity.kind)
     }
 
     /// Returns true if the index has had a block.
@@ -381,19 +463,17 @@ impl ContentBlocks {
         sink: &mut EventSink<'_>,
     ) -> Result<Option<Value>, ProtocolError> {
         block.join(sink);
-        let digest = block.seal();
-        if block.repeated.is_some_and(|before| before != digest) {
+        let sealed = block.seal();
+        let Some(slot) = self.slots.get_mut(index) else { return Ok(None) };
+        if block.is_repeated && slot.sealed.as_mut().is_some_and(|before| !before.is_same(&sealed)) {
             return Err(out_of_place(format!("content block {index} came twice, with different contents")));
         }
-        if let Some(slot) = self.slots.get_mut(index) {
-            slot.digest = digest;
-        }
+        let sealed = slot.sealed.insert(sealed);
         if block.is_repeated() || block.is_blank() {
             return Ok(None);
         }
         if let BlockKind::Call { id, wire } = block.kind {
-            let is_first = wire.id.is_empty() || self.calls.insert(digest);
-            if !is_first {
+            if !wire.id.is_empty() && !is_first_of(&mut self.calls, sealed) {
                 return Ok(None);
             }
             self.has_calls = true;
@@ -410,5 +490,16 @@ impl ContentBlocks {
     /// Returns true if the message has a call that the provider runs itself.
     pub(crate) fn has_provider_calls(&self) -> bool {
         self.has_provider_calls
+    }
+}
+
+/// Adds a call to those that have come; returns false if it is one of them.
+fn is_first_of(calls: &mut HashMap<u64, SeenInputs>, call: &Sealed) -> bool {
+    match calls.entry(call.item) {
+        Entry::Occupied(mut seen) => seen.get_mut().add(&call.input),
+        Entry::Vacant(place) => {
+            place.insert(SeenInputs { first: call.input.clone(), further: HashSet::new() });
+            true
+        }
     }
 }

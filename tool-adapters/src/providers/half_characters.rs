@@ -60,6 +60,9 @@ impl PieceJoiner {
 /// The halves of a message, and the texts that they are in.
 #[derive(Debug, Default)]
 pub(crate) struct Halves {
+    pub(crate) search: SurrogateSearch,
+    /// True once the search has found something. Until then no event can have half a character in an escape.
+    pub(crate) may_be_escaped: bool,
     /// True once an event of the message had a half. Until then nothing is looked at for marks.
     pub(crate) were_seen: bool,
     pub(crate) text: PieceJoiner,
@@ -71,6 +74,13 @@ pub(crate) struct Halves {
 }
 
 impl Halves {
+    /// Takes in the next bytes of the message.
+    pub(crate) fn note(&mut self, bytes: &[u8]) {
+        if !self.may_be_escaped {
+            self.may_be_escaped = self.search.finds_in(bytes);
+        }
+    }
+
     /// Returns true if a text ends with half a character.
     pub(crate) fn is_open(&self) -> bool {
         self.text.has_half() || self.reasoning.has_half() || self.items.has_half()
@@ -90,7 +100,7 @@ pub(crate) fn has_mark(text: &str) -> bool {
 /// Returns a JSON text in which each escaped half of a surrogate pair is a mark; `None` if there is no half. Fails if the text
 /// has the characters of marks itself.
 pub(crate) fn mark_surrogates(json: &str) -> Result<Option<String>, UnpairedHalf> {
-    if !may_have_surrogates(json.as_bytes()) {
+    if !SurrogateSearch::default().finds_in(json.as_bytes()) {
         return Ok(None);
     }
 
@@ -124,16 +134,65 @@ pub(crate) fn mark_surrogates(json: &str) -> Result<Option<String>, UnpairedHalf
     }
 }
 
-/// Returns true if an escape may be that of a surrogate.
-fn may_have_surrogates(json: &[u8]) -> bool {
-    let mut rest = json;
-    while let Some(at) = memchr(b'\\', rest) {
-        if let Some([b'u', b'd' | b'D', ..]) = rest.get(at + 1..) {
-            return true;
-        }
-        rest = rest.get(at + 2..).unwrap_or_default();
+/// Searches a message for escaped surrogates, wherever it is cut.
+#[derive(Debug, Default)]
+pub(crate) struct SurrogateSearch {
+    /// The last bytes, if they begin an escape.
+    begun: Escape,
+}
+
+/// The part of an escape that has come.
+#[derive(Clone, Copy, Debug, Default)]
+enum Escape {
+    #[default]
+    Nothing,
+    Backslash,
+    Unicode,
+}
+
+impl SurrogateSearch {
+    /// Returns true if an escape that ends in the next bytes may be that of a surrogate.
+    pub(crate) fn finds_in(&mut self, bytes: &[u8]) -> bool {
+        let rest = match (std::mem::take(&mut self.begun), bytes) {
+            (begun, []) => {
+                self.begun = begun;
+                return false;
+            }
+            (Escape::Nothing, bytes) => bytes,
+            (Escape::Unicode, [digit, rest @ ..]) => {
+                if is_surrogate_digit(*digit) {
+                    return true;
+                }
+                rest
+            }
+            (Escape::Backslash, [b'u']) => {
+                self.begun = Escape::Unicode;
+                return false;
+            }
+            (Escape::Backslash, [b'u', digit, ..]) if is_surrogate_digit(*digit) => return true,
+            (Escape::Backslash, [_, rest @ ..]) => rest,
+        };
+        self.search(rest)
     }
-    false
+
+    fn search(&mut self, bytes: &[u8]) -> bool {
+        let mut rest = bytes;
+        while let Some(at) = memchr(b'\\', rest) {
+            match rest.get(at + 1..).unwrap_or_default() {
+                [] => self.begun = Escape::Backslash,
+                [b'u'] => self.begun = Escape::Unicode,
+                [b'u', digit, ..] if is_surrogate_digit(*digit) => return true,
+                _ => {}
+            }
+            rest = rest.get(at + 2..).unwrap_or_default();
+        }
+        false
+    }
+}
+
+/// Returns true for the first digit of a surrogate's escape.
+fn is_surrogate_digit(digit: u8) -> bool {
+    matches!(digit, b'd' | b'D')
 }
 
 /// Returns a text in which each byte that is not UTF-8 is a mark. Returns `None` if the text has the characters of marks
@@ -340,6 +399,18 @@ mod tests {
             }
             prop_assert!(!joiner.has_half());
             prop_assert_eq!(whole, text);
+        }
+
+        // M2
+        #[test]
+        fn finds_an_escaped_surrogate_wherever_it_is_cut(json in r"(x|n|u|d8|\\\\){0,8}", cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4)) {
+            let mut places = cuts.iter().map(|cut| cut.index(json.len() + 1)).collect::<Vec<_>>();
+            places.extend([0, json.len()]);
+            places.sort_unstable();
+            let mut search = SurrogateSearch::default();
+            let pieces = places.windows(2).map(|place| &json.as_bytes()[place[0]..place[1]]);
+            let found = pieces.fold(false, |found, piece| search.finds_in(piece) || found);
+            prop_assert_eq!(found, json.replace(r"\\", "").contains(r"\ud"));
         }
 
         // M2

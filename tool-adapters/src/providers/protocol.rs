@@ -130,8 +130,7 @@ pub fn protocol(provider: Provider) -> Box<dyn Protocol> {
         halves: Halves::default(),
         frames: 0,
     };
-    let host = Host::of(provider);
-    Box::new(ProviderProtocol { provider, framer: Framer::default(), message, form: ResultForm::default(), host })
+    Box::new(ProviderProtocol { provider, framer: Framer::default(), message, form: ResultForm::default(), host: None })
 }
 
 /// The protocol of any provider: its spec reads and writes, the rest is the same for all.
@@ -140,7 +139,8 @@ struct ProviderProtocol {
     framer: Framer,
     message: OpenMessage,
     form: ResultForm,
-    host: Host,
+    /// `None` for the provider's own.
+    host: Option<Host>,
 }
 
 /// The message that is being read, and the ids of the conversation's calls.
@@ -166,6 +166,7 @@ impl Protocol for ProviderProtocol {
         // The usual number of events of one call with the beginning and the end of its message.
         let mut events = Vec::with_capacity(7);
         let Self { framer, message, .. } = self;
+        message.halves.note(bytes);
         framer.push(bytes, &mut |frame| message.read(frame, &mut events));
         events
     }
@@ -177,12 +178,14 @@ impl Protocol for ProviderProtocol {
             return events;
         }
         let text = event.to_string();
+        self.message.halves.note(text.as_bytes());
         self.message.read(Frame::Event { name: "", text: &text, has_halves: has_mark(&text) }, &mut events);
         events
     }
 
     fn push_message(&mut self, message: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
+        self.message.halves.note(message);
         let frame = match std::str::from_utf8(message) {
             Ok(text) => Frame::Event { name: "", text, has_halves: false },
             Err(_) => Frame::Problem(malformed("a message is not UTF-8", &String::from_utf8_lossy(message))),
@@ -218,7 +221,7 @@ impl Protocol for ProviderProtocol {
     }
 
     fn host(&mut self, host: Host) {
-        self.host = host;
+        self.host = Some(host);
     }
 
     fn request(&self, request: &Request<'_>) -> Value {
@@ -226,7 +229,9 @@ impl Protocol for ProviderProtocol {
         let repaired = RepairedMessages::of(request.history);
         let written = request.declarations.written_history(&repaired.messages);
         let history = written.as_deref().unwrap_or(&repaired.messages);
-        write(&Request { history, ..*request }, &self.host)
+        let own = self.host.is_none().then(|| Host::of(self.provider));
+        let Some(host) = self.host.as_ref().or(own.as_ref()) else { return Value::Null };
+        write(&Request { history, ..*request }, host)
     }
 }
 
@@ -236,14 +241,12 @@ impl OpenMessage {
         let from = events.len();
         let text = frame.text();
         let was_read = self.read_frame(frame, events);
-        if was_read {
-            self.frames += 1;
-            let new = events.get_mut(from..).unwrap_or_default();
-            if new.iter().any(|event| matches!(event, Event::Error(_))) {
-                add_delays(new, text);
-                place_errors(new, self.frames);
-            }
-            self.gate.check(events, from);
+        self.frames += usize::from(was_read);
+        let new = events.get_mut(from..).unwrap_or_default();
+        if new.iter().any(|event| self.gate.concerns(event)) {
+            add_delays(new, text);
+            place_errors(new, self.frames);
+            self.gate.admit_all(events, from);
         }
         was_read
     }
@@ -253,7 +256,7 @@ impl OpenMessage {
         let from = events.len();
         let mut sink = EventSink { events, ids: &mut self.ids, halves: &mut self.halves };
         self.reader.finish(&mut sink);
-        self.gate.check(events, from);
+        self.gate.admit_all(events, from);
 
         self.gate.finish();
         self.halves = Halves::default();
@@ -307,8 +310,11 @@ impl OpenMessage {
     }
 
     fn read_text(&mut self, name: &str, text: &str, events: &mut Vec<Event>) -> serde_json::Result<()> {
-        let marked = mark_surrogates(text).map_err(|_| serde_json::Error::custom("a character is cut in two"))?;
-        self.halves.were_seen |= marked.is_some();
+        let mut marked = None;
+        if self.halves.may_be_escaped {
+            marked = mark_surrogates(text).map_err(|_| serde_json::Error::custom("a character is cut in two"))?;
+            self.halves.were_seen |= marked.is_some();
+        }
         let mut sink = EventSink { events, ids: &mut self.ids, halves: &mut self.halves };
         self.reader.read(name, marked.as_deref().unwrap_or(text), &mut sink)
     }

@@ -54,7 +54,7 @@ enum PieceKind {
 
 impl PieceKind {
     /// Returns true if a block of a type has such pieces. Blocks of unknown types may have text.
-    fn fits(self, block: &ContentBlock) -> bool {
+    fn fits(self, block: &mut ContentBlock) -> bool {
         match block.item().get("type").and_then(Value::as_str) {
             Some("text") => matches!(self, Self::Text),
             Some("thinking") => matches!(self, Self::Thinking | Self::Signature),
@@ -286,7 +286,7 @@ impl AnthropicReader {
         }
         let block = match kind {
             "text" => ContentBlock::text(item),
-            _ if has_input => ContentBlock::other(item).with_input(InputPlace::Object("/input"), &wire.input.text()),
+            _ if has_input => ContentBlock::other(item).with_input(InputPlace::Object(&["input"]), &wire.input.text()),
             _ => ContentBlock::other(item),
         };
         if beginning == Beginning::Again {

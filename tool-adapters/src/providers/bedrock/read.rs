@@ -191,7 +191,7 @@ impl ConverseReader {
         if let Some(call) = item.get_mut("toolUse").and_then(Value::as_object_mut) {
             call.entry("input").or_insert_with(|| json!({}));
         }
-        let block = ContentBlock::other(item).with_input(InputPlace::Object("/toolUse/input"), &call.input.text());
+        let block = ContentBlock::other(item).with_input(InputPlace::Object(&["toolUse", "input"]), &call.input.text());
         // A call of another type, such as `server_tool_use`, is one that the provider runs itself.
         let is_ours = matches!(call.kind.as_str(), "" | "tool_use");
         if beginning == Beginning::New && is_ours {
@@ -334,12 +334,14 @@ fn append_delta(
     text: &str,
     sink: &mut EventSink<'_>,
 ) -> Result<bool, ProtocolError> {
-    let has = |member: &str| block.item().get(member).is_some();
+    let has_input = block.has_input();
+    let item = block.item();
+    let has = |member: &str| item.get(member).is_some();
     let is_text = has("text") || has("citationsContent");
     let pieces = [
         (!delta.text.raw.is_empty(), is_text),
         (delta.citation.0.is_some(), is_text),
-        (!delta.tool_use.raw.is_empty(), block.has_input()),
+        (!delta.tool_use.raw.is_empty(), has_input),
         (!delta.reasoning_content.raw.is_empty(), has("reasoningContent")),
         (delta.tool_result.0.is_some(), has("toolResult")),
     ];
@@ -347,7 +349,7 @@ fn append_delta(
         return Err(out_of_place("a piece came for a content block of another kind"));
     }
     if !pieces.iter().any(|(came, _)| *came) {
-        if block.has_input() {
+        if has_input {
             return Err(malformed("expected a piece of a call", text));
         }
         return Ok(append_image(block, delta, sink));
@@ -417,7 +419,13 @@ fn append_image(block: &mut ContentBlock, delta: &WireBlock<'_>, sink: &mut Even
 }
 
 /// Appends to bytes in base64, which comes again without harm; returns false if they have ended.
-fn append_blob(block: &mut ContentBlock, pointer: &str, member: &str, piece: &str, sink: &mut EventSink<'_>) -> bool {
+fn append_blob(
+    block: &mut ContentBlock,
+    pointer: &'static str,
+    member: &'static str,
+    piece: &str,
+    sink: &mut EventSink<'_>,
+) -> bool {
     let object = block.item().pointer(pointer);
     let before = object.and_then(|object| object.get(member)).and_then(Value::as_str).unwrap_or_default();
     if before.ends_with('=') && !piece.is_empty() {

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use tool_core::trace::TokenUsage;
 
 /// The place of the arguments in a call.
-const ARGUMENTS: InputPlace = InputPlace::Text("/function/arguments");
+const ARGUMENTS: InputPlace = InputPlace::Text(&["function", "arguments"]);
 
 /// Reads Cohere's chat.
 #[derive(Debug, Default)]
@@ -318,9 +318,9 @@ impl CohereReader {
             ("", _) => ("thinking", piece.thinking.value.as_str()),
             _ => ("text", piece.text.value.as_str()),
         };
+        let is_other = matches!(self.contents.kind(index), "text" | "thinking") && self.contents.kind(index) != member;
         let Some(block) = self.contents.open(index) else { return Err(self.contents.misplaced_piece(index, false)) };
-        let kind = block.item().get("type").and_then(Value::as_str).unwrap_or_default();
-        if matches!(kind, "text" | "thinking") && kind != member {
+        if is_other {
             return Err(out_of_place(format!("a piece of another kind came for part {index} of the content")));
         }
         if !block.is_repeated() {

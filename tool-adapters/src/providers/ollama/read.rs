@@ -16,16 +16,26 @@ use tool_core::trace::TokenUsage;
 #[derive(Debug, Default)]
 pub(crate) struct OllamaReader {
     origin: ResponseOrigin,
-    /// The members of the message other than its calls.
+    content: String,
+    thinking: String,
+    /// The members of the message that the protocol does not know.
     members: MessageMembers,
-    /// The calls of the message in the server's form.
-    calls: Vec<Value>,
+    calls: Vec<SentCall>,
     seen: SeenCalls,
     begun: bool,
     /// True if the server has reported the error that ends the stream.
     failed: bool,
     /// The line that has ended the message.
     last_line: Option<String>,
+}
+
+/// A call as the server sent it.
+#[derive(Debug)]
+struct SentCall {
+    json: String,
+    name: String,
+    /// True if the call has members that the protocol does not know.
+    has_others: bool,
 }
 
 json_objects! {
@@ -42,6 +52,7 @@ json_objects! {
     }
 
     struct LineMessage<'a> {
+        /// Always the assistant's.
         role: LenientText<'a>,
         content: WithRaw<'a, LenientText<'a>>,
         thinking: WithRaw<'a, LenientText<'a>>,
@@ -52,6 +63,7 @@ json_objects! {
     struct CallEntry<'a> {
         id: LenientText<'a>,
         function: LenientObject<CalledFunction<'a>>,
+        ..others: OtherMembers<'a>,
     }
 
     struct CalledFunction<'a> {
@@ -60,6 +72,7 @@ json_objects! {
         arguments: RawJson<'a>,
         /// The number of the call. Some models have 0 for all.
         index: LenientText<'a>,
+        ..others: OtherMembers<'a>,
     }
 }
 
@@ -124,18 +137,11 @@ impl OllamaReader {
         if !is_text(message.content.raw) || !is_text(message.thinking.raw) {
             return Err(malformed("expected texts as the `content` and the `thinking` of a message", text));
         }
-        if let Some(role) = &message.role.0
-            && self.members.is_empty()
-        {
-            self.members.add_text("role", role);
-        }
         let content = message.content.value.as_str();
         let thinking = message.thinking.value.as_str();
-        self.members.add_text("content", content);
+        self.content.push_str(content);
+        self.thinking.push_str(thinking);
         sink.reasoning(thinking);
-        if !thinking.is_empty() {
-            self.members.add_text("thinking", thinking);
-        }
         sink.text(content);
         for member in &message.others.0 {
             if let Ok(value) = serde_json::from_str(member.json) {
@@ -181,10 +187,11 @@ impl OllamaReader {
             let Some(RawObject { raw, object: Some(entry) }) = entries.get(at) else { continue };
             let Some(function) = &*entry.function else { continue };
             emit_call(entry.id.as_str(), function, sink);
-            // Arguments with a number that is too large cannot be kept. The history has them as a text.
-            let item = serde_json::from_str::<Value>(raw).ok();
-            let name = function.name.as_str();
-            self.calls.push(item.unwrap_or_else(|| json!({"function": {"name": name, "arguments": {}}})));
+            self.calls.push(SentCall {
+                json: (*raw).to_owned(),
+                name: function.name.as_str().to_owned(),
+                has_others: !entry.others.0.is_empty() || !function.others.0.is_empty(),
+            });
         }
         Ok(())
     }
@@ -209,18 +216,34 @@ impl OllamaReader {
         Ok(())
     }
 
-    /// Emits the message in the server's form.
+    /// Emits the message in the server's form, if it has more than text and calls.
     fn emit_item(&mut self, sink: &mut EventSink<'_>) {
-        let mut members = std::mem::take(&mut self.members).into_map();
+        let content = std::mem::take(&mut self.content);
+        let thinking = std::mem::take(&mut self.thinking);
+        let members = std::mem::take(&mut self.members);
         let calls = std::mem::take(&mut self.calls);
+        if thinking.is_empty() && members.is_empty() && !calls.iter().any(|call| call.has_others) {
+            return;
+        }
+
+        let mut item =
+            Map::from_iter([("role".to_owned(), "assistant".into()), ("content".to_owned(), content.into())]);
+        if !thinking.is_empty() {
+            item.insert("thinking".to_owned(), thinking.into());
+        }
+        item.extend(members.into_map());
         if !calls.is_empty() {
-            members.insert("tool_calls".to_owned(), calls.into());
+            item.insert("tool_calls".to_owned(), calls.iter().map(SentCall::item).collect());
         }
-        let is_empty = |(name, value): (&String, &Value)| name == "role" || *value == "";
-        if !members.iter().all(is_empty) {
-            let role = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);
-            sink.push_item(role.into_iter().chain(members).collect());
-        }
+        sink.push_item(Value::Object(item));
+    }
+}
+
+impl SentCall {
+    fn item(&self) -> Value {
+        // Arguments with a number that is too large cannot be kept. The history has them as a text.
+        let without_arguments = || json!({"function": {"name": self.name, "arguments": {}}});
+        serde_json::from_str(&self.json).unwrap_or_else(|_| without_arguments())
     }
 }
 

@@ -40,7 +40,6 @@ fn a_whole_answer_is_read() {
         response: None Some("m")
         text: Hi
         usage: 0 0 0 2 0
-        item: {"role":"assistant","content":"Hi"}
         finished: Length"#]]
     .assert_eq(&read(Ollama, answer));
 }
@@ -162,7 +161,8 @@ fn lines_that_come_again_change_nothing() {
         (vec![called(&[call_of("a", 1)]), called(&[call_of("b", 1)]), end("stop"), end("stop")], 2),
         (vec![called(from_ref(&one)), called(from_ref(&two)), called(from_ref(&one)), end("stop")], 3),
     ] {
-        let told = told(&stream);
+        let thought = line(json!({"role": "assistant", "content": "", "thinking": "Let me look."}));
+        let told = told(&[&[thought], &stream[..]].concat());
         assert_eq!((calls(&told).len(), errors(&told)), (expected, vec![]), "{stream:?}");
         assert_eq!(items(&told)[0]["tool_calls"].as_array().map(Vec::len), Some(expected), "{stream:?}");
     }
