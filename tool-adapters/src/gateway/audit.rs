@@ -97,6 +97,10 @@ impl AuditView {
     fn server_of(&self, kind: RequestKind, name: &str) -> Option<&Arc<str>> {
         match kind {
             RequestKind::Prompt => self.servers.get(&format!("prompt:{name}")),
+            RequestKind::Completion => {
+                let template = self.servers.get(&format!("resource:{name}"));
+                template.or_else(|| self.servers.get(&format!("prompt:{name}")))
+            }
             RequestKind::Resource => {
                 // The URI may be one of a template.
                 let (resource, _) = self.offered.as_ref()?.resource(name)?;
@@ -206,6 +210,7 @@ impl Audit {
             method: match kind {
                 RequestKind::Prompt => "prompts/get",
                 RequestKind::Resource => "resources/read",
+                RequestKind::Completion => "completion/complete",
                 _ => "tools/call",
             },
             name,

@@ -5,11 +5,16 @@ use crate::gateway::upstream::{Upstream, quarantined};
 use crate::mcp::ImportedToolset;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use tool_core::session::CONTROL_TOOL_NAMES;
 use tool_core::text::escape_invisible;
 use tool_core::tool::{Prompt, Resource};
 use tool_core::{FunctionTool, RegistryErrors, Tool, ToolContext, Toolset};
 
+/// The owner of the names of control tools, in clashes.
+const GATEWAY: &str = "the gateway";
+
 /// The offered tools, prompts and resources of a server. The connection lasts for as long as they do.
+#[derive(Clone)]
 struct GovernedToolset {
     server: String,
     tools: Vec<Tool>,
@@ -62,17 +67,21 @@ pub(crate) struct Offer {
     pub(crate) tools: ToolContext,
     /// The server of each tool by its name, of each `prompt:NAME` and of each `resource:URI`.
     pub(crate) servers: HashMap<String, Arc<str>>,
-    /// The tools, prompts and resources that are left out because another server has one of that name or URI.
+    /// The tools, prompts and resources that are left out because another server, or the gateway, has one of that name or URI.
     pub(crate) clashes: Vec<String>,
+    /// The servers whose tools cannot stand beside those of the servers before them, each with the reason.
+    pub(crate) refused: Vec<String>,
     pub(crate) sources: OfferSources,
 }
 
 /// Collects the tools, prompts and resources of all servers. Of two of one name or URI, that of the earlier server is offered.
 ///
 /// A name that begins with the prefix of another server, and not only with that of its own, belongs to the other one: without this, the
-/// server `git` could offer `git_hub_search` in the place of a tool of the server `git_hub`.
+/// server `git` could offer `git_hub_search` in the place of a tool of the server `git_hub`. The names of control tools belong to the
+/// gateway.
 pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Result<Offer, RegistryErrors> {
     let mut sources = Vec::new();
+    let mut toolsets = Vec::new();
     let mut names = Taken {
         prefixes: upstreams
             .iter()
@@ -80,8 +89,6 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
             .collect(),
         ..Taken::default()
     };
-    let mut builder =
-        ToolContext::builder().max_argument_bytes(policy.max_arguments).max_output_bytes(policy.max_result);
     for upstream in upstreams {
         let Some(imported) = upstream.toolset() else { continue };
         let server: Arc<str> = upstream.route.entry.name.as_str().into();
@@ -109,7 +116,8 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
         let mut own_resources = Toolset::resources(Arc::clone(&imported));
         own_resources.retain(|resource| {
             let uri = resource.uri();
-            is_offered("resource", uri, uri) && names.take("resource:", uri, &server)
+            let is_allowed = resource.definition().is_template() || policy.allows_uri(uri);
+            is_allowed && is_offered("resource", uri, uri) && names.take("resource:", uri, &server)
         });
         let only_allowed = |resource: Resource| {
             let policy = Arc::clone(policy);
@@ -117,16 +125,38 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
         };
         sources.push((Arc::clone(&imported), quarantined));
         let (prompts, resources) = (own_prompts, own_resources.into_iter().map(only_allowed).collect());
-        builder = builder.with(GovernedToolset {
-            server: server.to_string(),
-            tools,
-            prompts,
-            resources,
-            _imported: imported,
-        });
+        toolsets.push(GovernedToolset { server: server.to_string(), tools, prompts, resources, _imported: imported });
     }
     let sources = OfferSources { policy: Arc::clone(policy), servers: sources };
-    Ok(Offer { tools: builder.build()?, servers: names.servers, clashes: names.clashes, sources })
+    let mut refused = Vec::new();
+    let tools = match context(&toolsets, policy) {
+        Ok(tools) => tools,
+        Err(_) => context_of_fitting(toolsets, policy, &mut refused)?,
+    };
+    Ok(Offer { tools, servers: names.servers, clashes: names.clashes, refused, sources })
+}
+
+fn context(toolsets: &[GovernedToolset], policy: &GatewayPolicy) -> Result<ToolContext, RegistryErrors> {
+    let builder = ToolContext::builder().max_argument_bytes(policy.max_arguments).max_output_bytes(policy.max_result);
+    toolsets.iter().cloned().fold(builder, |builder, toolset| builder.with(toolset)).build()
+}
+
+/// Builds a context of the servers that fit together: one that does not harms itself alone.
+fn context_of_fitting(
+    toolsets: Vec<GovernedToolset>,
+    policy: &GatewayPolicy,
+    refused: &mut Vec<String>,
+) -> Result<ToolContext, RegistryErrors> {
+    let mut fitting = Vec::new();
+    for toolset in toolsets {
+        let server = toolset.server.clone();
+        fitting.push(toolset);
+        if let Err(errors) = context(&fitting, policy) {
+            fitting.pop();
+            refused.push(escape_invisible(&format!("the tools of `{server}` are not offered: {errors}")));
+        }
+    }
+    context(&fitting, policy)
 }
 
 /// The clashes that are reported. A server may have any number of names.
@@ -147,7 +177,9 @@ impl Taken {
     fn take(&mut self, kind: &str, name: &str, server: &Arc<str>) -> bool {
         let key = format!("{kind}{name}");
         let shown = if kind.is_empty() { shown_name(name) } else { name.to_owned() };
+        let is_reserved = kind.is_empty() && CONTROL_TOOL_NAMES.contains(&&*shown);
         let other = self.servers.get(&key).map(|other| &**other).or_else(|| self.owner(kind, &shown, server));
+        let other = if is_reserved { Some(GATEWAY) } else { other };
         let Some(other) = other.map(str::to_owned) else {
             self.servers.insert(key, Arc::clone(server));
             return true;
@@ -189,6 +221,16 @@ mod tests {
         }
         assert!(names.take("", "git_hub_search", &"git_hub".into()));
         assert!(names.take("", "git_find", &"git".into()));
+    }
+
+    #[test]
+    fn the_names_of_control_tools_are_taken() {
+        let mut names = Taken::default();
+        for name in ["search_tools", "search:tools", "cancel_call", "list_running_calls", "get_tool_guide"] {
+            assert!(!names.take("", name, &"one".into()), "{name}");
+        }
+        assert!(names.take("", "x_search_tools", &"one".into()) && names.take("prompt:", "cancel_call", &"one".into()));
+        assert_eq!(names.clashes[0], "`search_tools` of `one` is left out, as it is a name of `the gateway`");
     }
 
     #[test]

@@ -72,7 +72,8 @@ async fn ready(State(gateway): State<Watched>) -> Response {
     let mut up = servers.iter().map(|server| server.is_up);
     let are_up = if gateway.fixed.admin.needs_all { up.all(|up| up) } else { servers.is_empty() || up.any(|up| up) };
     let writes_audit = !gateway.audit.is_required() || !gateway.audit.is_failing();
-    let is_ready = are_up && store.is_ok() && writes_audit;
+    let refusal = gateway.refusal();
+    let is_ready = are_up && store.is_ok() && writes_audit && refusal.is_none();
     let state = |is_up| if is_up { "up" } else { "down" };
     let listed = servers.iter().map(|server| {
         let mut status = json!({"state": state(server.is_up)});
@@ -89,6 +90,7 @@ async fn ready(State(gateway): State<Watched>) -> Response {
         "ready": is_ready,
         "store": state(store.is_ok()),
         "audit": state(!gateway.audit.is_failing()),
+        "offer": state(refusal.is_none()),
         "servers": listed.collect::<serde_json::Map<_, _>>(),
     });
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

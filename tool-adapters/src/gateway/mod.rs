@@ -24,6 +24,7 @@ mod log;
 mod login;
 mod policy;
 mod running;
+mod spellings;
 mod upstream;
 mod value;
 

@@ -3,6 +3,7 @@
 use crate::egress::EgressPolicy;
 use crate::gateway::config::{Secret, ServerEntry, Target};
 use crate::gateway::document::{Fields, Problems};
+use crate::gateway::spellings::{LeftOut, Spelling, spellings};
 use crate::gateway::value::{self, Expand};
 use crate::mcp::Server;
 use crate::transport::bearer::BearerToken;
@@ -461,7 +462,7 @@ impl GatewayPolicy {
         Ok(policy)
     }
 
-    /// Returns true if a prompt, or a resource by its URI, is offered.
+    /// Returns true if a prompt, or a template of URIs, is offered.
     pub(crate) fn allows(&self, name: &str) -> bool {
         self.offers(|pattern| matches_wildcards(pattern, name))
     }
@@ -476,9 +477,20 @@ impl GatewayPolicy {
         is_in(&self.allow) && !is_in(&self.deny)
     }
 
-    /// Returns true if a URI of a template is offered, also where its path is written in another way.
+    /// Returns true if a URI is offered. All that a reader could take it for has to be.
     pub(crate) fn allows_uri(&self, uri: &str) -> bool {
-        self.allows(uri) && Url::parse(uri).map_or(true, |url| self.allows(url.as_str()))
+        if self.deny.is_empty() && self.allow.iter().any(|pattern| pattern == "*") {
+            return true;
+        }
+        let is_offered = |spelling: &Spelling| {
+            let matches = |pattern: &str| matches_wildcards(pattern, &spelling.text);
+            let is_denied = |pattern: &String| LeftOut::default().forms_of(pattern).iter().any(|form| matches(form));
+            let is_allowed = |pattern: &String| spelling.without.forms_of(pattern).iter().any(|form| matches(form));
+            // Without the slash at its end, a folder is no other one.
+            let is_allowed = spelling.without.end_slash || self.allow.iter().any(is_allowed);
+            is_allowed && !self.deny.iter().any(is_denied)
+        };
+        spellings(uri).is_some_and(|spellings| spellings.iter().all(is_offered))
     }
 
     /// Applies all rules that match a tool, in order. A later one replaces what an earlier one has set.

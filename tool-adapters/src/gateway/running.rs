@@ -68,6 +68,8 @@ struct GatewayState {
     clashes: Vec<String>,
     /// The parts of the current offer.
     offered: Option<OfferSources>,
+    /// The reason why less is offered than the files say.
+    refusal: Option<String>,
 }
 
 /// The files as they were last read.
@@ -109,8 +111,13 @@ impl Gateway {
         let stop = CancellationToken::new();
         let otel = observe(&settings.policy, &runtime, &stop).await?;
         let policy = Arc::new(settings.policy);
-        let state =
-            GatewayState { policy: Arc::clone(&policy), upstreams: Vec::new(), clashes: Vec::new(), offered: None };
+        let state = GatewayState {
+            policy: Arc::clone(&policy),
+            upstreams: Vec::new(),
+            clashes: Vec::new(),
+            offered: None,
+            refusal: None,
+        };
         let startup = fixed.startup;
         let gateway = Self(Arc::new(GatewayInner {
             files,
@@ -306,10 +313,7 @@ impl GatewayInner {
         };
         let offered = match offered {
             Ok(offered) => offered,
-            Err(error) => {
-                tracing::error!(%error, "failed to offer the tools; the earlier ones stay");
-                return false;
-            }
+            Err(error) => return self.offer_nothing(error.to_string()),
         };
         if self.state().offered.as_ref().is_some_and(|before| before.is_same(&offered.sources)) {
             return false;
@@ -323,9 +327,13 @@ impl GatewayInner {
         let (redaction, servers) = (policy.redaction.clone(), offered.servers);
         self.audit.set_view(AuditView { redaction, offered: Some(offered.tools.clone()), servers, costs });
         if let Err(error) = self.runtime.update_tools(offered.tools) {
-            tracing::error!(%error, "failed to offer the tools; the earlier ones stay");
-            return false;
+            return self.offer_nothing(error.to_string());
         }
+        let refusal = Some(offered.refused.join("; ")).filter(|refusal| !refusal.is_empty());
+        if let Some(refusal) = &refusal {
+            tracing::error!("{refusal}");
+        }
+        self.state().refusal = refusal;
         // Dropped without the lock, as the last connection of a server may be in it.
         let before = self.state().offered.replace(offered.sources);
         drop(before);
@@ -333,6 +341,26 @@ impl GatewayInner {
             self.watch(&uri, true);
         }
         true
+    }
+
+    /// Offers no tools: those from before are not what the policy says.
+    fn offer_nothing(&self, error: String) -> bool {
+        tracing::error!(error, "failed to offer the tools; none are offered");
+        self.audit.set_view(AuditView { redaction: self.state().policy.redaction.clone(), ..AuditView::default() });
+        match ToolContext::builder().build().map(|none| self.runtime.update_tools(none)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) | Err(error) => tracing::error!(%error, "failed to take back the tools"),
+        }
+        let mut state = self.state();
+        state.refusal = Some(format!("no tools are offered: {error}"));
+        let before = state.offered.take();
+        drop(state);
+        before.is_some()
+    }
+
+    /// Returns the reason why less is offered than the files say.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        self.state().refusal.clone()
     }
 
     /// Subscribes to a resource at its server, or ends the subscription.
@@ -397,6 +425,11 @@ impl GatewayInner {
         self.connect(settings.servers, policy);
         self.offer_tools();
         self.refresh_clients().await;
+        if let Some(refusal) = self.refusal() {
+            self.failed_reloads.fetch_add(1, Ordering::Relaxed);
+            tracing::error!("the files were reloaded, but {refusal}");
+            return Err(GatewayError::Start(refusal));
+        }
         self.reloads.fetch_add(1, Ordering::Relaxed);
         tracing::info!("reloaded the files");
         Ok(())
@@ -519,7 +552,8 @@ async fn observe(
         exporter = Some(otel);
     }
     if let Some(settings) = &fixed.inspector {
-        let mut inspector = Inspector::new(runtime).redaction(policy.redaction.clone()).shutdown(stop.clone());
+        let mut inspector =
+            Inspector::new(runtime).redaction(policy.redaction.clone()).sessions_only().shutdown(stop.clone());
         if let Some(token) = &settings.token {
             inspector = inspector.token(&**token);
         }

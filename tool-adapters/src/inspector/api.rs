@@ -21,12 +21,15 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::call::ResultForm;
 use tool_core::session::{StoreError, WaitingCall};
+use tool_core::text::hex;
 use tool_core::{Mode, RunContext, ToolCall, ToolDefinition, ToolResponse};
 
 /// The bytes of a body. The arguments of a call have 1 MiB by default, and escaping may double them.
 const MAX_BODY: usize = 2 << 20;
 /// The bytes of the id of a call.
 const MAX_CALL_ID: usize = 64;
+/// The principal of the sessions that calls of the page open.
+const PRINCIPAL: &str = "inspector";
 /// The time in which a body has to arrive.
 const BODY_TIME: Duration = Duration::from_secs(20);
 
@@ -110,11 +113,31 @@ impl InspectorState {
         self.sessions.get(id).ok_or_else(unknown)
     }
 
+    /// Opens or joins a session.
+    async fn open(&self, id: String, mode: Mode, principal: &str) -> Result<Arc<PageSession>, ApiError> {
+        let full = || ApiError::Conflict(format!("{MAX_SESSIONS} sessions are open here; end one"));
+        if self.sessions.get(&id).is_none() && self.sessions.is_full() {
+            return Err(full());
+        }
+        let opened = self.runtime.session(id, mode).principal(principal).await;
+        let session = opened.map_err(|error| ApiError::Conflict(error.to_string()))?;
+        let open = self.sessions.add(session).ok_or_else(full)?;
+        self.sessions.changed();
+        Ok(open)
+    }
+
     /// Returns the call that waits for approval under an id.
     async fn waiting(&self, id: &str) -> Result<WaitingCall, ApiError> {
         let gone = || ApiError::NotFound("no call waits under this id; it was decided or has expired".to_owned());
         self.waiting_call(id).await.map_err(|error| store_down(&error))?.ok_or_else(gone)
     }
+}
+
+/// Returns the id of a session that a call opens.
+fn random_session_id() -> String {
+    let mut bytes = [0; 8];
+    _ = getrandom::fill(&mut bytes);
+    format!("inspector-{}", hex(&bytes))
 }
 
 fn store_down(error: &StoreError) -> ApiError {
@@ -162,6 +185,7 @@ async fn overview(State(state): Shared) -> Response {
         "providers": Provider::ALL,
         "model": state.model.as_ref().map(|model| &model.name),
         "maxSessions": MAX_SESSIONS,
+        "sessionsOnly": state.sessions_only,
     }))
 }
 
@@ -196,12 +220,16 @@ async fn call(State(state): Shared, body: Body) -> ApiResult {
     let CallRequest { tool, arguments, session, mode, id } = read(body).await?;
     let id = id.filter(|id| id.len() <= MAX_CALL_ID).unwrap_or_else(|| state.next_call_id());
     let _permit = state.call_permit().ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
-    let Some(session) = session else {
-        let ctx = RunContext::builder().mode(mode.unwrap_or(Mode::Text)).call_id(id).build();
-        let response = state.collector.run(state.runtime.tools().call(&tool, arguments.as_str(), &ctx)).await;
-        return Ok(respond(&CallAnswer::new(&response, None)));
+    let mode = mode.unwrap_or(Mode::Text);
+    let open = match session {
+        Some(session) => state.session(&session)?,
+        None if state.sessions_only => state.open(random_session_id(), mode, PRINCIPAL).await?,
+        None => {
+            let ctx = RunContext::builder().mode(mode).call_id(id).build();
+            let response = state.collector.run(state.runtime.tools().call(&tool, arguments.as_str(), &ctx)).await;
+            return Ok(respond(&CallAnswer::new(&response, None)));
+        }
     };
-    let open = state.session(&session)?;
     let call = ToolCall::new(id, tool, arguments.as_str());
     let response = state.collector.run(open.session.call(call)).await;
     Ok(respond(&CallAnswer::new(&response, Some(&open))))
@@ -222,14 +250,7 @@ struct OpenRequest {
 
 async fn open_session(State(state): Shared, body: Body) -> ApiResult {
     let OpenRequest { id, mode, principal } = read(body).await?;
-    let full = || ApiError::Conflict(format!("{MAX_SESSIONS} sessions are open here; end one"));
-    if state.sessions.get(&id).is_none() && state.sessions.is_full() {
-        return Err(full());
-    }
-    let opened = state.runtime.session(id, mode).principal(principal).await;
-    let session = opened.map_err(|error| ApiError::Conflict(error.to_string()))?;
-    let open = state.sessions.add(session).ok_or_else(full)?;
-    state.sessions.changed();
+    let open = state.open(id, mode, &principal).await?;
     Ok(respond(&open.snapshot_json()))
 }
 

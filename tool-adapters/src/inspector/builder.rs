@@ -41,6 +41,7 @@ pub struct Inspector {
     redaction: Redaction,
     traces_process: bool,
     model: Option<SharedModel>,
+    sessions_only: bool,
     shutdown: CancellationToken,
 }
 
@@ -61,6 +62,7 @@ impl Inspector {
             redaction: Redaction::new(),
             traces_process: false,
             model: None,
+            sessions_only: false,
             shutdown: CancellationToken::new(),
         }
     }
@@ -118,6 +120,13 @@ impl Inspector {
         self
     }
 
+    /// Makes each call of the page one in a session, under its policy, its hooks and its limits. Defaults to calls that may also be
+    /// bare.
+    pub fn sessions_only(mut self) -> Self {
+        self.sessions_only = true;
+        self
+    }
+
     /// Sets the token whose cancellation ends the server and the page's event streams.
     pub fn shutdown(mut self, token: CancellationToken) -> Self {
         self.shutdown = token;
@@ -148,7 +157,9 @@ impl Inspector {
         if self.traces_process {
             collector.install();
         }
-        let state = InspectorState::new(self.runtime, collector, self.spans, self.model, self.shutdown);
+        let mut state = InspectorState::new(self.runtime, collector, self.spans, self.shutdown);
+        state.model = self.model;
+        state.sessions_only = self.sessions_only;
         page_access.guard(page::router()).merge(access.guard(api::router(Arc::new(state))))
     }
 }

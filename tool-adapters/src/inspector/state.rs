@@ -21,6 +21,8 @@ pub(crate) struct InspectorState {
     pub(crate) spans: SpanLog,
     pub(crate) sessions: OpenSessions,
     pub(crate) model: Option<SharedModel>,
+    /// True if there are no bare calls.
+    pub(crate) sessions_only: bool,
     pub(crate) shutdown: CancellationToken,
     calls: Arc<Semaphore>,
     streams: Arc<Semaphore>,
@@ -28,19 +30,14 @@ pub(crate) struct InspectorState {
 }
 
 impl InspectorState {
-    pub(crate) fn new(
-        runtime: Runtime,
-        collector: Collector,
-        spans: SpanLog,
-        model: Option<SharedModel>,
-        shutdown: CancellationToken,
-    ) -> Self {
+    pub(crate) fn new(runtime: Runtime, collector: Collector, spans: SpanLog, shutdown: CancellationToken) -> Self {
         Self {
             runtime,
             collector,
             spans,
             sessions: OpenSessions::default(),
-            model,
+            model: None,
+            sessions_only: false,
             shutdown,
             calls: Arc::new(Semaphore::new(MAX_CALLS)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),

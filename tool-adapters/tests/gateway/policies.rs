@@ -1,7 +1,7 @@
 //! What the policies allow.
 
 use crate::support::{Client, Folder, start};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn denied_tools_are_not_offered() {
@@ -152,6 +152,72 @@ async fn a_template_serves_no_uri_that_is_denied() {
             assert_eq!(answer.get("error").is_some(), is_denied, "{method} {uri}: {answer}");
         }
     }
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn no_spelling_leaves_the_allowed_folder() {
+    let folder = Folder::new("allow = ['file:///data/public/*', 'file:///{+path}']");
+    folder.servers(&json!({"one": folder.child("one", "changes")}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    for (path, is_refused) in [
+        ("a.md", false),
+        ("sub/../a.md", false),
+        ("//../../secret.txt", true),
+        ("sub/%2f%2f../../../secret.txt", true),
+        ("sub//////////../../..", true),
+        ("x?/../../..", true),
+        ("x#/../..", true),
+    ] {
+        let uri = format!("file:///data/public/{path}");
+        for method in ["resources/read", "resources/subscribe"] {
+            let answer = client.request(method, json!({"uri": uri})).await;
+            assert_eq!(answer.get("error").is_some(), is_refused, "{method} {uri}: {answer}");
+        }
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn completion_is_limited_to_what_is_allowed() {
+    let folder = Folder::new("deny = ['file:///etc/*', 'one_greet']\n[audit]\nfile = 'audit.jsonl'");
+    folder.servers(&json!({"one": folder.child("one", "changes")}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    let argument = json!({"name": "path", "value": "h"});
+    let reference = json!({"type": "ref/resource", "uri": "file:///{+path}"});
+    let answer = client.request("completion/complete", json!({"ref": reference, "argument": argument})).await;
+    assert_eq!(answer["result"]["completion"], json!({"values": ["home/a.md"], "hasMore": false}), "{answer}");
+    let denied = json!({"ref": {"type": "ref/prompt", "name": "one_greet"}, "argument": {"name": "name", "value": ""}});
+    assert!(client.request("completion/complete", denied).await.get("error").is_some());
+    gateway.close().await;
+
+    let records = folder.read("audit.jsonl");
+    let records = records.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")).collect::<Vec<_>>();
+    let shown = records.iter().map(|record| {
+        let members = ["method", "name", "server", "outcome"].map(|name| record[name].as_str().unwrap_or_default());
+        members.join(" ")
+    });
+    let expected = ["completion/complete file:///{+path} one OK", "completion/complete one_greet  NOT_FOUND"];
+    assert_eq!(shown.collect::<Vec<_>>(), expected);
+    assert_eq!(records[0]["arguments"], r#"{"path":"h"}"#);
+}
+
+#[tokio::test]
+async fn a_server_takes_no_name_of_a_control_tool() {
+    let policy = |deny: &str| format!("deny = '{deny}'\n[limits]\nsearch_over = 3\n[servers.one]\nprefix = ''");
+    let folder = Folder::new(&policy("hold"));
+    folder.servers(&json!({"one": folder.child("one", "takes")}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    let (found, is_error) = client.call("search_tools", json!({"query": "repeat a text"})).await;
+    assert!(!is_error && found.contains("echo") && !found.contains("shadow"), "{found}");
+    assert!(!client.call("echo", json!({"text": "a"})).await.1);
+
+    folder.policy(&policy("echo"));
+    assert!(gateway.reload().await.expect("the policy takes effect"));
+    assert!(client.call("echo", json!({"text": "b"})).await.1, "what is denied is denied at once");
     gateway.close().await;
 }
 

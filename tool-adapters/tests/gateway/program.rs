@@ -142,10 +142,16 @@ impl Inspected {
     }
 
     fn inspect(&self, method: &str, path: &str) -> Value {
+        self.send(method, path, &Value::Null)
+    }
+
+    fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+        let body = body.to_string();
         let address = &self.address;
         let mut stream = TcpStream::connect(address).expect("it listens");
         let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {TOKEN}\r\n");
-        write!(stream, "{head}content-length: 4\r\nconnection: close\r\n\r\nnull").expect("it reads");
+        let length = body.len();
+        write!(stream, "{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}").expect("it reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).expect("a body");
@@ -205,6 +211,21 @@ fn an_operator_approves_a_call_in_the_inspector() {
     run.gateway.request(3, "ping", &json!({}));
     assert_eq!(run.writes(), 1);
     assert_eq!(run.end(), ["CONFIRMATION_REQUIRED", "OK"]);
+}
+
+#[test]
+fn a_call_of_the_inspector_is_governed_and_recorded() {
+    let run = Inspected::start("retrieval = 1", &json!({}));
+    assert_eq!(run.inspect("GET", "/api/overview")["sessionsOnly"], true);
+    let write = json!({"tool": "one_write", "arguments": r#"{"text": "a"}"#, "mode": "text"});
+    let answer = run.send("POST", "/api/call", &write);
+    assert_eq!(answer["response"]["envelope"]["error"]["type"], "CONFIRMATION_REQUIRED", "{answer}");
+    let session = answer["session"]["id"].as_str().expect("a session").to_owned();
+    let echo = json!({"tool": "one_echo", "arguments": r#"{"text": "a"}"#, "session": session});
+    assert_eq!(run.send("POST", "/api/call", &echo)["response"]["envelope"]["ok"], true);
+    assert_eq!(run.send("POST", "/api/call", &echo)["response"]["envelope"]["ok"], false, "over its budget");
+    assert_eq!(run.writes(), 0);
+    assert_eq!(run.end(), ["CONFIRMATION_REQUIRED", "OK", "BUDGET_EXCEEDED"]);
 }
 
 #[test]

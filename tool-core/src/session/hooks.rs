@@ -97,10 +97,12 @@ pub struct HookedRequest<'a> {
     pub turn: u64,
     /// The kind of the request.
     pub kind: RequestKind,
-    /// The name of the prompt or of the tool, or the URI of the resource, as it was sent. It may have any length and
+    /// The name of the prompt or of the tool, or the URI of the resource, as it was sent; of a completion the name of the prompt or the
+    /// URI template. It may have any length and
     /// characters.
     pub name: &'a str,
-    /// The arguments' JSON text: of a call as it was sent, which may be invalid; `{}` for a resource.
+    /// The arguments' JSON text: of a call as it was sent, which may be invalid; `{}` for a resource; of a completion
+    /// the values so far, by name.
     pub arguments: &'a str,
 }
 
@@ -114,6 +116,8 @@ pub enum RequestKind {
     Prompt,
     /// The read of a resource.
     Resource,
+    /// The completion of an argument of a prompt, or of a variable of a resource's URI template.
+    Completion,
 }
 
 /// The call that a hook sees.

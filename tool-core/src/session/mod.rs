@@ -59,7 +59,7 @@ pub use crate::session::notes::{decision_note, late_note};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
-pub use crate::session::search::{SEARCH_TOOL, ToolSearch};
+pub use crate::session::search::{CONTROL_TOOL_NAMES, SEARCH_TOOL, ToolSearch};
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
     Admission, AnsweredCallRecord, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal,

@@ -106,8 +106,14 @@ impl Session {
         target: &CompletionTarget,
         request: CompletionRequest,
     ) -> Result<Completion, ToolError> {
+        let name = match target {
+            CompletionTarget::Prompt(name) => name,
+            CompletionTarget::Resource(uri) => uri,
+        };
+        let sent = serde_json::to_string(&request.values());
         let complete = |ctx| async move { self.tools().complete(target, request, &ctx).await };
-        governed(&self.0, "the completion", HostHandlers::new(), complete).await
+        let work = Box::pin(governed(&self.0, "the completion", HostHandlers::new(), complete));
+        around_request(&self.0, (RequestKind::Completion, name), || sent.unwrap_or_default(), work).await
     }
 
     /// Returns a context of the session outside any call, as the predicates of `dynamic` toolsets see it.

@@ -15,6 +15,9 @@ use std::sync::OnceLock;
 /// The name of the tool by which the model searches.
 pub const SEARCH_TOOL: &str = "search_tools";
 
+/// The names of the tools that a runtime may add to those of the host. Tools of servers and users should have others.
+pub const CONTROL_TOOL_NAMES: [&str; 4] = ["cancel_call", "list_running_calls", "get_tool_guide", SEARCH_TOOL];
+
 /// The settings of tool search, for [`Policy::search_tools`].
 ///
 /// Over its threshold a session declares the tools that are always declared, `search_tools`, and those that the model has

@@ -32,6 +32,13 @@ impl CompletionRequest {
         self.context = context;
         self
     }
+
+    /// Returns all values so far, with that of the argument.
+    pub(crate) fn values(&self) -> TextArguments {
+        let mut values = self.context.clone();
+        values.insert(self.argument.clone(), self.value.clone());
+        values
+    }
 }
 
 /// The prompt or resource whose argument is completed.
@@ -84,6 +91,15 @@ impl Completion {
     pub fn of_total(mut self, total: Option<u64>, has_more: bool) -> Self {
         (self.total, self.has_more) = (total, has_more);
         self
+    }
+
+    /// Leaves out values. The number of those that match is unknown then.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        let before = self.values.len();
+        self.values.retain(|value| keep(value));
+        if self.values.len() < before {
+            self.total = None;
+        }
     }
 
     /// Cuts the values to the number that a client gets.

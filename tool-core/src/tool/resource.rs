@@ -404,7 +404,16 @@ impl Resource {
         if !self.definition().completes.contains(&request.argument) {
             return Ok(Completion::default());
         }
-        Ok(self.0.run(self.uri(), |handler| handler.complete(request, ctx)).await?.bounded())
+        let argument = request.argument.clone();
+        let mut values = request.values();
+        let mut completion = self.0.run(self.uri(), |handler| handler.complete(request, ctx)).await?;
+        if self.0.serves.is_some() {
+            completion.retain(|value| {
+                values.insert(argument.clone(), value.to_owned());
+                self.serves(&self.definition().uri.expand(&values))
+            });
+        }
+        Ok(completion.bounded())
     }
 }
 

@@ -687,12 +687,13 @@ function toolView(tool) {
   ];
 }
 
-/** A choice between a bare call and the open sessions. */
+/** A choice between a bare call, or one in a new session, and the open sessions. */
 function targetPicker(tool) {
   const select = el("select", { id: freshId(), class: "target" });
   const refill = () => {
     const open = app.sessions.map((one) => el("option", { value: `s:${one.id}` }, `in session ${one.id} (${one.mode})`));
-    const bare = tool.modes.map((mode) => el("option", { value: `m:${mode}` }, `without a session, ${mode}`));
+    const where = app.overview.sessionsOnly ? "in a new session" : "without a session";
+    const bare = tool.modes.map((mode) => el("option", { value: `m:${mode}` }, `${where}, ${mode}`));
     const wanted = select.value || `s:${app.session}`;
     select.replaceChildren(...bare, ...open);
     select.value = wanted;
@@ -722,7 +723,10 @@ async function callTool(tool, form, { select }, result) {
   form.show(envelope.meta.problems ?? []);
   report(envelope.ok ? `${tool.name} succeeded` : `${tool.name}: ${envelope.error.type}`);
   fill(result, ...responseView(answer, form));
-  if (answer.session) updateSession(answer.session);
+  if (answer.session) {
+    app.session = answer.session.id;
+    updateSession(answer.session);
+  }
 }
 
 /** Shows how far the call of the page is. */
