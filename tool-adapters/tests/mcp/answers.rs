@@ -2,6 +2,7 @@
 
 use super::support::{LineClient, server, until};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tool_adapters::mcp::Server;
 use tool_core::call::ContentError;
 use tool_core::{Content, RunContext, Runtime, ToolContext, tool};
@@ -147,6 +148,43 @@ async fn cancels_a_call_and_serves_the_next() {
     assert_eq!(runtime.metrics().tools["wait"].calls, 1, "it has ended");
     assert_eq!(client.call("add", json!({"a": 1, "b": 2})).await["result"]["content"][0]["text"], "3");
     assert!(!client.received.iter().any(|line| line.contains(r#""id":1,"#)), "a cancelled call is not answered");
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_at_once_does_not_run() {
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+
+    /// Count the calls, and wait.
+    #[tool(timeout = "60s")]
+    async fn count() {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        std::future::pending().await
+    }
+
+    /// Count the calls, and report it.
+    #[tool(timeout = "60s")]
+    async fn report(ctx: &RunContext) {
+        ctx.update("begun");
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        std::future::pending().await
+    }
+
+    let tools = ToolContext::builder().with(count).with(report).build().expect("sound tools");
+    let runtime = Runtime::builder(tools).build().expect("a runtime");
+    let mut client = LineClient::initialized(&Server::new(runtime.clone()), json!({})).await;
+    for id in 0..20 {
+        let name = if id % 2 == 0 { "count" } else { "report" };
+        let params = json!({"name": name, "arguments": {}, "_meta": {"progressToken": id}});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+        client.send_text(format!("{call}\n{cancel}").as_bytes()).await;
+    }
+    let ended = || runtime.metrics().tools.values().map(|tool| tool.calls).sum::<u64>();
+    until(async || ended() == 20).await;
+    assert_eq!(RUNS.load(Ordering::Relaxed), 0);
+    client.request(json!("last"), "ping", json!({})).await;
+    let answers = client.received.iter().filter(|line| line.contains("isError")).count();
+    assert_eq!(answers, 0, "cancelled calls are not answered");
 }
 
 // R-I3

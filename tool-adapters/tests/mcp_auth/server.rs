@@ -105,6 +105,19 @@ async fn forged_tokens_are_refused() {
     let mut header = Header::new(Algorithm::EdDSA);
     (header.kid, header.crit) = (Some("ed".to_owned()), Some(vec!["exp".to_owned()]));
     forged.push(encode(&header, &issuer.claims(&url), &issuer.key.private).expect("a token"));
+    // Signed by the issuer, for something else or in another way.
+    for (member, value) in [
+        ("typ", json!("logout+jwt")),
+        ("typ", json!("dpop+jwt")),
+        ("typ", json!(1)),
+        ("zip", json!("DEF")),
+        ("b64", json!(false)),
+    ] {
+        let header = with(json!({"alg": "EdDSA", "typ": "JWT", "kid": "ed"}), member, value);
+        let signed = format!("{}.{body}", encoded(&header));
+        let signature = jsonwebtoken::crypto::sign(signed.as_bytes(), &issuer.key.private, Algorithm::EdDSA);
+        forged.push(format!("{signed}.{}", signature.expect("signed")));
+    }
     for token in &forged {
         let Ok(value) = reqwest::header::HeaderValue::from_bytes(format!("Bearer {token}").as_bytes()) else {
             continue;

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// A call that a model makes: an id for the response, a tool's name, and arguments.
 ///
@@ -38,9 +39,22 @@ struct ToolCallOptions {
     approval: Option<CallApproval>,
     progress: Option<Progress>,
     asker: Option<Asker>,
+    cancellation: Option<Cancellation>,
     /// The number of tools above the call.
     depth: u32,
 }
+
+/// The token of a host that may cancel the call. Calls are equal whoever cancels them.
+#[derive(Clone, Debug)]
+struct Cancellation(CancellationToken);
+
+impl PartialEq for Cancellation {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Cancellation {}
 
 impl ToolCall {
     /// Creates a call with arguments as text, bytes, a `Value` or a `RawValue`.
@@ -163,6 +177,43 @@ impl ToolCall {
 
     pub(crate) fn asker(&self) -> Option<&Asker> {
         self.options.as_ref()?.asker.as_ref()
+    }
+
+    /// Sets a token whose cancellation cancels the call in a session, whenever it comes: before the call begins, while it waits to run
+    /// and while its tool runs. [`Session::cancel`](crate::Session::cancel) finds calls only that run.
+    ///
+    /// ```
+    /// # use tool_core::{CancellationToken, Mode, Runtime, ToolCall, ToolContext, tool};
+    /// # /// Say hello.
+    /// # #[tool]
+    /// # fn greet() -> &'static str {
+    /// #     "hello"
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = Runtime::builder(ToolContext::builder().with(greet).build()?).build()?;
+    /// # let session = runtime.session("s-1", Mode::Text).await?;
+    /// let token = CancellationToken::new();
+    /// let call = ToolCall::new("call_1", "greet", "{}").with_cancellation(token.clone());
+    /// token.cancel();
+    /// assert!(session.call(call).await.error().is_some_and(|error| error.message.contains("cancelled")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
+        self.options.get_or_insert_default().cancellation = Some(Cancellation(token));
+        self
+    }
+
+    /// Returns true if the host has cancelled the call.
+    #[inline]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancellation().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    #[inline]
+    pub(crate) fn cancellation(&self) -> Option<&CancellationToken> {
+        Some(&self.options.as_ref()?.cancellation.as_ref()?.0)
     }
 
     /// Replaces the tool's name. An approval is dropped, because it was given for the other tool.

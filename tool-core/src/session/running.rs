@@ -169,20 +169,22 @@ impl RunningCalls {
 
 impl RunningCall {
     /// Describes a call. A tool that takes a context shares the token through its `scope`. The fingerprint is of the
-    /// arguments, if the tool minds duplicates.
+    /// arguments, if the tool minds duplicates. `host` is the token of a host that may cancel the call.
     pub(crate) fn new(
         id: &Arc<str>,
         tool: &FunctionTool,
         scope: Option<&Arc<CallContext>>,
         fingerprint: Option<u64>,
+        host: Option<&CancellationToken>,
     ) -> Self {
-        let token = scope.map(|scope| scope.cancellation.get_or_init(CancellationToken::new).clone());
+        let own = || host.map_or_else(CancellationToken::new, CancellationToken::child_token);
+        let token = scope.map(|scope| scope.cancellation.get_or_init(own).clone());
         Self {
             key: 0,
             id: Arc::clone(id),
             tool: tool.clone(),
             fingerprint,
-            token: token.unwrap_or_default(),
+            token: token.unwrap_or_else(own),
             scope: scope.cloned(),
             since: Instant::now(),
         }

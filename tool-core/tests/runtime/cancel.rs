@@ -4,7 +4,7 @@ use crate::support::{Counter, OnDrop, call, kind, message, text, tools};
 use crate::support_b::{Log, answer, begin, ms};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tool_core::{ErrorKind, Policy, RunContext, Runtime, ToolCall, tool, toolset};
+use tool_core::{CancellationToken, ErrorKind, Policy, RunContext, Runtime, ToolCall, tool, toolset};
 
 #[derive(Clone, Default)]
 struct Kitchen {
@@ -204,6 +204,51 @@ async fn host_can_cancel_any_call() {
     assert!(session.cancel("c1") && session.cancel("c2") && !session.cancel("c3"));
     assert_eq!(kind(&answer(water).await), Some(ErrorKind::Cancelled));
     assert_eq!(kind(&answer(fire).await), Some(ErrorKind::Cancelled));
+}
+
+// L16
+#[tokio::test]
+async fn call_that_is_cancelled_before_it_begins_does_not_run() {
+    let (session, kitchen) = kitchen(Policy::text()).await;
+    let token = CancellationToken::new();
+    let calls = ["bake", "plate"].map(|tool| ToolCall::new(tool, tool, r#"{"what":"cake"}"#));
+    token.cancel();
+    for call in calls {
+        let response = session.call(call.with_cancellation(token.clone())).await;
+        assert_eq!(kind(&response), Some(ErrorKind::Cancelled), "{response:?}");
+    }
+    assert!(kitchen.log.all().is_empty());
+    assert_eq!(session.audit().len(), 2, "both are recorded");
+}
+
+// L16
+#[tokio::test(start_paused = true)]
+async fn waiting_call_of_a_cancelled_token_does_not_run() {
+    let (session, kitchen) = kitchen(Policy::text().concurrent_calls(1)).await;
+    let first = begin(&session, "c1", "boil", "{}").await;
+    let token = CancellationToken::new();
+    let call = ToolCall::new("c2", "bake", r#"{"what":"cake"}"#).with_cancellation(token.clone());
+    let waiting = session.clone();
+    let task = tokio::spawn(async move { waiting.call(call).await });
+    ms(1).await;
+    token.cancel();
+    assert!(answer(first).await.is_ok());
+    assert_eq!(kind(&answer(task).await), Some(ErrorKind::Cancelled));
+    assert!(!kitchen.log.all().iter().any(|line| line.contains("cake")));
+}
+
+// L16
+#[tokio::test(start_paused = true)]
+async fn running_call_of_a_cancelled_token_ends() {
+    let (session, kitchen) = kitchen(Policy::text()).await;
+    let token = CancellationToken::new();
+    let call = ToolCall::new("c1", "bake", r#"{"what":"cake"}"#).with_cancellation(token.clone());
+    let running = session.clone();
+    let task = tokio::spawn(async move { running.call(call).await });
+    ms(1).await;
+    token.cancel();
+    assert_eq!(kind(&answer(task).await), Some(ErrorKind::Cancelled));
+    assert_eq!(kitchen.dropped.get(), 1);
 }
 
 // L16

@@ -29,6 +29,9 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
+/// The types of access tokens. Many issuers have no type of their own for them.
+const TYPES: [&str; 2] = ["at+jwt", "jwt"];
+
 /// The claims of an access token that [`Server::oauth`](crate::mcp::Server::oauth) has checked. They are in the extensions of
 /// the request, for [`Server::principal`](crate::mcp::Server::principal).
 ///
@@ -180,6 +183,19 @@ fn unchecked_issuer(token: &str) -> Option<String> {
     payload.get("iss").and_then(Value::as_str).map(str::to_owned)
 }
 
+/// Returns true if the header of a JWT is that of an access token: a token of another type is for something else, and one that is
+/// compressed, or whose payload is not encoded, is read in another way than it was signed.
+fn is_access_token(token: &str) -> bool {
+    let header = token.split('.').next().and_then(|header| BASE64.decode(header).ok());
+    let header = header.and_then(|header| serde_json::from_slice::<Map<String, Value>>(&header).ok());
+    let Some(header) = header else { return false };
+    let is_known = |kind: &Value| {
+        let kind = kind.as_str().unwrap_or_default().to_ascii_lowercase();
+        TYPES.contains(&kind.strip_prefix("application/").unwrap_or(&kind))
+    };
+    header.get("typ").is_none_or(is_known) && !header.contains_key("zip") && !header.contains_key("b64")
+}
+
 async fn check_jwt(
     token: &str,
     issuer: &Arc<IssuerCache>,
@@ -192,7 +208,7 @@ async fn check_jwt(
     if !ALGORITHMS.contains(&header.alg) {
         return Err(TokenProblem::Algorithm);
     }
-    if header.crit.is_some() {
+    if header.crit.is_some() || !is_access_token(token) {
         return Err(TokenProblem::Malformed);
     }
     let id = header.kid.as_deref();

@@ -12,8 +12,8 @@ use foldhash::HashMap;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ContentBlock, CustomResult, ErrorData, JsonObject, ProgressToken, RequestId,
-    RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+    CallToolRequestParams, CallToolResult, ContentBlock, CustomResult, ErrorData, JsonObject, JsonRpcVersion2_0,
+    ProgressToken, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -118,6 +118,8 @@ struct Envelope {
 
 #[derive(Deserialize)]
 struct Response<'a> {
+    #[serde(rename = "jsonrpc")]
+    _version: JsonRpcVersion2_0,
     id: Option<RequestId>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
@@ -312,7 +314,7 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
 #[serde(deny_unknown_fields)]
 struct OrdinaryResponse<'a> {
     #[serde(rename = "jsonrpc")]
-    _version: IgnoredAny,
+    _version: JsonRpcVersion2_0,
     id: i64,
     #[serde(borrow)]
     result: OrdinaryResult<'a>,
@@ -448,9 +450,19 @@ mod tests {
             answer(r#""id": 7"#, r#""content": [{"type": "text", "text": "a", "annotations": {}}]"#),
             answer(r#""id": 7"#, r#""content": []"#).replace("result", "error"),
             answer(r#""id": 7"#, r#""content": []"#) + "1",
+            answer(r#""id": 7"#, r#""content": []"#).replace("2.0", "1.0"),
         ];
         for text in unusual {
             assert!(read_ordinary(text.as_bytes(), Some(&id)).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_answer_of_another_version_is_refused() {
+        let id = RequestId::Number(7);
+        for version in [r#""1.0""#, "2.0", "null"] {
+            let text = answer(r#""id": 7"#, r#""content": []"#).replace(r#""2.0""#, version);
+            assert!(matches!(read(text.as_bytes(), Some(&id)), Err(ServiceError::McpError(_))), "{text}");
         }
     }
 }

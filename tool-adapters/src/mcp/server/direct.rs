@@ -233,7 +233,7 @@ impl HeldCall<'_> {
         attributes: impl FnOnce() -> Vec<(&'static str, Value)>,
     ) -> (Option<ToolResponse>, bool) {
         let Self { connection, id, is_noted, call: Some(call), .. } = self else { return (None, false) };
-        let mut unnoted = Some((call.session.clone(), call.id.clone()));
+        let mut unnoted = Some(call.cancellation());
         let response = {
             let alone = trace::attributed(attributes, call.response_alone(STREAM_AFTER));
             let mut alone = pin!(trace::import(parent, alone));
@@ -290,7 +290,7 @@ impl LineCall {
         let client = connection.requester()?;
         let wanted = connection.wanted(request.meta, false);
         let call = connection.begin_at_once(&Client::default(), request.params, wanted)?;
-        let is_noted = connection.calls.add(request.id, (call.session.clone(), call.id.clone()));
+        let is_noted = connection.calls.add(request.id, call.cancellation());
         is_noted.then(|| Self { connection: Arc::clone(connection), client, call })
     }
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
 use tool_core::session::SEARCH_TOOL;
-use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
+use tool_core::{CancellationToken, ErrorKind, Session, ToolCall, ToolResponse};
 
 /// A call that runs in its client's session.
 pub(crate) struct OngoingCall {
@@ -30,25 +30,26 @@ pub(crate) struct OngoingCall {
     pub(crate) asking: Asking<ToolResponse>,
     /// The notifications that the client asks for, until they are forwarded.
     notices: Option<Notices>,
+    cancellation: CancellationToken,
     /// True if the call becomes a task as soon as its tool waits.
     pub(crate) becomes_task: bool,
 }
 
-/// The calls of a connection that rmcp does not see, by the ids of their requests: the session of each, and its id there.
+/// The calls of a connection that rmcp does not see, by the ids of their requests, each with the token that cancels it.
 #[derive(Default)]
-pub(crate) struct UnansweredCalls(Mutex<HashMap<RequestId, (Session, String)>>);
+pub(crate) struct UnansweredCalls(Mutex<HashMap<RequestId, CancellationToken>>);
 
 impl UnansweredCalls {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, (Session, String)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a call. Returns false if another one has its id.
-    pub(crate) fn add(&self, id: &RequestId, call: (Session, String)) -> bool {
+    pub(crate) fn add(&self, id: &RequestId, cancellation: CancellationToken) -> bool {
         match self.lock().entry(id.clone()) {
             Entry::Occupied(_) => false,
             Entry::Vacant(place) => {
-                place.insert(call);
+                place.insert(cancellation);
                 true
             }
         }
@@ -61,8 +62,8 @@ impl UnansweredCalls {
 
     /// Cancels a call. Returns false if it is not here.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
-        let call = self.lock().remove(id);
-        call.map(|(session, call)| session.cancel(&call)).is_some()
+        let cancellation = self.lock().remove(id);
+        cancellation.map(|token| token.cancel()).is_some()
     }
 }
 
@@ -93,7 +94,9 @@ impl OngoingCall {
         let tool = tools::tool_name(&session, &request.name).unwrap_or_else(|| request.name.to_string());
         let arguments = request.arguments.as_ref().map(serde_json::to_string).and_then(Result::ok);
         let (id, (notifier, notices)) = (running.id(), Notices::new(wanted).unzip());
-        let mut call = ToolCall::new(&id, &tool, arguments.unwrap_or_else(|| "{}".to_owned()));
+        let cancellation = CancellationToken::new();
+        let mut call = ToolCall::new(&id, &tool, arguments.unwrap_or_else(|| "{}".to_owned()))
+            .with_cancellation(cancellation.clone());
         let (caller, early) = (session.clone(), may_ask.then(|| request.input_responses.clone().unwrap_or_default()));
         let asking = Asking::new(early, |handlers| {
             if let Some(handlers) = handlers {
@@ -104,7 +107,7 @@ impl OngoingCall {
             }
             async move { caller.call(call).await }
         });
-        Self { running, session, id, tool, asking, notices, becomes_task: false }
+        Self { running, session, id, tool, asking, notices, cancellation, becomes_task: false }
     }
 
     /// Makes a call that the client's user has approved.
@@ -114,7 +117,8 @@ impl OngoingCall {
         let asking = Asking::new(may_ask.then(InputResponses::default), |handlers| async move {
             caller.approve_with(&token, handlers.unwrap_or_default()).await
         });
-        Self { running, session, id, tool, asking, notices: None, becomes_task: false }
+        let cancellation = CancellationToken::new();
+        Self { running, session, id, tool, asking, notices: None, cancellation, becomes_task: false }
     }
 
     /// Waits for the response, for a time at most. Returns `None` if something has to reach the client before it.
@@ -151,11 +155,11 @@ impl OngoingCall {
             let notified = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
             tokio::select! {
                 biased;
-                step = self.asking.step() => break step,
                 () = &mut cancelled, if !is_cancelled => {
                     is_cancelled = true;
                     self.cancel();
                 }
+                step = self.asking.step() => break step,
                 Some(()) = notified => {}
             }
         };
@@ -163,8 +167,16 @@ impl OngoingCall {
         step
     }
 
+    /// Cancels the call, also before it has begun.
     pub(crate) fn cancel(&self) {
+        self.cancellation.cancel();
+        // An approved call has no token of its own.
         self.session.cancel(&self.id);
+    }
+
+    /// Returns the token that cancels the call.
+    pub(crate) fn cancellation(&self) -> CancellationToken {
+        self.cancellation.clone()
     }
 
     /// Returns the session of the client.

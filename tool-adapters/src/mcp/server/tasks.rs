@@ -160,14 +160,14 @@ impl Entry {
         let response = loop {
             tokio::select! {
                 biased;
-                step = call.asking.step() => match step {
-                    Step::Answered(response) => break response,
-                    Step::Asked(requests) => self.change(|state| state.requests.extend(requests)),
-                },
                 () = self.cancel.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
                     call.cancel();
                 }
+                step = call.asking.step() => match step {
+                    Step::Answered(response) => break response,
+                    Step::Asked(requests) => self.change(|state| state.requests.extend(requests)),
+                },
             }
         };
         confirm::deny_nested(&call.session, &response).await;

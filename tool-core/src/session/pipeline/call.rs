@@ -42,6 +42,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
 
 /// Makes a call, through the host's layers if there are some.
 pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
@@ -269,6 +270,9 @@ impl CallCx<'_> {
     #[inline]
     fn may_run(&self, place: &mut CallInProgress<'_>) -> Result<bool, ToolError> {
         self.check_mode().and_then(|()| self.check_depth()).and_then(|()| self.check_callers())?;
+        if self.request.is_cancelled() {
+            return Err(self.cancelled().did_not_run());
+        }
         // A nested call uses its parent's permit, and a control tool must not wait for the calls that it cancels.
         let needs_none = self.request.depth() > 0 || self.session.tools.is_control_tool(self.index);
         Ok(needs_none || place.try_run(self.definition().options.annotations.sequential))
@@ -359,10 +363,13 @@ impl CallCx<'_> {
 
 fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began: CallInstant) -> CallContext {
     let progress = progress_of(session, &call, began);
+    // What the tool has spawned ends with the call, and the host's token may be that of other calls, too.
+    let cancellation = call.cancellation().map(CancellationToken::child_token);
     CallContext {
         turn: session.record.turn(),
         deadline: Some(CallDeadline::After(began, time_limit(session.policy(), tool))),
         progress: progress.map(OnceLock::from).unwrap_or_default(),
+        cancellation: cancellation.map(OnceLock::from).unwrap_or_default(),
         call: Some(call),
         ..CallContext::default()
     }

@@ -139,12 +139,14 @@ impl<'a> CallCx<'a> {
 
     /// Returns the call's entry among the running calls. The fingerprint is given for tools that mind duplicates.
     pub(crate) fn running_call(&self, fingerprint: Option<u64>) -> RunningCall {
-        RunningCall::new(self.request.shared_id(), self.tool, self.scope(), fingerprint)
+        let host = self.request.cancellation();
+        RunningCall::new(self.request.shared_id(), self.tool, self.scope(), fingerprint, host)
     }
 
-    /// Checks that the session was not interrupted while the call waited to run.
+    /// Checks that neither the session was interrupted nor the call cancelled while it waited to run.
     pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
-        if self.session.running.epoch() == self.epoch { Ok(()) } else { Err(self.cancelled().did_not_run()) }
+        let is_wanted = self.session.running.epoch() == self.epoch && !self.request.is_cancelled();
+        if is_wanted { Ok(()) } else { Err(self.cancelled().did_not_run()) }
     }
 
     /// Returns CANCELLED.

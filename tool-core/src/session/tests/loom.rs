@@ -305,7 +305,7 @@ fn an_interruption_cancels_a_call_that_enters_meanwhile() {
                 None
             }
             _ => {
-                let guard = running.enter(RunningCall::new(&"call".into(), &tool, None, None), epoch);
+                let guard = running.enter(RunningCall::new(&"call".into(), &tool, None, None, None), epoch);
                 let token = guard.token.clone();
                 // The call is still listed when the interruption comes.
                 std::mem::forget(guard);
@@ -331,7 +331,7 @@ fn the_end_cancels_an_uninterruptible_call_that_enters_meanwhile() {
             _ => {
                 let scope = Arc::new(CallContext::default());
                 scope.uninterruptible.store(true, Ordering::Relaxed);
-                let guard = running.enter(RunningCall::new(&"call".into(), &tool, Some(&scope), None), epoch);
+                let guard = running.enter(RunningCall::new(&"call".into(), &tool, Some(&scope), None, None), epoch);
                 let token = guard.token.clone();
                 std::mem::forget(guard);
                 Some(token)
@@ -347,7 +347,8 @@ fn one_of_two_racing_duplicates_runs() {
     check(move || {
         let (tool, running) = (tool.clone(), running());
         let claimed = race(2, move |number| {
-            let claim = running.claim(RunningCall::new(&number.to_string().into(), &tool, None, Some(7)), false, 0);
+            let claim =
+                running.claim(RunningCall::new(&number.to_string().into(), &tool, None, Some(7), None), false, 0);
             claim.map(std::mem::forget).is_ok()
         });
         assert_eq!(claimed.into_iter().filter(|claimed| *claimed).count(), 1);
