@@ -34,4 +34,5 @@ mod streams;
 mod support;
 mod surfaces;
 mod tasks;
+mod tolerant;
 mod toolsets;

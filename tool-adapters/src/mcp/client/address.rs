@@ -10,7 +10,7 @@ use crate::mcp::client::notices::{LimitedNotices, ListChanges};
 use crate::mcp::client::process::{self, ServerProcess};
 use process_wrap::tokio::CommandWrap;
 use rmcp::RoleClient;
-use rmcp::model::{ProtocolVersion, ServerJsonRpcMessage};
+use rmcp::model::{ErrorCode, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
@@ -61,13 +61,29 @@ impl ServerAddress {
         Ok(ServerTokens::new(login, &parse_url(url)?)?)
     }
 
-    /// Connects to the server, and returns its process, if it has one.
+    /// Connects to the server, and returns its process, if it has one. A server that does not know `initialize` is asked by
+    /// `server/discover`.
     pub(crate) async fn connect(
         &mut self,
         changes: ListChanges,
         probe: bool,
         credentials: &Arc<Credentials>,
     ) -> Result<(RunningClient, Option<ServerProcess>), ImportError> {
+        match self.connect_once(changes.clone(), probe, credentials).await {
+            Err(ConnectError::NoSessions(_)) if !probe && self.can_reconnect() => {
+                let again = self.connect_once(changes, true, credentials).await;
+                again.map_err(ConnectError::into_import_error)
+            }
+            connected => connected.map_err(ConnectError::into_import_error),
+        }
+    }
+
+    async fn connect_once(
+        &mut self,
+        changes: ListChanges,
+        probe: bool,
+        credentials: &Arc<Credentials>,
+    ) -> Result<(RunningClient, Option<ServerProcess>), ConnectError> {
         if let Self::Command(command, from_parent) = self {
             clean_environment(command, from_parent);
             credentials.note_command(command);
@@ -75,7 +91,7 @@ impl ServerAddress {
         }
         let (tasks, calls) = (changes.tasks.clone(), changes.calls.clone());
         match self {
-            Self::Command(..) => Err(ImportError::Protocol("the command has no environment".into())),
+            Self::Command(..) => Err(ImportError::Protocol("the command has no environment".into()).into()),
             Self::Process(command) => {
                 let (process, output, input) =
                     ServerProcess::start(command, credentials).map_err(ImportError::Start)?;
@@ -83,7 +99,10 @@ impl ServerAddress {
                 let transport = LineTransport::new(streams, Some(process.clone()), tasks, calls);
                 match serve(changes, (transport, None), probe).await {
                     Ok(running) => Ok((running, Some(process))),
-                    Err(error) => Err(start_error(&error, &process, credentials).await),
+                    Err(error) => {
+                        let shown = start_error(&error, &process, credentials).await;
+                        Err(ConnectError::of(&error, shown))
+                    }
                 }
             }
             Self::Url(url) => {
@@ -95,15 +114,45 @@ impl ServerAddress {
                 let others = calls.over_http(client.clone());
                 let transport = StreamableHttpClientTransport::with_client(client, config);
                 let served = serve(changes, (transport, Some(others)), probe).await;
-                Ok((served.map_err(|error| protocol_error(&error, credentials))?, None))
+                let failed = |error| ConnectError::of(&error, protocol_error(&error, credentials));
+                Ok((served.map_err(failed)?, None))
             }
             Self::Streams(streams) => {
                 let taken = || ImportError::Protocol("its streams are closed".into());
                 let transport = LineTransport::new(streams.take().ok_or_else(taken)?, None, tasks, calls);
                 let served = serve(changes, (transport, None), probe).await;
-                Ok((served.map_err(|error| protocol_error(&error, credentials))?, None))
+                let failed = |error| ConnectError::of(&error, protocol_error(&error, credentials));
+                Ok((served.map_err(failed)?, None))
             }
         }
+    }
+}
+
+/// The reason why a connection was not made.
+enum ConnectError {
+    /// The server does not know `initialize`, or names other revisions.
+    NoSessions(ImportError),
+    Other(ImportError),
+}
+
+impl ConnectError {
+    fn of(error: &ClientInitializeError, shown: ImportError) -> Self {
+        let ClientInitializeError::JsonRpcError(error) = error else { return Self::Other(shown) };
+        let names_revisions = error.data.as_ref().is_some_and(|data| data.get("supported").is_some());
+        let is_unknown = error.code == ErrorCode::METHOD_NOT_FOUND;
+        if is_unknown || names_revisions { Self::NoSessions(shown) } else { Self::Other(shown) }
+    }
+
+    fn into_import_error(self) -> ImportError {
+        match self {
+            Self::NoSessions(error) | Self::Other(error) => error,
+        }
+    }
+}
+
+impl From<ImportError> for ConnectError {
+    fn from(error: ImportError) -> Self {
+        Self::Other(error)
     }
 }
 

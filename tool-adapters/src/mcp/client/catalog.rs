@@ -3,22 +3,21 @@
 use crate::mcp::client::answer;
 use crate::mcp::client::error::{ImportError, describe};
 use crate::mcp::client::exchange::{Asked, Exchange, RunState};
+use crate::mcp::client::lists::{PageOf, ServerList};
 use crate::mcp::client::pins::{Declaration, Fingerprint};
 use crate::mcp::client::quarantine::QuarantineReason;
-use crate::mcp::client::remote::{Connection, MAX_LIST_BYTES, RemoteServer, bytes_of};
+use crate::mcp::client::remote::{Connection, RemoteServer};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
 use rmcp::model::{
-    self, ClientRequest, CompleteRequestParams, ErrorCode, GetPromptRequestParams, JsonObject, PaginatedRequestParams,
+    self, ClientRequest, CompleteRequestParams, ErrorCode, GetPromptRequestParams, JsonObject,
     ReadResourceRequestParams, Reference, ServerResult,
 };
 use rmcp::service::ServiceError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::HashSet;
 use std::sync::Arc;
-use tokio::time::timeout;
 use tool_core::call::Role;
 use tool_core::text::truncate;
 use tool_core::tool::{
@@ -38,9 +37,6 @@ pub(crate) struct Catalog {
 /// A declaration of a server with the key of its pin, and the fingerprint of what the server sent.
 type Listed<T> = (T, String, Fingerprint);
 
-/// Maximum number of prompts, and of resources and templates.
-const MAX_ITEMS: usize = 10_000;
-
 /// Maximum number of characters of a description.
 const MAX_DESCRIPTION: usize = 4_000;
 
@@ -49,9 +45,6 @@ const MAX_CONTENTS: usize = 4 << 20;
 
 /// The code of an unknown resource before revision 2026-07-28.
 const RESOURCE_NOT_FOUND: ErrorCode = ErrorCode(-32002);
-
-/// The items of a page of a list, and the cursor of the next.
-type PageOf<T> = (Vec<T>, Option<String>);
 
 impl RemoteServer {
     /// Returns true if the server declares prompts.
@@ -72,12 +65,17 @@ impl RemoteServer {
         if !Self::has_prompts(connection) {
             return Vec::new();
         }
-        let request = |page| ClientRequest::ListPromptsRequest(model::ListPromptsRequest::with_param(page));
-        let read = |result| match result {
-            ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
-            _ => None,
+        let list = ServerList {
+            method: "prompts/list",
+            member: "prompts",
+            kind: Declaration::Prompt,
+            request: |page| ClientRequest::ListPromptsRequest(model::ListPromptsRequest::with_param(page)),
+            read: |result| match result {
+                ServerResult::ListPromptsResult(page) => Ok(PageOf { items: page.prompts, next: page.next_cursor }),
+                other => Err(other),
+            },
         };
-        let listed = self.pages(connection, request, read).await;
+        let listed = self.pages_if_any(connection, &list).await;
         self.listed(listed, Declaration::Prompt, |prompt| &prompt.name)
     }
 
@@ -85,12 +83,17 @@ impl RemoteServer {
         if !Self::has_resources(connection) {
             return Vec::new();
         }
-        let request = |page| ClientRequest::ListResourcesRequest(model::ListResourcesRequest::with_param(page));
-        let read = |result| match result {
-            ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
-            _ => None,
+        let list = ServerList {
+            method: "resources/list",
+            member: "resources",
+            kind: Declaration::Resource,
+            request: |page| ClientRequest::ListResourcesRequest(model::ListResourcesRequest::with_param(page)),
+            read: |result| match result {
+                ServerResult::ListResourcesResult(page) => Ok(PageOf { items: page.resources, next: page.next_cursor }),
+                other => Err(other),
+            },
         };
-        let listed = self.pages(connection, request, read).await;
+        let listed = self.pages_if_any(connection, &list).await;
         self.listed(listed, Declaration::Resource, |resource| &resource.uri)
     }
 
@@ -98,52 +101,35 @@ impl RemoteServer {
         if !Self::has_resources(connection) {
             return Vec::new();
         }
-        let request =
-            |page| ClientRequest::ListResourceTemplatesRequest(model::ListResourceTemplatesRequest::with_param(page));
-        let read = |result| match result {
-            ServerResult::ListResourceTemplatesResult(page) => Some((page.resource_templates, page.next_cursor)),
-            _ => None,
+        let list = ServerList {
+            method: "resources/templates/list",
+            member: "resourceTemplates",
+            kind: Declaration::Resource,
+            request: |page| {
+                ClientRequest::ListResourceTemplatesRequest(model::ListResourceTemplatesRequest::with_param(page))
+            },
+            read: |result| match result {
+                ServerResult::ListResourceTemplatesResult(page) => {
+                    Ok(PageOf { items: page.resource_templates, next: page.next_cursor })
+                }
+                other => Err(other),
+            },
         };
-        let listed = self.pages(connection, request, read).await;
+        let listed = self.pages_if_any(connection, &list).await;
         self.listed(listed, Declaration::Resource, |template| &template.uri_template)
     }
 
-    /// Returns all pages of a list. A list that fails ends there, as the tools of its server are still of use.
-    async fn pages<T: Serialize>(
+    /// Returns the entries of a list. One that fails ends there, as the tools of its server are still of use.
+    async fn pages_if_any<T: Serialize + DeserializeOwned>(
         &self,
         connection: &Connection,
-        request: fn(PaginatedRequestParams) -> ClientRequest,
-        read: fn(ServerResult) -> Option<PageOf<T>>,
+        list: &ServerList<T>,
     ) -> Vec<T> {
-        let (mut items, mut bytes, mut cursors) = (Vec::new(), 0, HashSet::new());
-        let listing = async {
-            let mut cursor = None;
-            loop {
-                let page = request(PaginatedRequestParams::default().with_cursor(cursor));
-                let page = connection.peer.send_request(page).await?;
-                let (page, next) = read(page).ok_or(ServiceError::UnexpectedResponse)?;
-                bytes += page.iter().map(bytes_of).sum::<usize>();
-                if bytes > MAX_LIST_BYTES {
-                    return Ok(false);
-                }
-                items.extend(page);
-                if items.len() > MAX_ITEMS || !cursors.insert(next.clone()) {
-                    items.truncate(MAX_ITEMS);
-                    return Ok(false);
-                }
-                if next.is_none() {
-                    return Ok(true);
-                }
-                cursor = next;
-            }
-        };
-        let error = match timeout(self.options.timeout, listing).await {
-            Ok(Ok(true)) => return items,
-            Ok(Ok(false)) => "the list is too long, or its pages form a loop".to_owned(),
-            Ok(Err(error)) => self.options.credentials.display(&describe(&error)),
-            Err(_) => "the server did not answer in time".to_owned(),
-        };
-        tracing::warn!(server = %self.options.name.escape_debug(), error, "failed to list all that a server has");
+        let mut items = Vec::new();
+        if let Err(error) = self.pages(connection, list, &mut items).await {
+            let (server, error) = (self.options.name.escape_debug(), self.list_error(&error));
+            tracing::warn!(%server, method = list.method, error, "failed to list all that a server has");
+        }
         items
     }
 

@@ -57,9 +57,6 @@ pub enum ImportError {
     /// The server did not answer within [`McpClient::timeout`](super::McpClient::timeout).
     #[error("the server did not answer in time")]
     Timeout,
-    /// The server lists more than 10,000 tools or 8 MiB of them, or its pages form a loop.
-    #[error("the server's list of tools has no end")]
-    EndlessList,
     /// A login at the server was not possible.
     #[cfg(feature = "mcp-auth")]
     #[error("failed to log in: {0}")]

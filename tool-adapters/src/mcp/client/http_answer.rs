@@ -2,9 +2,9 @@
 //!
 //! rmcp's client reads JSON as each type of answer in turn, and does not tell the size of an answer that is too long.
 
-use crate::mcp::client::answer::{MAX_MESSAGE, too_long};
+use crate::mcp::client::answer::{MAX_MESSAGE, takes_too_much, too_long, too_many_values};
 use futures_util::StreamExt;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{BoxStream, poll_fn as poll_fn_stream};
 use hyper::Response;
 use hyper::body::Body as _;
 use reqwest::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -16,8 +16,11 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde::Deserialize;
 use sse_stream::{Error as SseError, Sse, SseStream};
-use std::future::{poll_fn, ready};
+use std::future::{self, poll_fn};
 use std::pin::Pin;
+use std::task::{Poll, ready};
+use tokio::task::consume_budget;
+use tokio::task::coop::poll_proceed;
 use tokio_util::bytes::Bytes;
 
 /// Maximum number of bytes of the body of a refusal.
@@ -46,10 +49,17 @@ pub(crate) enum Posted {
 /// The events of a stream.
 pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// Fails if a server wants another token.
-pub(crate) fn check_token(response: &Response<Body>) -> HttpResult<()> {
+/// Fails if a server wants another token. Some servers answer in the same way if they do not know the session.
+pub(crate) async fn check_token(response: Response<Body>, has_session: bool) -> HttpResult<Response<Body>> {
     let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|challenge| challenge.to_str().ok());
     match (response.status(), challenge.map(str::to_owned)) {
+        (status @ StatusCode::UNAUTHORIZED, None) if has_session => {
+            let text = body(response, MAX_REFUSAL).await.ok().and_then(Result::ok).unwrap_or_default();
+            if is_lost_session(status, &String::from_utf8_lossy(&text)) {
+                return Err(StreamableHttpError::SessionExpired);
+            }
+            Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new())))
+        }
         (StatusCode::UNAUTHORIZED, challenge) => {
             let challenge = AuthRequiredError::new(challenge.unwrap_or_default());
             Err(StreamableHttpError::AuthRequired(challenge))
@@ -57,7 +67,7 @@ pub(crate) fn check_token(response: &Response<Body>) -> HttpResult<()> {
         (StatusCode::FORBIDDEN, Some(challenge)) => {
             Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)))
         }
-        _ => Ok(()),
+        _ => Ok(response),
     }
 }
 
@@ -81,6 +91,7 @@ pub(crate) async fn read(response: Response<Body>, is_request: bool) -> HttpResu
     let session = header(HEADER_SESSION_ID).map(str::to_owned);
     if is_json {
         return Ok(match body(response, MAX_MESSAGE).await? {
+            Ok(text) if takes_too_much(&text) => Posted::Failed(too_many_values()),
             Ok(text) => Posted::Text(text, session),
             Err(size) => Posted::Failed(too_long(size)),
         });
@@ -93,6 +104,38 @@ pub(crate) async fn read(response: Response<Body>, is_request: bool) -> HttpResu
         return Ok(Posted::Accepted);
     }
     Err(StreamableHttpError::UnexpectedContentType(header(CONTENT_TYPE.as_str()).map(str::to_owned)))
+}
+
+/// The words of servers for a session that they do not know, in lower case. The protocol has 404 alone for it.
+const LOST_SESSION: [&str; 12] = [
+    "no valid session",
+    "session not found",
+    "session not initialized",
+    "server not initialized",
+    "invalid session",
+    "unknown session",
+    "session expired",
+    "session has expired",
+    "session does not exist",
+    "no such session",
+    "missing session",
+    "session id not found",
+];
+
+/// Returns true if a refusal of a message in a session says that the server does not know the session.
+pub(crate) fn is_lost_session(status: StatusCode, text: &str) -> bool {
+    match status {
+        StatusCode::NOT_FOUND | StatusCode::GONE => true,
+        StatusCode::BAD_REQUEST
+        | StatusCode::UNAUTHORIZED
+        | StatusCode::FORBIDDEN
+        | StatusCode::UNPROCESSABLE_ENTITY => {
+            // `Mcp-Session-Id` is written in several ways.
+            let text = text.to_ascii_lowercase().replace(['-', '_'], " ").replace("mcp session", "session");
+            LOST_SESSION.iter().any(|words| text.contains(words))
+        }
+        _ => false,
+    }
 }
 
 /// Reads the answer of a server that does not serve a message.
@@ -134,6 +177,8 @@ async fn body(response: Response<Body>, max: usize) -> HttpResult<Result<Bytes, 
         if body.is_end_stream() {
             break;
         }
+        // A body in single bytes is there at once, and the deadline needs its turn.
+        consume_budget().await;
     }
     Ok(Ok(read.into()))
 }
@@ -141,12 +186,20 @@ async fn body(response: Response<Body>, max: usize) -> HttpResult<Result<Bytes, 
 /// Returns the events of a stream. It fails at one that is over the maximum.
 pub(crate) fn events(response: Response<Body>) -> Events {
     let (mut sizes, mut has_failed) = (EventSize::default(), false);
-    let chunks = reqwest::Response::from(response).bytes_stream().map(move |chunk| match chunk {
+    let mut chunks = reqwest::Response::from(response).bytes_stream();
+    let chunks = poll_fn_stream(move |cx| {
+        // Chunks that bring no event, such as comments, are there at once, and the deadline needs its turn.
+        let budget = ready!(poll_proceed(cx));
+        let chunk = ready!(chunks.poll_next_unpin(cx));
+        budget.made_progress();
+        Poll::Ready(chunk)
+    });
+    let chunks = chunks.map(move |chunk| match chunk {
         Ok(chunk) if sizes.add(&chunk) => Ok(chunk),
         Ok(_) => Err(StreamError::TooLong),
         Err(error) => Err(StreamError::Broken(error)),
     });
-    let chunks = chunks.take_while(move |chunk| ready(!std::mem::replace(&mut has_failed, chunk.is_err())));
+    let chunks = chunks.take_while(move |chunk| future::ready(!std::mem::replace(&mut has_failed, chunk.is_err())));
     SseStream::from_bytes_stream(chunks).boxed()
 }
 

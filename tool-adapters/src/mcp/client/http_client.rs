@@ -1,11 +1,11 @@
 //! The client over HTTP, which authorizes each request.
 
-use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
+use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, too_many_values, unreadable};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::credentials::SecretKind;
 use crate::mcp::client::credentials::{Credentials, Token};
 use crate::mcp::client::error::{ImportError, text_with_causes};
-use crate::mcp::client::http_answer::{self, Events, HttpError, HttpResult, Posted, StreamError};
+use crate::mcp::client::http_answer::{self, Events, HttpError, HttpResult, Posted, StreamError, is_lost_session};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
 use crate::mcp::client::plain_client::PlainClient;
@@ -13,6 +13,7 @@ use crate::mcp::client::rights::with_unknown_modes;
 use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{IdScanner, MessageId};
+use crate::providers::framing::frame::is_too_large_to_parse;
 use crate::transport::base_url::is_local;
 use futures_util::StreamExt;
 use hyper::Response;
@@ -128,10 +129,20 @@ impl AuthorizedClient {
     /// Sends a message, and returns its answer.
     async fn answer(&self, session: &HttpSession, message: Bytes, sent: Sent) -> HttpResult<Posted> {
         let answer = match self.send(&Method::POST, &session.headers, Some(&message)).await {
-            Ok(response) if response.status() == StatusCode::NOT_FOUND && session.has_id => {
-                Err(StreamableHttpError::SessionExpired)
+            Ok(response) => {
+                let status = response.status();
+                match http_answer::read(response, sent != Sent::Other).await {
+                    Ok(Posted::Refused(_, text)) if session.has_id && is_lost_session(status, &text) => {
+                        Err(StreamableHttpError::SessionExpired)
+                    }
+                    Ok(Posted::Text(text, _))
+                        if session.has_id && is_lost_session(status, &String::from_utf8_lossy(&text)) =>
+                    {
+                        Err(StreamableHttpError::SessionExpired)
+                    }
+                    read => read,
+                }
             }
-            Ok(response) => http_answer::read(response, sent != Sent::Other).await,
             Err(error) => Err(error),
         };
         let answer = answer.map_err(|error| self.masked(error));
@@ -181,8 +192,7 @@ impl AuthorizedClient {
                 headers.to_mut().insert(header::AUTHORIZATION, bearer);
             }
             let response = self.execute(method, &headers, body).await?;
-            http_answer::check_token(&response)?;
-            Ok(response)
+            http_answer::check_token(response, headers.contains_key(HEADER_SESSION_ID)).await
         })
         .await
     }
@@ -267,6 +277,9 @@ impl AuthorizedClient {
         let events = events.map(move |event| match event {
             Ok(mut event) => {
                 let text = event.data.as_deref().unwrap_or_default();
+                if is_too_large_to_parse(text) {
+                    return Ok(fail(too_many_values()).unwrap_or_default());
+                }
                 tasks.note(text.as_bytes());
                 let is_read =
                     !is_checked || text.is_empty() || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();

@@ -3,7 +3,7 @@
 //! rmcp's own transport drops lines that are too long or not readable, so that their calls wait until they time out. Here such a
 //! line is the error of its call.
 
-use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, unreadable};
+use crate::mcp::client::answer::{MAX_MESSAGE, failure, takes_too_much, too_long, too_many_values, unreadable};
 use crate::mcp::client::direct::{DirectCalls, LineWriter, write_line};
 use crate::mcp::client::notices::RateLimit;
 use crate::mcp::client::process::ServerProcess;
@@ -58,6 +58,9 @@ impl LineTransport {
     }
 
     fn read(&mut self, text: &Bytes) {
+        if takes_too_much(text) {
+            return self.fail(IdScanner::scan(text), too_many_values);
+        }
         if self.calls.take_text(text) {
             return;
         }

@@ -10,7 +10,7 @@
 //!   model; `budget`: what they may cost
 //! - `catalog`: prompts and resources; `resource_tools`: tools that read resources
 //! - `changes`: changes of lists and resources; `subscriptions`: the resources whose changes are wanted
-//! - `remote`: a connected server and the check of its list; `notices`: its notifications; `quarantine`: refused tools
+//! - `remote`: a connected server and the check of its list; `lists`: its lists, page by page; `notices`: its notifications; `quarantine`: refused tools
 //! - `options`: the client's options; `rights`: the requests that the host allows
 //! - `pins`: the fingerprints of declarations at their first use
 
@@ -27,6 +27,7 @@ mod http_answer;
 mod http_client;
 mod import;
 mod line_transport;
+mod lists;
 #[cfg(feature = "mcp-auth")]
 mod logins;
 mod names;

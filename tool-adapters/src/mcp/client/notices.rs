@@ -30,6 +30,7 @@ use tool_core::text::truncate;
 use tool_core::time;
 
 /// Handles notifications that a list has changed, and declares what the host allows.
+#[derive(Clone)]
 pub(crate) struct ListChanges {
     /// Wakes the task that checks the lists again.
     pub(crate) changed: Arc<ChangedLists>,

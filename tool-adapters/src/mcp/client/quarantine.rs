@@ -46,6 +46,12 @@ pub enum QuarantineReason {
     /// It cannot be registered, such as for its name or its schema.
     #[error("cannot be registered: {0}")]
     Invalid(RegistryErrors),
+    /// It has not the form of the protocol.
+    #[error("cannot be read: {0}")]
+    Unreadable(String),
+    /// It is a list, such as `tools/list`, that is longer than is read, or whose pages have no end.
+    #[error("has no end, or more than 10,000 entries or 8 MiB; its rest is left out")]
+    Endless,
     /// It is a resource with a URI or a template that this library does not know.
     #[error("cannot be registered: {0}")]
     InvalidUri(UriTemplateError),

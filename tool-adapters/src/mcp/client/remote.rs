@@ -5,6 +5,7 @@ use crate::mcp::client::budget::ServerSpending;
 use crate::mcp::client::changes::{ChangeSender, ChangedLists};
 use crate::mcp::client::direct::DirectCalls;
 use crate::mcp::client::error::{ImportError, describe};
+use crate::mcp::client::lists::{ListError, PageOf, ServerList, remove_nulls};
 use crate::mcp::client::notices::{ListChanges, Pause};
 use crate::mcp::client::options::{RemoteOptions, is_stateless};
 use crate::mcp::client::pins::{Declaration, Fingerprint, ToolPins};
@@ -14,7 +15,7 @@ use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::subscriptions::Subscriptions;
 use crate::mcp::client::tasks::{TaskSupport, TaskTools, is_lost};
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, CustomRequest, PaginatedRequestParams, Tool};
+use rmcp::model::{ClientRequest, CustomRequest, ListToolsRequest, ServerResult, Tool};
 use rmcp::service::{Peer, ServiceError};
 use serde::Serialize;
 use serde_json::json;
@@ -163,17 +164,17 @@ impl Connection {
     }
 }
 
-/// Maximum number of bytes of a list. What is made of a declaration takes many times its size.
-pub(crate) const MAX_LIST_BYTES: usize = 8 << 20;
-
 /// Returns the bytes of a declaration.
 pub(crate) fn bytes_of(declared: &impl Serialize) -> usize {
     serde_json::to_string(declared).map_or(0, |text| text.len())
 }
 
-impl RemoteServer {
-    const MAX_TOOLS: usize = 10_000;
+/// Returns true if the server declares that it has tools.
+fn declares_tools(connection: &Connection) -> bool {
+    connection.peer.peer_info().is_some_and(|info| info.capabilities.tools.is_some())
+}
 
+impl RemoteServer {
     /// Connects to a server. Returns it with the tools that agree with the pins.
     pub(crate) async fn connect(
         mut address: ServerAddress,
@@ -311,40 +312,41 @@ impl RemoteServer {
         Declaration::ALL.into_iter().filter(is_imported).collect()
     }
 
-    /// Returns all pages of the list, in which keys are masked, with the fingerprints of what the server sent. Quarantines tools
+    /// Returns all tools of the list, in which keys are masked, with the fingerprints of what the server sent. Quarantines tools
     /// with a key in a name.
     async fn list(&self, connection: &Connection) -> Result<Vec<(Tool, Fingerprint)>, ImportError> {
-        let listing = async {
-            let (mut tools, mut listed, mut bytes) = (Vec::new(), 0, 0);
-            let (mut cursor, mut cursors) = (None, HashSet::new());
-            let credentials = &self.options.credentials;
-            loop {
-                let page = PaginatedRequestParams::default().with_cursor(cursor);
-                let page = connection.peer.list_tools(Some(page)).await;
-                let page = page.map_err(|error| credentials.protocol_failure(&describe(&error)))?;
-                listed += page.tools.len();
-                if listed > Self::MAX_TOOLS || !cursors.insert(page.next_cursor.clone()) {
-                    return Err(ImportError::EndlessList);
-                }
-                for tool in page.tools {
-                    bytes += bytes_of(&tool);
-                    if bytes > MAX_LIST_BYTES {
-                        return Err(ImportError::EndlessList);
-                    }
-                    let fingerprint = Fingerprint::of(&tool, Declaration::Tool);
-                    if credentials.is_in_names(&tool) {
-                        self.quarantine(&credentials.redact(&tool.name), QuarantineReason::HasKey);
-                    } else {
-                        tools.push((credentials.redact_answer(tool)?, fingerprint));
-                    }
-                }
-                if page.next_cursor.is_none() {
-                    return Ok(tools);
-                }
-                cursor = page.next_cursor;
-            }
+        let credentials = &self.options.credentials;
+        let list = ServerList {
+            method: "tools/list",
+            member: "tools",
+            kind: Declaration::Tool,
+            request: |page| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page)),
+            read: |result| match result {
+                ServerResult::ListToolsResult(page) => Ok(PageOf { items: page.tools, next: page.next_cursor }),
+                other => Err(other),
+            },
         };
-        timeout(self.options.timeout, listing).await.map_err(|_| ImportError::Timeout)?
+        let mut listed = Vec::new();
+        match self.pages(connection, &list, &mut listed).await {
+            Ok(()) => {}
+            // A server with prompts or resources only need not know the method.
+            Err(ListError::Failed(ServiceError::McpError(_))) if !declares_tools(connection) => {}
+            Err(ListError::Failed(error)) => return Err(credentials.protocol_failure(&describe(&error))),
+            Err(ListError::Timeout) => return Err(ImportError::Timeout),
+        }
+
+        let mut tools = Vec::with_capacity(listed.len());
+        for tool in listed {
+            let fingerprint = Fingerprint::of(&tool, Declaration::Tool);
+            if credentials.is_in_names(&tool) {
+                self.quarantine(&credentials.redact(&tool.name), QuarantineReason::HasKey);
+                continue;
+            }
+            let mut tool = credentials.redact_answer(tool)?;
+            remove_nulls(Arc::make_mut(&mut tool.input_schema));
+            tools.push((tool, fingerprint));
+        }
+        Ok(tools)
     }
 
     /// Pins new tools, quarantines those that differ from their pins, and returns the rest.

@@ -128,7 +128,12 @@ impl Subscriptions {
                     error = describe(&error).escape_debug().to_string(),
                     "failed to listen for changes of a server"
                 );
-                return None;
+                if matches!(error, ServiceError::McpError(_)) {
+                    return None;
+                }
+                // The stream has ended before it began, as it does when very much changes.
+                sleep(PAUSE).await;
+                return Some(true);
             }
         };
         if has_ended {
