@@ -8,8 +8,14 @@ use tool_core::text::escape_invisible;
 #[non_exhaustive]
 pub enum OpenApiError {
     /// The text is not JSON.
-    #[error("expected an OpenAPI document in JSON, got {problem}; convert YAML to JSON first")]
+    #[error("expected an OpenAPI document in JSON, got {problem}; `OpenApi::from_text` reads YAML too")]
     Json {
+        /// The problem and its place.
+        problem: String,
+    },
+    /// The text is not YAML.
+    #[error("expected an OpenAPI document in JSON or YAML, got {problem}")]
+    Yaml {
         /// The problem and its place.
         problem: String,
     },
@@ -50,7 +56,7 @@ pub enum RefusalReason {
     #[error("parameter {0}")]
     Parameter(String),
     /// The body has none of the media types that can be written.
-    #[error("expected a body of JSON, a form or text, got {}", .0.join(", "))]
+    #[error("expected a body of JSON, a form, a form of parts or text, got {}", .0.join(", "))]
     Body(Vec<String>),
     /// The server's URL is missing or invalid.
     #[error("server: {0}")]
