@@ -272,14 +272,16 @@ macro_rules! wrap_all {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __wrap {
-    ($callable:expr, $label:expr) => {
+    ($callable:expr, $label:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::locals::*;
         match $callable {
             __tool_callable => {
                 let __tool_probe = $crate::__private::Probe::of(&__tool_callable);
                 $crate::__wraps!(__tool_probe).wrap(__tool_callable, $label)
             }
         }
-    };
+    }};
 }
 
 /// Wraps a list of functions. Their names are taken before they are converted to one type.
@@ -287,6 +289,8 @@ macro_rules! __wrap {
 #[macro_export]
 macro_rules! __wrap_list {
     ([$($path:expr),+] $list:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::locals::*;
         let __tool_labels = [$($crate::__private::SpanLabel::of(&$path)),+];
         let mut __tool_labels = ::core::iter::IntoIterator::into_iter(__tool_labels);
         $crate::__wrap_items!($list, _ => {
@@ -299,7 +303,9 @@ macro_rules! __wrap_list {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __wrap_items {
-    ($tools:expr, $own:pat => $label:expr) => {
+    ($tools:expr, $own:pat => $label:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::locals::*;
         match $tools {
             __tools => {
                 #[allow(unused_imports)]
@@ -311,7 +317,7 @@ macro_rules! __wrap_items {
                 __tool_each.map(__tools, |__tool, $own| __tool_wraps.wrap(__tool, $label))
             }
         }
-    };
+    }};
 }
 
 /// Chooses how the type of a probe is wrapped.
