@@ -303,7 +303,7 @@ mod hygiene {
         #[toolset(discover = false)]
         impl Desk {
             /// Add.
-            #[tool(confirm = |args: &AddArgs| args.first > 100)]
+            #[tool(args = AddArgs, confirm = |args: &AddArgs| args.first > 100)]
             pub fn add(
                 &self,
                 ctx: &RunContext,

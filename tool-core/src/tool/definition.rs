@@ -288,7 +288,7 @@ pub(crate) struct CompiledDefinition {
     pub(crate) schema: CanonicalSchema,
     /// The schema of a raw tool, which others may share.
     pub(crate) raw: Option<Arc<SharedSchema>>,
-    /// What `format` means in the schemas of a raw tool.
+    /// The meaning of `format` in the schemas of a raw tool.
     pub(crate) formats: Formats,
     parameter_order: Vec<&'static str>,
     /// The parameter table; empty for a raw tool.

@@ -260,9 +260,11 @@ macro_rules! wrap_all {
     (vec![$($($path:ident)::+),+ $(,)?]) => {
         $crate::__wrap_list!([$($($path)::+),+] ::std::vec::Vec::from([$($($path)::+),+]))
     };
-    ($tools:expr $(,)?) => {
+    ($tools:expr $(,)?) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::locals::*;
         $crate::__wrap_items!($tools, __tool_label => __tool_label)
-    };
+    }};
     ($($tool:expr),+ $(,)?) => {
         ($($crate::wrap_all!($tool)),+)
     };
@@ -303,9 +305,7 @@ macro_rules! __wrap_list {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __wrap_items {
-    ($tools:expr, $own:pat => $label:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::locals::*;
+    ($tools:expr, $own:pat => $label:expr) => {
         match $tools {
             __tools => {
                 #[allow(unused_imports)]
@@ -317,7 +317,7 @@ macro_rules! __wrap_items {
                 __tool_each.map(__tools, |__tool, $own| __tool_wraps.wrap(__tool, $label))
             }
         }
-    }};
+    };
 }
 
 /// Chooses how the type of a probe is wrapped.
