@@ -104,7 +104,6 @@ mod tests {
         asks(&[condition], &format!(r#"{{"amount": {value}}}"#), &schema)
     }
 
-    // R-C4
     #[test]
     fn numbers_are_compared_by_their_value() {
         let number = json!({"type": "number"});
@@ -135,7 +134,6 @@ mod tests {
         }
     }
 
-    // R-C4
     #[test]
     fn texts_are_compared_as_texts() {
         let text = json!({"type": "string"});

@@ -56,7 +56,7 @@ pub enum RefusalReason {
     #[error("parameter {0}")]
     Parameter(String),
     /// The body has none of the media types that can be written.
-    #[error("expected a body of JSON, a form, a form of parts or text, got {}", .0.join(", "))]
+    #[error("expected a body of JSON, a form or text, got {}", .0.join(", "))]
     Body(Vec<String>),
     /// The server's URL is missing or invalid.
     #[error("server: {0}")]

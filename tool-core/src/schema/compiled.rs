@@ -33,7 +33,7 @@ pub(crate) struct CompiledSchema {
     indexes: Vec<BranchIndex>,
 }
 
-/// What `format` means to a compiled schema.
+/// The meaning of `format` to a compiled schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Formats {
     /// A text that does not have its format is refused.
