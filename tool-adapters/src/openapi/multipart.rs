@@ -120,7 +120,9 @@ impl Part {
         let (contents, media_type) = match value {
             Value::String(text) if form.is_file => {
                 // Without a file name, servers take a part for a text.
-                head += &format!("; filename=\"{}\"", escape_name(name));
+                head.push_str("; filename=\"");
+                head.push_str(&escape_name(name));
+                head.push('"');
                 let contents = STANDARD.decode(text.trim());
                 let contents = contents.map_err(|_| "expected the contents of a file in base64".to_owned())?;
                 (contents, Some("application/octet-stream"))
@@ -132,7 +134,8 @@ impl Part {
             value => (scalar(value)?.into_bytes(), None),
         };
         if let Some(media_type) = form.media_type.as_deref().or(media_type) {
-            head += &format!("\r\nContent-Type: {media_type}");
+            head.push_str("\r\nContent-Type: ");
+            head.push_str(media_type);
         }
         Ok(Self { head, contents })
     }

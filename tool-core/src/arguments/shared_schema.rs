@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fmt::Write as _;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock, Weak};
@@ -121,7 +122,9 @@ impl SharedDefinitions {
             if let Err(problem) = CompiledSchema::of_shared(&Arc::new(schema), Formats::Asserted) {
                 return Some(problem);
             }
-            members.iter().for_each(|member| member.0.is_sound.store(true, Ordering::Relaxed));
+            for member in members {
+                member.0.is_sound.store(true, Ordering::Relaxed);
+            }
             None
         };
         self.0.compile_problem.get_or_init(compile).as_deref()
@@ -246,7 +249,8 @@ impl SharedSchema {
             let mut text = format!("{open}{separator}\"$defs\":{{");
             for (at, (name, schema)) in definitions.schemas().enumerate() {
                 let separator = if at == 0 { "" } else { "," };
-                text.push_str(&format!("{separator}{}:{schema}", Value::from(name)));
+                // Writing to a String cannot fail.
+                let _ = write!(text, "{separator}{}:{schema}", Value::from(name));
             }
             text.push_str("}}");
             text
@@ -371,7 +375,7 @@ mod tests {
             let definitions = SharedDefinitions::new(members.iter().cloned());
             definitions.compile_problem().map(str::to_owned)
         };
-        assert_eq!(problem(&[sound.clone()]), None);
+        assert_eq!(problem(std::slice::from_ref(&sound)), None);
         let circle = json!({"allOf": [{"$ref": "#/$defs/Sound"}, {"$ref": "#/$defs/Circle"}]});
         assert!(problem(&[sound.clone(), SharedDefinition::new("Circle", circle)]).is_some());
         assert!(problem(&[sound, SharedDefinition::new("Pattern", json!({"pattern": "("}))]).is_some());

@@ -394,12 +394,12 @@ impl CompiledDefinition {
         if let (Some(shared), true) = (&self.raw, self.validated) {
             return shared.arguments(self.formats);
         }
-        self.lazy.arguments.get_or_init(|| match &self.raw {
-            Some(shared) => Validator::unchecked(shared.root()),
-            None => {
-                let confirms = self.options.on_duplicate == OnDuplicate::Confirm;
-                Validator::for_tool(self.schema.value.clone()).confirming_duplicates(confirms)
+        self.lazy.arguments.get_or_init(|| {
+            if let Some(shared) = &self.raw {
+                return Validator::unchecked(shared.root());
             }
+            let confirms = self.options.on_duplicate == OnDuplicate::Confirm;
+            Validator::for_tool(self.schema.value.clone()).confirming_duplicates(confirms)
         })
     }
 
