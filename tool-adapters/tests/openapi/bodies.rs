@@ -1,9 +1,9 @@
 //! Bodies of parts, as a server reads them.
 
 use crate::support::{Server, at, call};
-use serde_json::json;
+use serde_json::{Value, json};
 
-fn path(schema: serde_json::Value) -> serde_json::Value {
+fn path(schema: &Value) -> Value {
     let content = json!({"multipart/form-data": {
         "schema": schema, "encoding": {"photo": {"contentType": "image/png"}},
     }});
@@ -13,7 +13,7 @@ fn path(schema: serde_json::Value) -> serde_json::Value {
 #[tokio::test]
 async fn a_form_of_parts_arrives_with_its_files() {
     let server = Server::start().await;
-    let paths = path(json!({"type": "object", "required": ["name"], "properties": {
+    let paths = path(&json!({"type": "object", "required": ["name"], "properties": {
         "name": {"type": "string"},
         "tags": {"type": "array", "items": {"type": "string"}},
         "owner": {"type": "object"},
@@ -44,7 +44,7 @@ async fn a_form_of_parts_arrives_with_its_files() {
 #[tokio::test]
 async fn a_file_that_is_no_base64_is_not_sent() {
     let server = Server::start().await;
-    let paths = path(json!({"type": "object", "properties": {"photo": {"type": "string", "format": "binary"}}}));
+    let paths = path(&json!({"type": "object", "properties": {"photo": {"type": "string", "format": "binary"}}}));
     let toolset = at(&server, &paths);
     let described = toolset.offered()[0].tool.definition().parameters()["properties"]["body"]["description"].clone();
     assert_eq!(described, "Give the contents of these files in base64: `photo`.");
