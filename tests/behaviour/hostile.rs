@@ -192,6 +192,31 @@ fn abandoned_call_does_not_panic_into_its_caller() {
     assert_eq!(DROPPED.load(Ordering::SeqCst), 1, "the call held its bomb");
 }
 
+/// Return the word.
+#[tool]
+async fn lends(word: &str) -> &str {
+    word
+}
+
+struct Lender(String);
+
+#[toolset(discover = false)]
+impl Lender {
+    /// Return the word or the own one.
+    #[tool]
+    async fn lends_own(&self, word: &str) -> &str {
+        if word.is_empty() { "none" } else { &self.0 }
+    }
+}
+
+// D2
+#[test]
+fn async_tools_return_what_they_borrow() {
+    let tools = ToolContext::builder().with(lends).with(Lender("own".to_owned())).build().expect("sound");
+    assert_eq!(data(&tools, "lends", json!({"word": "hi"})), json!("hi"));
+    assert_eq!(data(&tools, "lends_own", json!({"word": "hi"})), json!("own"));
+}
+
 mod hygiene {
     use tool_core::{tool, toolset};
 
@@ -218,6 +243,91 @@ mod hygiene {
     static value: u8 = 1;
     #[allow(non_upper_case_globals)]
     const error: u8 = 2;
+
+    /// Constants, statics and unit structs that are named like local variables of generated code. In a pattern such a name
+    /// means the constant.
+    #[allow(non_upper_case_globals, non_camel_case_types, dead_code)]
+    mod named_like_locals {
+        pub const __call: u8 = 1;
+        pub static __this: u8 = 1;
+        pub struct __value;
+        pub const __args: &str = "";
+        pub const __text: u8 = 1;
+        pub const __rest: u8 = 1;
+        pub const __index: u8 = 1;
+        pub const __f: u8 = 1;
+        pub const __decoded: u8 = 1;
+        pub const __message: u8 = 1;
+        pub const __request: u8 = 1;
+        pub const __decide: u8 = 1;
+        pub const __f0: u8 = 1;
+        pub struct __f1;
+        pub static __f2: u8 = 1;
+        pub const __ctx0: u8 = 1;
+        pub const __tool_value: u8 = 1;
+        pub const __tool_error: u8 = 1;
+        pub const __tool_kind: u8 = 1;
+        pub const __tool_span: u8 = 1;
+        pub const __tool_ending: u8 = 1;
+        pub const __tool_generator: u8 = 1;
+        pub const __tool_callable: u8 = 1;
+        pub const __tool_probe: u8 = 1;
+        pub const __tool_signature: u8 = 1;
+        pub const __tool_item: u8 = 1;
+        pub const __tool_each: u8 = 1;
+        pub const __tool_wraps: u8 = 1;
+        pub const __tools: u8 = 1;
+        pub const fields: u8 = 1;
+    }
+    #[allow(unused_imports)]
+    pub mod beside_constants {
+        use super::named_like_locals::{
+            __args, __call, __ctx0, __decide, __decoded, __f, __f0, __f1, __f2, __index, __message, __request, __rest,
+            __text, __this, __tool_callable, __tool_each, __tool_ending, __tool_error, __tool_generator, __tool_item,
+            __tool_kind, __tool_probe, __tool_signature, __tool_span, __tool_value, __tool_wraps, __tools, __value,
+        };
+        use std::fmt;
+        use tool_core::{RunContext, ToolError, agent, tool, toolset};
+
+        pub struct Desk(pub u8);
+
+        #[derive(Debug, ToolError)]
+        pub struct Broken;
+
+        impl fmt::Display for Broken {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("broken")
+            }
+        }
+
+        #[toolset(discover = false)]
+        impl Desk {
+            /// Add.
+            #[tool(args = AddArgs, confirm = |args: &AddArgs| args.first > 100)]
+            pub fn add(
+                &self,
+                ctx: &RunContext,
+                first: u8,
+                #[arg(default = self.0)] second: u8,
+                #[arg(default = 3, range(1..=9))] third: u8,
+                names: Vec<&str>,
+            ) -> Result<usize, Broken> {
+                let _ = ctx;
+                if first == 0 { Err(Broken) } else { Ok(usize::from(first + second + third) + names.len()) }
+            }
+        }
+
+        /// Answer.
+        #[agent("beside")]
+        pub fn answers() -> u8 {
+            __call + __this + __f2
+        }
+
+        pub fn wrapped() -> u8 {
+            let wrapped = tool_core::wrap_tool!(answers);
+            wrapped()
+        }
+    }
 
     #[tool(description = NoteArgs::TEXT)]
     pub fn note(call: u8, this: u8, args: u8, fields: u8, index: u8, f0: u8, __tool: u8) -> Result<u8, String> {
@@ -254,4 +364,14 @@ fn user_names_do_not_collide_with_generated_names() {
     let arguments = json!({"call": 1, "this": 1, "args": 1, "fields": 1, "index": 1, "f0": 1, "__tool": 1});
     assert_eq!(data(&tools, "note", arguments), json!(10));
     assert_eq!(data(&tools, "put", json!({"what": "x"})), json!("x"));
+}
+
+// D9
+#[test]
+fn user_constants_do_not_collide_with_generated_locals() {
+    use hygiene::beside_constants::{Desk, answers, wrapped};
+
+    let tools = ToolContext::builder().with(Desk(2)).build().expect("sound");
+    assert_eq!(data(&tools, "add", json!({"first": 1, "names": ["x"]})), json!(7));
+    assert_eq!((answers(), wrapped()), (3, 3));
 }

@@ -20,6 +20,7 @@ pub use crate::tool::docs::{joined_bytes, joined_length, joined_text, own_sectio
 pub use crate::tool::invocation::{
     DecodedArguments, Execution, HandlerResult, Invocation, Rejection, ToolResult, context, lifecycle, start,
 };
+pub use crate::tool::locals;
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate};
 pub use crate::tool::registration::{Discovery, Registration, ToolsetDiscovery, type_id_of};
 pub use crate::tool::returns::*;

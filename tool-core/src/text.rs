@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::borrow::{Borrow, Cow};
 use std::fmt;
+use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -109,6 +110,34 @@ pub fn escape_invisible(text: &str) -> String {
         if is_invisible(c) { escaped.extend(c.escape_default()) } else { escaped.push(c) }
     }
     escaped
+}
+
+/// Escapes the same characters in a JSON text as JSON writes them, so that the text means the same. Line ends and blanks stay.
+///
+/// ```
+/// use tool_core::text::escape_invisible_json;
+///
+/// assert_eq!(escape_invisible_json("[\"user\u{202e}fdp.exe\"]\n"), "[\"user\\u202efdp.exe\"]\n");
+/// ```
+#[must_use]
+pub fn escape_invisible_json(json: &str) -> Cow<'_, str> {
+    // A control character in a string of JSON is escaped already, so that one is between values.
+    let is_hidden = |c: char| is_invisible(c) && !c.is_ascii_control() || c == '\u{7f}';
+    if !json.contains(is_hidden) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
 }
 
 /// Returns true for a control, and for a character that turns the direction of text, joins it, or shows nothing. Readers do

@@ -155,6 +155,7 @@ fn implementation(error: &ErrorItem, body: &TokenStream, place: Span) -> TokenSt
     quote_spanned! {span=>
         const _: () = {
             use #krate::__private as __tool;
+            use __tool::locals::*;
             #[automatically_derived]
             impl #generics __tool::IntoToolError for #ident #applied where #(#predicates,)* #display {
                 fn into_tool_error(self) -> __tool::ToolError { #body }

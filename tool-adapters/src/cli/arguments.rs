@@ -40,7 +40,7 @@ pub(crate) enum Command {
     /// Print the manifest, or compare it with a file.
     Manifest(ManifestOptions),
     /// Report what providers refuse, drop and rename, and the size of the declarations.
-    #[command(alias = "check")]
+    #[command(visible_alias = "check")]
     Lint(LintOptions),
     /// Serve the tools to other programs.
     Serve(ServeOptions),
@@ -75,7 +75,7 @@ pub(crate) struct SchemaOptions {
     /// Declare tools as strict where the provider allows it.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Print {declarations, settings, report}.
+    /// Print {declarations, settings, report} as JSON.
     #[arg(long)]
     pub(crate) report: bool,
     /// Gemini: the model accepts function tools and provider tools in one request.
@@ -103,6 +103,9 @@ pub(crate) struct CallOptions {
     /// Approve calls that need confirmation.
     #[arg(long)]
     pub(crate) approve: bool,
+    /// The user data of the session, for tools that need it: JSON, or @FILE. The program decides what it reads.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) user_data: Option<String>,
 }
 
 #[derive(Args)]
@@ -153,7 +156,7 @@ pub(crate) struct InspectOptions {
 
 #[derive(Args)]
 pub(crate) struct OpenApiOptions {
-    /// The document, in JSON: a file, or a URL with http or https.
+    /// The document, in JSON or YAML: a file, or a URL with http or https.
     #[arg(value_name = "FILE|URL")]
     pub(crate) document: String,
     /// The URL in place of the document's servers.

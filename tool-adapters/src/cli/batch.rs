@@ -47,7 +47,7 @@ pub(crate) async fn call_batch(caller: &Caller, path: &Path, approve: bool, io: 
         let (is_ok, envelope) = io.wait(call_line(caller, &line, number, approve), progress).await;
         (calls, failed) = (calls + 1, failed + u64::from(!is_ok));
         // Flushed for callers that wait for each response.
-        io.print_line(&envelope)?;
+        io.print_json_line(&envelope)?;
         io.output.flush()?;
         io.progress.show(io.error_layout, io.errors, || format!("{calls} calls, {failed} failed"));
         caller.next_turn().await;

@@ -7,6 +7,7 @@ use crate::cli::output::{CommandError, CommandIo, CommandResult, CommandStatus};
 use crate::cli::pairs::read_pairs;
 use crate::cli::text::SUCCESS;
 use crate::cli::tools::{ToolFile, ToolSource, read_declarations};
+use crate::cli::user_data::{SessionUserData, UserDataConstructor};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +19,7 @@ pub(crate) async fn call(
     source: ToolSource<'_>,
     file: Option<ToolFile<'_>>,
     options: &CallOptions,
+    user_data: &[UserDataConstructor],
     io: &mut CommandIo<'_>,
 ) -> CommandResult {
     let tools = match file {
@@ -26,7 +28,8 @@ pub(crate) async fn call(
     };
     // Read before a toolset is set up, so that a mistake costs nothing.
     let arguments = read_arguments(&tools, options, io)?;
-    let caller = Caller::open(tools, file.is_some(), io).await?;
+    let user_data = SessionUserData::read(options.user_data.as_deref(), user_data)?;
+    let caller = Caller::open(tools, file.is_some(), &user_data, io).await?;
     let status = match (&options.batch, &options.name) {
         (Some(path), _) => call_batch(&caller, path, options.approve, io).await,
         (None, name) => call_one(&caller, name.as_deref().unwrap_or_default(), arguments, options.approve, io).await,
@@ -55,7 +58,7 @@ async fn call_one(
     io.progress.begin();
     let response = io.wait(caller.call(call, approve), text).await;
     if io.json {
-        io.print_line(&response.to_json())?;
+        io.print_json_line(&response.to_json())?;
     } else {
         print_response(&response, io)?;
     }

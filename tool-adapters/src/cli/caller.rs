@@ -1,6 +1,7 @@
 //! The session in which a command calls tools.
 
 use crate::cli::output::{CommandError, CommandIo};
+use crate::cli::user_data::SessionUserData;
 use tool_core::{Mode, RunContext, Runtime, Session, ToolCall, ToolContext, ToolResponse};
 
 /// Makes the calls of a command.
@@ -13,13 +14,19 @@ pub(crate) enum Caller {
 
 impl Caller {
     /// Sets the toolsets up and opens a session, unless the tools only return their arguments.
-    pub(crate) async fn open(tools: ToolContext, echoes: bool, io: &mut CommandIo<'_>) -> Result<Self, CommandError> {
+    pub(crate) async fn open(
+        tools: ToolContext,
+        echoes: bool,
+        user_data: &SessionUserData<'_>,
+        io: &mut CommandIo<'_>,
+    ) -> Result<Self, CommandError> {
         if echoes {
             return Ok(Self::Echo(tools));
         }
         let tools = set_up(tools, io).await;
         let runtime = Runtime::builder(tools.clone()).build().map_err(CommandError::failure)?;
-        let session = runtime.session("command-line", Mode::Text).await.map_err(CommandError::failure)?;
+        let session = user_data.add_to(runtime.session("command-line", Mode::Text))?;
+        let session = session.await.map_err(CommandError::failure)?;
         Ok(Self::Session(session, tools))
     }
 

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tool_core::ToolContext;
 use tool_core::describe::{Manifest, ManifestErrors};
-use tool_core::text::escape_invisible;
+use tool_core::text::{escape_invisible, escape_invisible_json};
 
 pub(crate) fn manifest(tools: &ToolContext, options: &ManifestOptions, io: &mut CommandIo<'_>) -> CommandResult {
     let manifest = crate::providers::manifest::build(tools).map_err(CommandError::failure)?;
@@ -29,7 +29,7 @@ pub(crate) fn manifest(tools: &ToolContext, options: &ManifestOptions, io: &mut 
             io.print_line(&format!("{} is up to date: version {}", path.display(), manifest.version))?;
         }
     } else if io.json {
-        io.print(&manifest.to_json_pretty())?;
+        io.print(&escape_invisible_json(&manifest.to_json_pretty()))?;
     } else {
         let rows = manifest.tools.iter().map(|tool| {
             [tool.tool_id.clone(), tool.category.as_str().to_owned(), tool.handler_path.clone(), tool.source.clone()]
@@ -90,20 +90,21 @@ pub(crate) fn schema(
         ..DeclareOptions::default()
     };
     let declared = declare_with(options.provider, tools, declare);
-    if !io.json {
+    let prints_json = io.json || options.report;
+    if !prints_json {
         print_declarations(&declared, io)?;
     } else if with_report || options.report {
         let (declarations, settings, report) = (declared.json(), declared.settings(), declared.report());
         io.print_json(&SchemaOutput { declarations, settings, report })?;
     } else {
-        io.print_line(declared.json().get())?;
+        io.print_json_line(declared.json().get())?;
         // The declarations alone do not show which tools are missing.
         for (tool, reason) in refused_tools(declared.report()) {
             io.note(&format!("warning: `{}` is not declared: {reason}", tool.tool.escape_debug()));
         }
     }
     // Text has the warnings. JSON has them in the report only.
-    if io.json {
+    if prints_json {
         for warning in &declared.report().warnings {
             io.note(&format!("warning: {warning}"));
         }
@@ -133,16 +134,16 @@ fn print_declarations(declared: &Declarations, io: &mut CommandIo<'_>) -> Result
     ];
     let mut text = io.layout.table(columns, rows);
     for (tool, reason) in refused_tools(report) {
-        text += &io.layout.message(&format!("error: {} is refused: {reason}", tool.tool.escape_debug()));
+        text += &io.layout.message(&escape_invisible(&format!("error: {} is refused: {reason}", tool.tool)));
     }
     for skipped in &report.skipped {
-        text += &io.layout.message(&format!("note: {} is skipped: {}", skipped.id.escape_debug(), skipped.reason));
+        text += &io.layout.message(&escape_invisible(&format!("note: {} is skipped: {}", skipped.id, skipped.reason)));
     }
     for warning in &report.warnings {
-        text += &io.layout.message(&format!("warning: {warning}"));
+        text += &io.layout.message(&escape_invisible(&format!("warning: {warning}")));
     }
     for (name, value) in declared.settings() {
-        text += &io.layout.message(&format!("request setting {name}: {value}"));
+        text += &io.layout.message(&escape_invisible_json(&format!("request setting {name}: {value}")));
     }
     io.print(&text)?;
     print_hint("--json prints the declarations; `lint` lists the changes.", io)

@@ -17,9 +17,10 @@ mod serve;
 mod show;
 mod text;
 mod tools;
+mod user_data;
 
 #[cfg(test)]
 mod tests;
 
 pub use crate::cli::output::{CommandIo, CommandStatus};
-pub use crate::cli::run::{main, main_with, run};
+pub use crate::cli::run::{CommandLine, main, main_with, run};

@@ -9,7 +9,7 @@ pub(crate) async fn openapi(options: &OpenApiOptions, io: &mut CommandIo<'_>) ->
 
     let text = read(&options.document, io).await?;
     let failed = |error| CommandError::Usage(format!("{}: {error}", options.document));
-    let mut api = OpenApi::from_json(&text).map_err(failed)?;
+    let mut api = OpenApi::from_text(&text).map_err(failed)?;
     if let Some(url) = &options.base_url {
         api = api.base_url(url);
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
 use tokio::time::{Instant, interval_at};
-use tool_core::text::escape_invisible;
+use tool_core::text::{escape_invisible, escape_invisible_json};
 
 /// The status of a command line. Its number is the exit status of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,7 +133,12 @@ impl CommandIo<'_> {
     /// Prints a value as one line of JSON.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
         let text = serde_json::to_string(value).map_err(io::Error::from)?;
-        self.print_line(&text)
+        self.print_json_line(&text)
+    }
+
+    /// Prints a line of JSON, with characters escaped that a reader does not see or that change the order of others.
+    pub(crate) fn print_json_line(&mut self, json: &str) -> Result<(), CommandError> {
+        self.print_line(&escape_invisible_json(json))
     }
 
     /// Writes a message to the error stream. Errors of that stream are ignored.

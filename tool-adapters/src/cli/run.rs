@@ -3,18 +3,22 @@
 use crate::cli::arguments::{Cli, Command};
 use crate::cli::output::{CommandIo, CommandResult, CommandStatus};
 use crate::cli::tools::{ToolFile, ToolSource, open_tools};
+use crate::cli::user_data::UserDataConstructor;
 use crate::cli::{call, declare, inspector, openapi, serve, show};
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use clap_complete::Shell;
+use serde_json::Value;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::io::{BufReader, BufWriter, IsTerminal, Write, stderr, stdin, stdout};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use terminal_size::terminal_size_of;
-use tool_core::{ToolContext, ToolDefinition};
+use tool_core::{RegistryErrors, ToolContext, ToolDefinition};
 
 /// Runs the command line over all linked tools that need no configuration. Meant as the `main` of a binary.
 ///
@@ -36,13 +40,92 @@ use tool_core::{ToolContext, ToolDefinition};
 /// }
 /// ```
 pub fn main() -> ExitCode {
-    run_process(&ToolContext::discover)
+    CommandLine::linked().main()
 }
 
 /// Runs the command line over the tools of a context, such as configured toolsets.
 pub fn main_with(tools: ToolContext) -> ExitCode {
-    run_process(&move || Ok(tools.clone()))
+    CommandLine::new(tools).main()
 }
+
+/// A command line with what its tools need beside their arguments.
+///
+/// ```no_run
+/// use serde::Deserialize;
+/// use std::process::ExitCode;
+/// use tool_adapters::cli::CommandLine;
+/// use tool_core::{UserData, tool};
+///
+/// #[derive(Deserialize)]
+/// struct User {
+///     name: String,
+/// }
+///
+/// /// Greet the user.
+/// #[tool]
+/// fn greet(#[context] user: UserData<User>) -> String {
+///     format!("Hello {}", user.name)
+/// }
+///
+/// // tools call greet --user-data '{"name": "Ada"}'
+/// fn main() -> ExitCode {
+///     CommandLine::linked().user_data(|json| serde_json::from_value::<User>(json)).main()
+/// }
+/// ```
+#[must_use = "nothing runs before `main` or `run`"]
+pub struct CommandLine {
+    /// `None` for the linked tools.
+    tools: Option<ToolContext>,
+    user_data: Vec<UserDataConstructor>,
+}
+
+impl CommandLine {
+    /// Creates a command line over all linked tools that need no configuration.
+    pub fn linked() -> Self {
+        Self { tools: None, user_data: Vec::new() }
+    }
+
+    /// Creates a command line over the tools of a context.
+    pub fn new(tools: ToolContext) -> Self {
+        Self { tools: Some(tools), user_data: Vec::new() }
+    }
+
+    /// Registers a constructor of [`UserData<T>`](tool_core::UserData) from the JSON of `call --user-data`. You can register
+    /// one for each type: all of them get the same JSON. An error of a constructor is an error of the command.
+    pub fn user_data<T, E>(mut self, make: impl Fn(Value) -> Result<T, E> + Send + Sync + 'static) -> Self
+    where
+        T: Send + Sync + 'static,
+        E: Display,
+    {
+        self.user_data.push(Arc::new(move |json, session| {
+            let value = make(json.clone()).map_err(|error| error.to_string())?;
+            Ok(session.user_data(value))
+        }));
+        self
+    }
+
+    /// Runs the command line of the process.
+    pub fn main(self) -> ExitCode {
+        run_process(&self)
+    }
+
+    /// Runs one command line with the given streams, as [`run`] does.
+    pub async fn run<I>(&self, arguments: I, io: &mut CommandIo<'_>) -> CommandStatus
+    where
+        I: IntoIterator<Item: Into<OsString> + Clone>,
+    {
+        execute(arguments, self, io).await
+    }
+
+    fn open_tools(&self) -> Result<ToolContext, RegistryErrors> {
+        match &self.tools {
+            Some(tools) => Ok(tools.clone()),
+            None => ToolContext::discover(),
+        }
+    }
+}
+
+debug_only!(CommandLine, |this| tools: this.tools, user_data: this.user_data.len());
 
 /// Runs one command line over the tools of a context, with the given streams. The first argument is the name of the
 /// program.
@@ -72,10 +155,10 @@ pub async fn run<I>(arguments: I, tools: &ToolContext, io: &mut CommandIo<'_>) -
 where
     I: IntoIterator<Item: Into<OsString> + Clone>,
 {
-    execute(arguments, &|| Ok(tools.clone()), io).await
+    CommandLine::new(tools.clone()).run(arguments, io).await
 }
 
-fn run_process(source: ToolSource<'_>) -> ExitCode {
+fn run_process(command_line: &CommandLine) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -95,7 +178,7 @@ fn run_process(source: ToolSource<'_>) -> ExitCode {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok()).filter(|&n| n > 0);
     io.layout.width = columns.or_else(|| terminal_size_of(stdout()).map(|(width, _)| width.0.into()));
     io.error_layout.width = columns.or_else(|| terminal_size_of(stderr()).map(|(width, _)| width.0.into()));
-    let status = runtime.block_on(execute(std::env::args_os(), source, &mut io));
+    let status = runtime.block_on(execute(std::env::args_os(), command_line, &mut io));
     // A blocking tool that hangs does not delay the exit.
     runtime.shutdown_background();
     status.into()
@@ -104,7 +187,7 @@ fn run_process(source: ToolSource<'_>) -> ExitCode {
 /// The columns of help outside of a terminal.
 const HELP_WIDTH: usize = 100;
 
-async fn execute<I>(arguments: I, source: ToolSource<'_>, io: &mut CommandIo<'_>) -> CommandStatus
+async fn execute<I>(arguments: I, command_line: &CommandLine, io: &mut CommandIo<'_>) -> CommandStatus
 where
     I: IntoIterator<Item: Into<OsString> + Clone>,
 {
@@ -116,21 +199,22 @@ where
         Err(error) => return print_parse_error(&error, io),
     };
     let program = arguments.first().and_then(|path| Path::new(path).file_stem()).and_then(OsStr::to_str);
-    match run_command(cli, program.unwrap_or("tools"), source, io).await {
+    match run_command(cli, program.unwrap_or("tools"), command_line, io).await {
         Ok(status) => io.finish(status),
         Err(error) => io.fail(&error),
     }
 }
 
-async fn run_command(cli: Cli, program: &str, source: ToolSource<'_>, io: &mut CommandIo<'_>) -> CommandResult {
+async fn run_command(cli: Cli, program: &str, command_line: &CommandLine, io: &mut CommandIo<'_>) -> CommandResult {
     io.json = cli.json;
+    let source: ToolSource<'_> = &|| command_line.open_tools();
     let path = cli.tools.as_deref();
     let file = path.map(|path| ToolFile { path, skips_invalid: cli.skip_invalid });
     match cli.command {
         Command::List => show::list(&open_tools(source, file, io)?, path, io),
         Command::Show(options) => show::show(&open_tools(source, file, io)?, &options.name, path, io).await,
         Command::Schema(options) => declare::schema(&open_tools(source, file, io)?, &options, file.is_some(), io),
-        Command::Call(options) => call::call(source, file, &options, io).await,
+        Command::Call(options) => call::call(source, file, &options, &command_line.user_data, io).await,
         Command::Manifest(options) => declare::manifest(&open_tools(source, file, io)?, &options, io),
         Command::Lint(options) => declare::lint(&open_tools(source, file, io)?, &options, io),
         Command::Inspect(options) => inspector::inspect_tools(open_tools(source, file, io)?, &options, io).await,

@@ -5,7 +5,7 @@
 //! in the book.
 //!
 //! - `command`: the command line; `log`: its log; `files`: its files, and `document` and `value`: what is common to them
-//! - `config`: the servers; `policy`: the policies
+//! - `config`: the servers; `policy`: the policies, and `conditions`: their conditions on arguments
 //! - `login`: the logins at servers, with the feature `mcp-auth`
 //! - `upstream`: the connection to a server; `governed`: the tools of all servers under the policies
 //! - `running`: a running gateway and its reloads; `health`: its addresses over HTTP, and the routes for machines
@@ -14,6 +14,7 @@
 mod audit;
 mod audit_sinks;
 mod command;
+mod conditions;
 mod config;
 mod document;
 mod files;

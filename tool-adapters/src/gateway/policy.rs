@@ -1,6 +1,7 @@
 //! The policies of a gateway: the contents of `policy.toml`, with defaults.
 
 use crate::egress::EgressPolicy;
+use crate::gateway::conditions::{Condition, asks};
 use crate::gateway::config::{Secret, ServerEntry, Target};
 use crate::gateway::document::{Fields, Problems};
 use crate::gateway::spellings::{LeftOut, Spelling, spellings};
@@ -134,7 +135,7 @@ pub(crate) struct ToolRule {
     pub(crate) patterns: Vec<String>,
     confirm: Option<bool>,
     /// Arguments, and patterns of the values for which a person approves a call.
-    confirm_if: Vec<(String, String)>,
+    confirm_if: Vec<Condition>,
     timeout: Option<Duration>,
     max_calls: Option<u32>,
     /// The price of a call.
@@ -533,7 +534,8 @@ impl GatewayPolicy {
     /// that no call is confirmed.
     pub(crate) fn missing_arguments(&self, tool: &ToolDefinition) -> Option<Vec<&str>> {
         let decides = |rule: &&ToolRule| rule.confirm.is_some() || !rule.confirm_if.is_empty();
-        let names = self.rules_of(tool.name()).rfind(decides)?.confirm_if.iter().map(|(name, _)| name.as_str());
+        let names =
+            self.rules_of(tool.name()).rfind(decides)?.confirm_if.iter().map(|condition| condition.argument.as_str());
         let names = names.collect::<Vec<_>>();
         let has = |name: &&str| tool.parameters()["properties"].get(name).is_some();
         (!names.is_empty() && !names.iter().any(has)).then_some(names)
@@ -561,8 +563,9 @@ impl ToolRule {
             tool = tool.confirm(if confirm { Confirm::Always } else { Confirm::Never });
         }
         if !self.confirm_if.is_empty() {
-            let patterns = self.confirm_if.clone();
-            tool = tool.confirm_where(move |arguments| asks(&patterns, arguments));
+            let conditions = self.confirm_if.clone();
+            let definition = tool.definition().clone();
+            tool = tool.confirm_where(move |arguments| asks(&conditions, arguments, definition.parameters()));
         }
         if let Some(timeout) = self.timeout {
             tool = tool.timeout(timeout);
@@ -716,10 +719,11 @@ fn read_tool(mut fields: Fields<'_>) -> ToolRule {
     }
     let categories = [("retrieval", Category::Retrieval), ("action", Category::Action), ("utility", Category::Utility)];
     let modes = [("text", Modes::TEXT), ("voice", Modes::VOICE), ("both", Modes::BOTH)];
+    let conditions = fields.text_table("confirm_if").into_iter();
     let rule = ToolRule {
         patterns: matched.unwrap_or_default(),
         confirm: fields.flag("confirm"),
-        confirm_if: fields.text_table("confirm_if"),
+        confirm_if: conditions.map(|(argument, pattern)| Condition { argument, pattern }).collect(),
         timeout: fields.duration("timeout"),
         max_calls: fields.count("max_calls"),
         cost: fields.read("cost", DOLLARS, value::dollars),
@@ -734,21 +738,6 @@ fn read_tool(mut fields: Fields<'_>) -> ToolRule {
     }
     fields.finish();
     rule
-}
-
-/// Returns true if a text in one of the arguments matches the pattern of the argument, or if they cannot be read.
-fn asks(patterns: &[(String, String)], arguments: &str) -> bool {
-    let Ok(arguments) = serde_json::from_str::<Value>(arguments) else { return true };
-    patterns.iter().any(|(name, pattern)| arguments.get(name).is_some_and(|value| has_match(value, pattern)))
-}
-
-fn has_match(value: &Value, pattern: &str) -> bool {
-    match value {
-        Value::Array(items) => items.iter().any(|item| has_match(item, pattern)),
-        Value::Object(members) => members.values().any(|member| has_match(member, pattern)),
-        Value::String(text) => matches_wildcards(pattern, text),
-        other => matches_wildcards(pattern, &other.to_string()),
-    }
 }
 
 #[cfg_attr(not(feature = "mcp-auth"), allow(unused_variables))]

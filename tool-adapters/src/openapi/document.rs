@@ -1,6 +1,7 @@
 //! A document: its version, its references and its operations.
 
 use crate::openapi::refusal::{OpenApiError, RefusalReason};
+use crate::openapi::yaml;
 use reqwest::Method;
 use serde_json::{Map, Value};
 use tool_core::json::unless_too_deep;
@@ -34,23 +35,51 @@ pub(crate) struct Document {
 
 impl Document {
     pub(crate) fn parse(text: &str) -> Result<Self, OpenApiError> {
-        if text.len() > MAX_DOCUMENT {
-            return Err(OpenApiError::TooLarge { expected: format!("at most {MAX_DOCUMENT} bytes") });
-        }
+        check_size(text)?;
         let root = serde_json::from_str(text).map_err(|error| OpenApiError::Json { problem: error.to_string() })?;
         Self::new(root)
+    }
+
+    /// Parses JSON or YAML.
+    pub(crate) fn parse_any(text: &str) -> Result<Self, OpenApiError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        // YAML contains JSON, whose own parser is faster and has better errors.
+        if text.trim_start().starts_with('{') {
+            let parsed = Self::parse(text);
+            if !matches!(parsed, Err(OpenApiError::Json { .. })) {
+                return parsed;
+            }
+            // YAML may begin like this too.
+            return Self::parse_yaml(text).or(parsed);
+        }
+        Self::parse_yaml(text)
+    }
+
+    fn parse_yaml(text: &str) -> Result<Self, OpenApiError> {
+        check_size(text)?;
+        Self::new(yaml::parse(text).map_err(|problem| OpenApiError::Yaml { problem })?)
     }
 
     pub(crate) fn new(root: Value) -> Result<Self, OpenApiError> {
         let too_deep = || OpenApiError::TooLarge { expected: "at most 128 levels".to_owned() };
         let root = unless_too_deep(root).ok_or_else(too_deep)?;
-        let text = |key: &str| root.get(key).and_then(Value::as_str);
-        let found = match (text("openapi"), text("swagger")) {
-            (Some(version), _) if is_version(version, "3.0") => return Ok(Self { root, is_3_0: true }),
-            (Some(version), _) if is_version(version, "3.1") => return Ok(Self { root, is_3_0: false }),
-            (Some(version), _) => format!("version `{}`", truncate(version, 20).escape_debug()),
+        // YAML without quotes has a number here: `swagger: 2.0`.
+        let version = |key: &str| match root.get(key)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let shown = |version: &str| truncate(version, 20).escape_debug().to_string();
+        let found = match (version("openapi"), version("swagger")) {
+            (Some(version), _) if is_version(&version, "3.0") => return Ok(Self { root, is_3_0: true }),
+            (Some(version), _) if is_version(&version, "3.1") => return Ok(Self { root, is_3_0: false }),
+            (Some(version), _) => format!("version `{}`", shown(&version)),
             (None, Some(version)) => {
-                format!("Swagger `{}`; convert it to OpenAPI 3", truncate(version, 20).escape_debug())
+                let version = shown(&version);
+                format!(
+                    "Swagger `{version}`; convert it to OpenAPI 3 with `npx swagger2openapi FILE`, or at \
+                     https://converter.swagger.io"
+                )
             }
             (None, None) => "a document without `openapi`".to_owned(),
         };
@@ -116,6 +145,13 @@ impl Document {
         }
         operations
     }
+}
+
+fn check_size(text: &str) -> Result<(), OpenApiError> {
+    if text.len() <= MAX_DOCUMENT {
+        return Ok(());
+    }
+    Err(OpenApiError::TooLarge { expected: format!("at most {MAX_DOCUMENT} bytes") })
 }
 
 fn is_version(version: &str, expected: &str) -> bool {

@@ -6,6 +6,7 @@ mod answer;
 mod document;
 mod encode;
 mod headers;
+mod multipart;
 mod names;
 mod plan;
 mod redact;
@@ -16,6 +17,7 @@ mod security;
 mod server;
 mod style;
 mod toolset;
+mod yaml;
 
 #[cfg(feature = "cli")]
 pub(crate) use crate::openapi::document::MAX_DOCUMENT;

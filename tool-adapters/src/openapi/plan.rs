@@ -3,6 +3,7 @@
 use crate::openapi::document::{Document, Operation};
 use crate::openapi::encode::{escape_literal, has_dot_segment};
 use crate::openapi::headers::{is_of_the_connection, is_of_the_program};
+use crate::openapi::multipart::{PartForm, part_forms};
 use crate::openapi::names::Names;
 use crate::openapi::refusal::RefusalReason;
 use crate::openapi::schemas::SchemaSet;
@@ -13,6 +14,7 @@ use reqwest::header::HeaderName;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use tool_core::text::truncate;
+use tool_core::tool::SharedDefinitions;
 
 /// Maximum number of characters of a description.
 const MAX_DESCRIPTION: usize = 4_000;
@@ -77,6 +79,8 @@ pub(crate) enum BodyForm {
     Json,
     /// A form, with the styles of its members.
     Form(BTreeMap<String, (Style, bool)>),
+    /// A form of parts, with the forms of its members.
+    Multipart(BTreeMap<String, PartForm>),
     Text,
 }
 
@@ -97,14 +101,20 @@ pub(crate) struct Plan {
     pub(crate) body: Option<Body>,
 }
 
+/// The schema of the arguments of an operation, and the definitions that it refers to.
+pub(crate) struct ArgumentSchema {
+    pub(crate) schema: Value,
+    pub(crate) definitions: Option<SharedDefinitions>,
+}
+
 /// Plans the request of an operation, and returns the schema of its arguments. Parameters in the place of a credential are
 /// left out.
 pub(crate) fn plan<'a>(
     document: &'a Document,
     operation: &Operation<'a>,
     credentials: &[Placement],
-    schemas: &mut SchemaSet<'a>,
-) -> Result<(Plan, Value), RefusalReason> {
+    schemas: &mut SchemaSet<'_, 'a>,
+) -> Result<(Plan, ArgumentSchema), RefusalReason> {
     if operation.method == Method::TRACE {
         return Err(RefusalReason::Path("`TRACE` repeats the request with its credentials".to_owned()));
     }
@@ -132,16 +142,12 @@ pub(crate) fn plan<'a>(
         body
     });
     let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
-    if let Some(map) = schema.as_object_mut() {
-        if !required.is_empty() {
-            map.insert("required".to_owned(), required.into());
-        }
-        let definitions = schemas.definitions()?;
-        if !definitions.is_empty() {
-            map.insert("$defs".to_owned(), definitions.into());
-        }
+    if !required.is_empty() {
+        schema["required"] = required.into();
     }
-    Ok((Plan { method: operation.method.clone(), path, query, parameters, body }, schema))
+    let definitions = schemas.definitions()?;
+    let plan = Plan { method: operation.method.clone(), path, query, parameters, body };
+    Ok((plan, ArgumentSchema { schema, definitions }))
 }
 
 /// Reads the parameters of an operation and of its path item, whose equals the operation replaces.
@@ -149,7 +155,7 @@ fn parameters<'a>(
     document: &'a Document,
     operation: &Operation<'a>,
     credentials: &[Placement],
-    schemas: &mut SchemaSet<'a>,
+    schemas: &mut SchemaSet<'_, 'a>,
 ) -> Result<Vec<Parameter>, RefusalReason> {
     let lists = [operation.item_member("parameters"), operation.body.get("parameters")];
     let mut declared: Vec<(&str, Location, &Map<String, Value>)> = Vec::new();
@@ -179,9 +185,9 @@ fn parameters<'a>(
         schemas.charge(name.len() + 8)?;
         let (style, explode) = style(name, location, map)?;
         let mut schema = match (map.get("schema"), map.get("content").and_then(Value::as_object)) {
-            (Some(schema), _) => schemas.convert(schema)?,
+            (Some(schema), _) => schemas.convert_argument(schema, name)?,
             (None, Some(content)) => match content.values().next().and_then(|media| media.get("schema")) {
-                Some(schema) => schemas.convert(schema)?,
+                Some(schema) => schemas.convert_argument(schema, name)?,
                 None => json!({}),
             },
             (None, None) => json!({}),
@@ -254,7 +260,11 @@ fn style(name: &str, location: Location, map: &Map<String, Value>) -> Result<(St
 }
 
 /// Moves the description of a parameter or a body into its schema.
-fn describe(schema: &mut Value, holder: &Map<String, Value>, schemas: &mut SchemaSet<'_>) -> Result<(), RefusalReason> {
+fn describe(
+    schema: &mut Value,
+    holder: &Map<String, Value>,
+    schemas: &mut SchemaSet<'_, '_>,
+) -> Result<(), RefusalReason> {
     let Some(map) = schema.as_object_mut() else { return Ok(()) };
     if let Some(text) = holder.get("description").and_then(Value::as_str).filter(|text| !text.trim().is_empty()) {
         let text = truncate(text.trim(), MAX_DESCRIPTION);
@@ -264,6 +274,25 @@ fn describe(schema: &mut Value, holder: &Map<String, Value>, schemas: &mut Schem
     if holder.get("deprecated") == Some(&Value::Bool(true)) {
         map.insert("deprecated".to_owned(), true.into());
     }
+    Ok(())
+}
+
+/// Says in the description of a body which of its members are files.
+fn describe_files(
+    schema: &mut Value,
+    parts: &BTreeMap<String, PartForm>,
+    schemas: &mut SchemaSet<'_, '_>,
+) -> Result<(), RefusalReason> {
+    let files = parts.iter().filter(|(_, part)| part.is_file);
+    let names = files.map(|(name, _)| format!("`{}`", name.escape_debug())).collect::<Vec<_>>().join(", ");
+    let Some(map) = schema.as_object_mut().filter(|_| !names.is_empty()) else { return Ok(()) };
+    let files = truncate(&format!("Give the contents of these files in base64: {names}."), MAX_DESCRIPTION);
+    schemas.charge(files.len())?;
+    let text = match map.get("description").and_then(Value::as_str) {
+        Some(text) => format!("{text}\n\n{files}"),
+        None => files,
+    };
+    map.insert("description".to_owned(), text.into());
     Ok(())
 }
 
@@ -331,7 +360,7 @@ fn body<'a>(
     document: &'a Document,
     body: &'a Value,
     parameters: &[Parameter],
-    schemas: &mut SchemaSet<'a>,
+    schemas: &mut SchemaSet<'_, 'a>,
 ) -> Result<(Body, Value, bool), RefusalReason> {
     let map = document.resolve(body, "the request body")?;
     let content = map.get("content").and_then(Value::as_object);
@@ -339,15 +368,19 @@ fn body<'a>(
     let schema = media.get("schema");
     let form = match form {
         BodyForm::Form(_) => BodyForm::Form(member_styles(media)),
+        BodyForm::Multipart(_) => BodyForm::Multipart(part_forms(document, media)),
         other => other,
     };
     let mut schema = match (&form, schema) {
         (BodyForm::Text, _) => json!({"type": "string"}),
-        (_, Some(schema)) => schemas.convert(schema)?,
-        (BodyForm::Form(_), None) => json!({"type": "object"}),
+        (_, Some(schema)) => schemas.convert_argument(schema, "body")?,
+        (BodyForm::Form(_) | BodyForm::Multipart(_), None) => json!({"type": "object"}),
         (BodyForm::Json, None) => json!({}),
     };
     describe(&mut schema, map, schemas)?;
+    if let BodyForm::Multipart(parts) = &form {
+        describe_files(&mut schema, parts, schemas)?;
+    }
     let mut taken = Names::default();
     for parameter in parameters {
         taken.take(&parameter.property);
@@ -373,6 +406,9 @@ fn choose_content(
     }
     if let Some((name, value)) = of(|name| essence(name) == "application/x-www-form-urlencoded") {
         return Ok((name.clone(), map(value), BodyForm::Form(BTreeMap::new())));
+    }
+    if let Some((name, value)) = of(|name| essence(name) == "multipart/form-data") {
+        return Ok((name.clone(), map(value), BodyForm::Multipart(BTreeMap::new())));
     }
     if let Some((name, value)) = of(|name| essence(name).starts_with("text/") && !name.contains('*')) {
         return Ok((name.clone(), map(value), BodyForm::Text));

@@ -8,8 +8,14 @@ use tool_core::text::escape_invisible;
 #[non_exhaustive]
 pub enum OpenApiError {
     /// The text is not JSON.
-    #[error("expected an OpenAPI document in JSON, got {problem}; convert YAML to JSON first")]
+    #[error("expected an OpenAPI document in JSON, got {problem}; `OpenApi::from_text` reads YAML too")]
     Json {
+        /// The problem and its place.
+        problem: String,
+    },
+    /// The text is not YAML.
+    #[error("expected an OpenAPI document in JSON or YAML, got {problem}")]
+    Yaml {
         /// The problem and its place.
         problem: String,
     },

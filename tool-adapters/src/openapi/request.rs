@@ -3,6 +3,7 @@
 use crate::egress::{EgressError, EgressRequest, RunContextExt};
 use crate::openapi::answer::{convert_answer, incomplete, unsent};
 use crate::openapi::encode::{escape, has_dot_segment};
+use crate::openapi::multipart::{MultipartBody, multipart};
 use crate::openapi::plan::{BodyForm, Location, PathPart, Plan};
 use crate::openapi::redact::Secrets;
 use crate::openapi::security::{Credential, Placement};
@@ -31,7 +32,14 @@ pub(crate) struct Parts {
     pub(crate) query: Vec<String>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) cookies: Vec<String>,
-    pub(crate) body: Option<(String, String)>,
+    pub(crate) body: Option<WrittenBody>,
+}
+
+/// A body as it is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct WrittenBody {
+    pub(crate) media_type: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Call {
@@ -139,7 +147,7 @@ impl Call {
         is_parameter || is_fixed || self.credentials.iter().any(|credential| credential.placement.is_at("query", name))
     }
 
-    fn body(&self, arguments: &Map<String, Value>) -> Result<Option<(String, String)>, String> {
+    fn body(&self, arguments: &Map<String, Value>) -> Result<Option<WrittenBody>, String> {
         let Some(body) = &self.plan.body else { return Ok(None) };
         let Some(value) = arguments.get(&body.property) else { return Ok(None) };
         let text = match (&body.form, value) {
@@ -148,10 +156,16 @@ impl Call {
             (BodyForm::Form(styles), Value::Object(members)) => {
                 form_pairs(members, |name| styles.get(name).copied())?.join("&")
             }
+            (BodyForm::Multipart(forms), Value::Object(members)) => {
+                let MultipartBody { media_type, bytes } = multipart(members, forms)?;
+                return Ok(Some(WrittenBody { media_type, bytes }));
+            }
             (BodyForm::Text, _) => return Err(format!("expected `{}` to be a text", body.property)),
-            (BodyForm::Form(_), _) => return Err(format!("expected `{}` to be an object", body.property)),
+            (BodyForm::Form(_) | BodyForm::Multipart(_), _) => {
+                return Err(format!("expected `{}` to be an object", body.property));
+            }
         };
-        Ok(Some((body.media_type.clone(), text)))
+        Ok(Some(WrittenBody { media_type: body.media_type.clone(), bytes: text.into_bytes() }))
     }
 
     /// Builds the request. It goes to the server's origin and to no path but the planned one.
@@ -189,7 +203,7 @@ impl Call {
                 request = request.header(name, value);
             }
             match body {
-                Some((media_type, text)) => request.header(header::CONTENT_TYPE, media_type).body(text),
+                Some(body) => request.header(header::CONTENT_TYPE, body.media_type).body(body.bytes),
                 None => request,
             }
         });

@@ -1,31 +1,161 @@
-//! The schemas of a document, rewritten for one tool: references become `$defs`, and keywords of OpenAPI 3.0 those of
+//! The schemas of a document, rewritten once for all tools: references become `$defs`, and keywords of OpenAPI 3.0 those of
 //! draft 2020-12.
 
 use crate::openapi::document::Document;
 use crate::openapi::names::Names;
 use crate::openapi::refusal::RefusalReason;
 use serde_json::{Map, Value, json};
-use std::collections::{HashMap, HashSet};
-use tool_core::schema::{LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_schema};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use tool_core::schema::{LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_schema, to_draft_2020_12};
+use tool_core::tool::{SharedDefinition, SharedDefinitions};
 
 /// Maximum size of the schemas of one tool in bytes, as JSON.
 pub(crate) const MAX_TOOL_SCHEMA: usize = 512 << 10;
 
-/// Collects the schemas of one tool.
-pub(crate) struct SchemaSet<'a> {
+/// Maximum size of a schema that is written where it is used, in bytes.
+const MAX_INLINE_SCHEMA: usize = 16 << 10;
+
+/// Maximum memory that all rewritten definitions of a document take, in bytes.
+const MAX_MEMORY: usize = 256 << 20;
+
+/// The definitions of a document, each rewritten at its first use and shared by the tools that refer to it.
+pub(crate) struct Definitions<'a> {
     document: &'a Document,
-    /// The names in `$defs` by reference.
-    names: HashMap<&'a str, String>,
+    /// The position of each definition by the address of its original.
+    positions: HashMap<usize, usize>,
+    all: Vec<Definition<'a>>,
     taken: Names,
-    queue: Vec<(String, &'a Value)>,
+    /// The definitions that some of them lead to, with these.
+    reached: HashMap<BTreeSet<usize>, Result<ReachedDefinitions, RefusalReason>>,
+    /// About the memory that the rewritten definitions take, in bytes.
+    memory: usize,
+}
+
+struct Definition<'a> {
+    name: String,
+    original: &'a Value,
+    rewritten: Option<Result<RewrittenDefinition, RefusalReason>>,
+}
+
+#[derive(Clone)]
+struct RewrittenDefinition {
+    shared: SharedDefinition,
+    size: usize,
+    refers_to: BTreeSet<usize>,
+}
+
+#[derive(Clone)]
+struct ReachedDefinitions {
+    shared: SharedDefinitions,
+    size: usize,
+}
+
+impl<'a> Definitions<'a> {
+    pub(crate) fn new(document: &'a Document) -> Self {
+        Self {
+            document,
+            positions: HashMap::new(),
+            all: Vec::new(),
+            taken: Names::default(),
+            reached: HashMap::new(),
+            memory: 0,
+        }
+    }
+
+    /// Returns the position of a schema of the document, which is named `wanted` if the name is free.
+    fn position(&mut self, original: &'a Value, wanted: &str) -> usize {
+        let address = std::ptr::from_ref(original).addr();
+        if let Some(position) = self.positions.get(&address) {
+            return *position;
+        }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        let mut plain = wanted.chars().map(|c| if is_plain(c) { c } else { '_' }).take(64).collect::<String>();
+        if plain.is_empty() {
+            plain.push_str("schema");
+        }
+        let name = self.taken.free(&plain, usize::MAX);
+        let position = self.all.len();
+        self.positions.insert(address, position);
+        self.all.push(Definition { name, original, rewritten: None });
+        position
+    }
+
+    fn name(&self, position: usize) -> &str {
+        self.all.get(position).map_or("", |definition| &definition.name)
+    }
+
+    /// Returns a definition as one of draft 2020-12.
+    fn rewritten(&mut self, position: usize) -> Result<RewrittenDefinition, RefusalReason> {
+        let Some(definition) = self.all.get(position) else { return Err(not_a_schema()) };
+        if let Some(rewritten) = &definition.rewritten {
+            return rewritten.clone();
+        }
+        let rewritten = self.rewrite(position);
+        if let Some(definition) = self.all.get_mut(position) {
+            definition.rewritten = Some(rewritten.clone());
+        }
+        rewritten
+    }
+
+    fn rewrite(&mut self, position: usize) -> Result<RewrittenDefinition, RefusalReason> {
+        let Some(Definition { name, original, .. }) = self.all.get(position) else { return Err(not_a_schema()) };
+        let original = *original;
+        let is_recursive = original.get("$recursiveAnchor") == Some(&Value::Bool(true));
+        let recursive = is_recursive.then(|| name.clone());
+        let mut set = SchemaSet { recursive, ..SchemaSet::new(self) };
+        let converted = set.convert(original)?;
+        let SchemaSet { size, refers_to, .. } = set;
+        let schema = to_draft_2020_12(&converted);
+        self.memory += memory(&schema);
+        if self.memory > MAX_MEMORY {
+            let problem = format!("the schemas of the document take more than {MAX_MEMORY} bytes of memory");
+            return Err(RefusalReason::TooLarge(format!("{problem}; choose with `only` or `filter`")));
+        }
+        let shared = SharedDefinition::new(self.name(position), schema);
+        Ok(RewrittenDefinition { shared, size, refers_to })
+    }
+
+    /// Returns the definitions that some of them lead to, with these.
+    fn reached(&mut self, from: &BTreeSet<usize>) -> Result<ReachedDefinitions, RefusalReason> {
+        if let Some(reached) = self.reached.get(from) {
+            return reached.clone();
+        }
+        let reached = self.follow(from);
+        self.reached.insert(from.clone(), reached.clone());
+        reached
+    }
+
+    fn follow(&mut self, from: &BTreeSet<usize>) -> Result<ReachedDefinitions, RefusalReason> {
+        let mut known = from.clone();
+        let mut left = from.iter().copied().collect::<Vec<_>>();
+        let mut members = Vec::new();
+        let mut size = 0;
+        while let Some(position) = left.pop() {
+            let rewritten = self.rewritten(position)?;
+            size += rewritten.size;
+            if size > MAX_TOOL_SCHEMA {
+                return Err(too_large());
+            }
+            left.extend(rewritten.refers_to.iter().filter(|position| known.insert(**position)));
+            members.push(rewritten.shared);
+        }
+        Ok(ReachedDefinitions { shared: SharedDefinitions::new(members), size })
+    }
+}
+
+/// Collects the schemas of one tool, or of one definition.
+pub(crate) struct SchemaSet<'d, 'a> {
+    definitions: &'d mut Definitions<'a>,
+    /// The definitions that the schemas refer to.
+    refers_to: BTreeSet<usize>,
     /// The definition that is being rewritten, if `$recursiveRef` leads to it.
     recursive: Option<String>,
     pub(crate) size: usize,
 }
 
-impl<'a> SchemaSet<'a> {
-    pub(crate) fn new(document: &'a Document) -> Self {
-        Self { document, names: HashMap::new(), taken: Names::default(), queue: Vec::new(), recursive: None, size: 0 }
+impl<'d, 'a> SchemaSet<'d, 'a> {
+    pub(crate) fn new(definitions: &'d mut Definitions<'a>) -> Self {
+        Self { definitions, refers_to: BTreeSet::new(), recursive: None, size: 0 }
     }
 
     /// Rewrites a schema. The schemas that it refers to follow in [`definitions`](Self::definitions).
@@ -39,7 +169,7 @@ impl<'a> SchemaSet<'a> {
             let Some(reference) = reference.as_str() else { return Err(not_a_schema()) };
             written.insert("$ref".to_owned(), format!("#/$defs/{}", self.name(reference)?).into());
         }
-        let ignores_others = self.document.is_3_0 && !written.is_empty();
+        let ignores_others = self.definitions.document.is_3_0 && !written.is_empty();
         let hidden = self.read_only(map);
         for (keyword, value) in map {
             if ignores_others && !matches!(keyword.as_str(), "description" | "title" | "deprecated") {
@@ -56,17 +186,14 @@ impl<'a> SchemaSet<'a> {
         Ok(Value::Object(written))
     }
 
-    /// Returns the schemas that the others refer to, by name.
-    pub(crate) fn definitions(&mut self) -> Result<Map<String, Value>, RefusalReason> {
-        let mut definitions = Map::new();
-        while let Some((name, schema)) = self.queue.pop() {
-            let is_recursive = schema.get("$recursiveAnchor") == Some(&Value::Bool(true));
-            self.recursive = is_recursive.then(|| name.clone());
-            let converted = self.convert(schema)?;
-            definitions.insert(name, converted);
+    /// Returns the schemas that the others refer to, if there are any.
+    pub(crate) fn definitions(&mut self) -> Result<Option<SharedDefinitions>, RefusalReason> {
+        if self.refers_to.is_empty() {
+            return Ok(None);
         }
-        definitions.sort_keys();
-        Ok(definitions)
+        let reached = self.definitions.reached(&self.refers_to)?;
+        self.charge(reached.size)?;
+        Ok(Some(reached.shared))
     }
 
     fn keyword<'k>(
@@ -135,31 +262,36 @@ impl<'a> SchemaSet<'a> {
         let is_read_only = |schema: &Value| schema.get("readOnly") == Some(&Value::Bool(true));
         let through_reference = |schema: &'a Value| {
             let reference = schema.get("$ref").and_then(Value::as_str);
-            reference.and_then(|reference| self.document.target(reference).ok()).is_some_and(is_read_only)
+            reference.and_then(|reference| self.definitions.document.target(reference).ok()).is_some_and(is_read_only)
         };
         let hidden = properties.filter(|(_, schema)| is_read_only(schema) || through_reference(schema));
         hidden.map(|(name, _)| name.as_str()).collect()
     }
 
+    /// Rewrites the schema of a parameter or a body. A large one becomes a definition with this name, because other operations
+    /// may have the same one.
+    pub(crate) fn convert_argument(&mut self, schema: &'a Value, name: &str) -> Result<Value, RefusalReason> {
+        if size(schema) <= MAX_INLINE_SCHEMA || !is_schema(schema) {
+            return self.convert(schema);
+        }
+        let name = self.definition(schema, name);
+        Ok(json!({"$ref": format!("#/$defs/{name}")}))
+    }
+
     /// Returns the name in `$defs` of a reference's target.
     fn name(&mut self, reference: &'a str) -> Result<String, RefusalReason> {
-        if let Some(name) = self.names.get(reference) {
-            return Ok(name.clone());
-        }
-        let target = self.document.target(reference)?;
+        let target = self.definitions.document.target(reference)?;
         if !is_schema(target) {
             return Err(not_a_schema());
         }
-        let last = reference.rsplit('/').next().unwrap_or_default();
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-        let mut plain = last.chars().map(|c| if is_plain(c) { c } else { '_' }).take(64).collect::<String>();
-        if plain.is_empty() {
-            plain.push_str("schema");
-        }
-        let name = self.taken.free(&plain, usize::MAX);
-        self.names.insert(reference, name.clone());
-        self.queue.push((name.clone(), target));
-        Ok(name)
+        Ok(self.definition(target, reference.rsplit('/').next().unwrap_or_default()))
+    }
+
+    /// Returns the name in `$defs` of a schema of the document.
+    fn definition(&mut self, schema: &'a Value, wanted: &str) -> String {
+        let position = self.definitions.position(schema, wanted);
+        self.refers_to.insert(position);
+        self.definitions.name(position).to_owned()
     }
 
     /// Copies a value that is no schema.
@@ -172,7 +304,7 @@ impl<'a> SchemaSet<'a> {
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), RefusalReason> {
         self.size += bytes;
         if self.size > MAX_TOOL_SCHEMA {
-            return Err(RefusalReason::TooLarge(format!("its schemas have more than {MAX_TOOL_SCHEMA} bytes")));
+            return Err(too_large());
         }
         Ok(())
     }
@@ -180,6 +312,10 @@ impl<'a> SchemaSet<'a> {
 
 /// Formats that state a width or a display, which JSON and the runtime do not know.
 const MEANINGLESS_FORMATS: &[&str] = &["int32", "int64", "float", "double", "byte", "binary", "password", ""];
+
+fn too_large() -> RefusalReason {
+    RefusalReason::TooLarge(format!("its schemas have more than {MAX_TOOL_SCHEMA} bytes"))
+}
 
 fn not_a_schema() -> RefusalReason {
     RefusalReason::Malformed("expected a schema to be an object or a boolean".to_owned())
@@ -193,6 +329,23 @@ fn size(value: &Value) -> usize {
         Value::Array(items) => 2 + items.iter().map(|item| 1 + size(item)).sum::<usize>(),
         Value::Object(members) => 2 + members.iter().map(|(name, value)| name.len() + 4 + size(value)).sum::<usize>(),
     }
+}
+
+/// Returns about the memory that a value takes, in bytes.
+pub(crate) fn memory(value: &Value) -> usize {
+    /// A member of an object: its hash, its key, its value and its place in the index.
+    const MEMBER: usize = 128;
+    const ALLOCATION: usize = 32;
+    size_of::<Value>()
+        + match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(text) => ALLOCATION + text.len(),
+            Value::Array(items) => ALLOCATION + items.iter().map(memory).sum::<usize>(),
+            Value::Object(members) => {
+                let of_member = |(name, value): (&String, &Value)| MEMBER + name.len() + memory(value);
+                2 * ALLOCATION + members.iter().map(of_member).sum::<usize>()
+            }
+        }
 }
 
 /// Adds null to what a schema accepts.
@@ -234,10 +387,13 @@ mod tests {
 
     fn convert(schemas: &Value, schema: &Value) -> (Value, Map<String, Value>) {
         let document = document(schemas);
-        let mut set = SchemaSet::new(&document);
+        let mut definitions = Definitions::new(&document);
+        let mut set = SchemaSet::new(&mut definitions);
         let converted = set.convert(schema).expect("converts");
-        let definitions = set.definitions().expect("converts");
-        (converted, definitions)
+        let shared = set.definitions().expect("converts");
+        let members = shared.iter().flat_map(SharedDefinitions::schemas);
+        let members = members.map(|(name, schema)| (name.to_owned(), schema.clone()));
+        (converted, members.collect())
     }
 
     #[test]
@@ -262,7 +418,8 @@ mod tests {
         let filter = json!({"properties": {"all": {"items": {"$ref": "#/$defs/Filter"}}}});
         assert_eq!(Value::Object(definitions), json!({"Filter": filter}));
         let (document, other) = (document(&schemas), json!({"$ref": "#/components/schemas/Other"}));
-        let mut set = SchemaSet::new(&document);
+        let mut definitions = Definitions::new(&document);
+        let mut set = SchemaSet::new(&mut definitions);
         set.convert(&other).expect("a reference");
         assert_eq!(set.definitions().expect_err("no anchor").kind(), "schema");
     }
@@ -303,7 +460,8 @@ mod tests {
         let document = document(&json!({}));
         for reference in ["pet.json", "https://a.example/s.json#/x", "#Pet", "#/components/schemas/None", "#/%2"] {
             let schema = json!({"$ref": reference});
-            let error = SchemaSet::new(&document).convert(&schema).expect_err(reference);
+            let mut definitions = Definitions::new(&document);
+            let error = SchemaSet::new(&mut definitions).convert(&schema).expect_err(reference);
             assert_eq!(error.kind(), "reference", "{reference}");
         }
     }
@@ -321,7 +479,8 @@ mod tests {
         assert_eq!(definitions.len(), 31);
         let long = json!({"enum": ["x".repeat(MAX_TOOL_SCHEMA)]});
         let document = document(&json!({}));
-        let error = SchemaSet::new(&document).convert(&long).expect_err("too large");
+        let mut definitions = Definitions::new(&document);
+        let error = SchemaSet::new(&mut definitions).convert(&long).expect_err("too large");
         assert_eq!(error.kind(), "too_large");
     }
 }

@@ -224,7 +224,7 @@ pub(crate) fn form_pairs(
 }
 
 /// Returns the text of a value without members.
-fn scalar(value: &Value) -> StyleResult<String> {
+pub(crate) fn scalar(value: &Value) -> StyleResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Bool(_) | Value::Number(_) => Ok(value.to_string()),

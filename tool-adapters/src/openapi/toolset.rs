@@ -6,7 +6,7 @@ use crate::openapi::names::Names;
 use crate::openapi::plan::{description, plan, tool_name};
 use crate::openapi::refusal::{OpenApiError, RefusalReason, RefusedOperation};
 use crate::openapi::request::Call;
-use crate::openapi::schemas::SchemaSet;
+use crate::openapi::schemas::{Definitions, SchemaSet};
 use crate::openapi::security::{credentials, scheme_names};
 use crate::openapi::server::{check_base, server, variable_names};
 use reqwest::{Method, Url};
@@ -70,6 +70,23 @@ impl OpenApi {
     /// Returns an error if the text is not JSON, too large, or not a document of version 3.0 or 3.1.
     pub fn from_json(text: &str) -> Result<Self, OpenApiError> {
         Document::parse(text).map(Self::new)
+    }
+
+    /// Reads a document from text of at most 64 MiB, in JSON or in YAML. Values that YAML repeats by aliases count as often as
+    /// they are repeated.
+    ///
+    /// ```
+    /// use tool_adapters::openapi::OpenApi;
+    ///
+    /// let api = OpenApi::from_text("openapi: 3.1.0\npaths: {}")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text is neither, too large, or not a document of version 3.0 or 3.1.
+    pub fn from_text(text: &str) -> Result<Self, OpenApiError> {
+        Document::parse_any(text).map(Self::new)
     }
 
     /// Reads a document from a value.
@@ -208,7 +225,9 @@ impl OpenApi {
             offered: Vec::new(),
             refused: Vec::new(),
         };
-        let (mut names, mut size) = (Names::default(), 0);
+        let mut names = Names::default();
+        let mut definitions = Definitions::new(&self.document);
+        let mut size = 0;
         for operation in self.document.operations() {
             if !self.is_selected(&operation) {
                 continue;
@@ -217,7 +236,7 @@ impl OpenApi {
                 let limit = format!("the document has more than {MAX_TOOLS} tools or {MAX_SCHEMAS} bytes of schemas");
                 Err(RefusalReason::TooLarge(format!("{limit}; choose with `only` or `filter`")))
             } else {
-                self.tool(&operation, base_url.as_ref(), &hosts, &mut names, &mut size)
+                self.tool(&operation, base_url.as_ref(), &hosts, &mut names, &mut definitions, &mut size)
             };
             match tool {
                 Ok(tool) => toolset.offered.push(OfferedOperation {
@@ -242,6 +261,7 @@ impl OpenApi {
         base_url: Option<&Url>,
         hosts: &Arc<BTreeSet<String>>,
         names: &mut Names,
+        definitions: &mut Definitions<'a>,
         size: &mut usize,
     ) -> Result<FunctionTool, RefusalReason> {
         if let Some(reason) = &operation.broken {
@@ -260,16 +280,16 @@ impl OpenApi {
             return Err(RefusalReason::Unencrypted(host));
         }
         let placements = credentials.iter().map(|credential| credential.placement.clone()).collect::<Vec<_>>();
-        let mut schemas = SchemaSet::new(&self.document);
+        let mut schemas = SchemaSet::new(definitions);
         let planned = plan(&self.document, operation, &placements, &mut schemas);
         // Work for refused operations counts too.
         *size += schemas.size;
-        let (plan, parameters) = planned?;
+        let (plan, arguments) = planned?;
         let is_retrieval = matches!(operation.method, Method::GET | Method::HEAD | Method::OPTIONS);
         let is_idempotent = is_retrieval || matches!(operation.method, Method::PUT | Method::DELETE);
         let call = Call { plan, server: server.url, credentials, hosts: Arc::clone(hosts), is_idempotent };
         let name = tool_name(operation, self.prefix.as_deref(), names);
-        let raw = RawTool { name: name.clone(), description: description(operation), parameters };
+        let raw = RawTool { name: name.clone(), description: description(operation), parameters: arguments.schema };
         let handler = async |call: &Call, arguments: Value, ctx: &RunContext| call.call(arguments, ctx).await;
         let annotations = ToolAnnotations {
             idempotent: is_idempotent,
@@ -278,7 +298,11 @@ impl OpenApi {
             ..ToolAnnotations::default()
         };
         let category = if is_retrieval { Category::Retrieval } else { Category::Action };
-        let mut tool = FunctionTool::raw_with(raw, call, handler).validate(true).category(category).flags(annotations);
+        let tool = FunctionTool::raw_with(raw, call, handler).validate(true).annotates_formats();
+        let mut tool = tool.category(category).flags(annotations);
+        if let Some(definitions) = &arguments.definitions {
+            tool = tool.definitions(definitions);
+        }
         if let Some(map) = &self.map {
             tool = map(tool);
         }

@@ -48,8 +48,8 @@ fn echo(text: &str) -> String {
 
 /// Write a text.
 #[tool(category = "action")]
-fn write(text: &str, password: Option<&str>) -> String {
-    let _ = password;
+fn write(text: &str, password: Option<&str>, amount: Option<f64>) -> String {
+    let _ = (password, amount);
     note(&format!("write {text}"));
     format!("wrote {text}")
 }

@@ -72,10 +72,11 @@ async fn a_person_approves_and_denies_calls() {
     gateway.close().await;
 }
 
+// R-C4
 #[tokio::test]
 async fn a_person_approves_calls_by_their_arguments() {
     let folder = Folder::new(
-        "[[tools]]\nmatch = '*_write'\nconfirm_if = { text = '/etc/*', password = '*' }\n\
+        "[[tools]]\nmatch = '*_write'\nconfirm_if = { text = '/etc/*', password = '*', amount = '500' }\n\
          [[tools]]\nmatch = 'two_*'\nconfirm = false",
     );
     folder.servers(&json!({"one": folder.child("one", "v1"), "two": folder.child("two", "v1")}));
@@ -86,6 +87,10 @@ async fn a_person_approves_calls_by_their_arguments() {
         ("one_write", json!({"text": "/home/etc/a"}), false),
         ("one_write", json!({"text": "/etc/passwd"}), true),
         ("one_write", json!({"text": "a", "password": "p"}), true),
+        ("one_write", json!({"text": "500", "amount": 5}), false),
+        ("one_write", json!({"text": "a", "amount": 500}), true),
+        ("one_write", json!({"text": "a", "amount": 500.0}), true),
+        ("one_write", json!({"text": "a", "amount": "5e2"}), true),
         ("two_write", json!({"text": "/etc/passwd"}), false),
     ] {
         client.messages.clear();

@@ -25,6 +25,7 @@ mod prompts;
 mod questions;
 mod requests;
 mod routing;
+mod schemas;
 mod scripted;
 mod slow_clients;
 mod spans;

@@ -32,7 +32,7 @@ fn every_operation_is_a_tool_or_refused() {
         "/header": with(json!({"name": "a b", "in": "header"})),
         "/forwarded": with(json!({"name": "X-Forwarded-Host", "in": "header", "required": true})),
         "/xml": with(json!({"name": "x", "in": "query", "content": {"application/xml": {}}})),
-        "/multipart": body("multipart/form-data"),
+        "/multipart": body("multipart/mixed"),
         "/octets": body("application/octet-stream"),
         "/schema": with(json!({"name": "x", "in": "query", "schema": {"type": "file"}})),
         "/circle": with(json!({"name": "x", "in": "query", "schema": {"$ref": "#/components/schemas/A"}})),
@@ -90,6 +90,42 @@ fn other_versions_are_errors() {
         assert!(OpenApi::from_value(json!({"openapi": version})).is_ok(), "{version}");
     }
     assert!(OpenApi::from_json("openapi: 3.0.0").expect_err("YAML").to_string().contains("YAML"));
+}
+
+#[test]
+fn swagger_is_refused_with_a_converter() {
+    for text in [r#"{"swagger": "2.0"}"#, "swagger: '2.0'", "swagger: 2.0"] {
+        let error = OpenApi::from_text(text).expect_err("an error").to_string();
+        assert!(error.contains("Swagger `2.0`") && error.contains("npx swagger2openapi"), "{error}");
+    }
+}
+
+#[test]
+fn documents_in_yaml_are_read_like_their_json() {
+    let text = "
+openapi: 3.0.3
+servers: [{url: https://a.example}]
+paths:
+  /pets/{id}:
+    get:
+      operationId: getPet
+      parameters:
+        - {name: id, in: path, required: true, schema: &id {type: integer}}
+        - {name: after, in: query, schema: *id}
+      responses:
+        200: {description: A pet.}
+";
+    let toolset = OpenApi::from_text(text).expect("a document").allow_host("a.example").toolset("pets").expect("sound");
+    let parameters = toolset.offered()[0].tool.definition().parameters();
+    assert_eq!(parameters["properties"], json!({"id": {"type": "integer"}, "after": {"type": "integer"}}));
+    let in_json = format!("\u{feff}{}", document(&json!({}), &json!({})));
+    assert!(OpenApi::from_text(&in_json).is_ok());
+    for text in ["openapi: 3.0", "{openapi: 3.1.0}", "---\nopenapi: '3.1.0'\n"] {
+        assert!(OpenApi::from_text(text).is_ok(), "{text}");
+    }
+    for text in ["", "[", "openapi: 3.0.0\n---\nopenapi: 3.0.0", "a: &a [*a]"] {
+        assert!(OpenApi::from_text(text).is_err(), "{text}");
+    }
 }
 
 #[test]

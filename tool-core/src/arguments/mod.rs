@@ -14,6 +14,7 @@ pub(crate) mod flatten;
 pub(crate) mod limits;
 pub(crate) mod prepare;
 pub(crate) mod problem;
+pub(crate) mod shared_schema;
 pub(crate) mod tool_parameter;
 pub(crate) mod validate;
 pub(crate) mod view;

@@ -4,12 +4,13 @@ use crate::arguments::problem::{
     LISTED, MAX_PROBLEMS, Problem, count_noun, describe_choice, describe_format, describe_names, describe_schema,
     describe_value, join_alternatives, nearest,
 };
+use crate::arguments::shared_schema::SharedSchema;
 use crate::arguments::view::{accepts_property, property_names};
 use crate::json::number::digits_of;
 use crate::json::pointer::Path;
 use crate::json::value::RoundedNumbers;
 use crate::schema::branches::Shape;
-use crate::schema::compiled::CompiledSchema;
+use crate::schema::compiled::{CompiledSchema, Formats};
 use crate::schema::drafts::to_draft_2020_12;
 use crate::schema::evaluation::{DEPTH, Evaluation, STEPS, TooCostly, check};
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
@@ -21,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Number, Value, json};
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Returns all problems of the arguments, sorted by place.
 pub(crate) fn validate(validator: &Validator, value: &Value) -> Vec<Problem> {
@@ -570,7 +572,10 @@ fn first_required_name<'v>(schemas: &[&'v Value]) -> Option<&'v str> {
 /// let problems = checker.problems(&json!({"id": "x"}));
 /// assert_eq!(problems[0].pointer, "/id");
 /// ```
-pub struct SchemaChecker(Validator);
+pub struct SchemaChecker {
+    schema: Arc<SharedSchema>,
+    formats: Formats,
+}
 
 impl fmt::Debug for SchemaChecker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -581,17 +586,24 @@ impl fmt::Debug for SchemaChecker {
 impl SchemaChecker {
     /// Creates a checker of a schema of any draft. It compiles the schema at the first use.
     pub fn new(schema: &Value) -> Self {
-        Self(Validator::new(to_draft_2020_12(schema)))
+        Self { schema: SharedSchema::of(to_draft_2020_12(schema), None), formats: Formats::Asserted }
+    }
+
+    /// Reads `format` as a description that no value has to fit, as draft 2020-12 has it by default. By default formats are
+    /// asserted.
+    #[must_use]
+    pub fn annotates_formats(self) -> Self {
+        Self { formats: Formats::Annotated, ..self }
     }
 
     /// Returns true if the schema accepts a value. A schema that does not compile accepts nothing.
     pub fn accepts(&self, value: &Value) -> bool {
-        self.0.is_valid(value)
+        self.schema.results(self.formats).is_valid(value)
     }
 
     /// Returns all problems of a value, sorted by place. A schema that does not compile is a problem of every value.
     pub fn problems(&self, value: &Value) -> Vec<Problem> {
-        validate_as(ValidationSubject::Result, &self.0, value)
+        validate_as(ValidationSubject::Result, self.schema.results(self.formats), value)
     }
 }
 

@@ -781,11 +781,20 @@ impl<T> Deref for UserData<T> {
     }
 }
 
+/// User data of a host that a person runs: what to do if a tool misses other user data. The person reads it in the error of
+/// the call, and without it the error is for the log.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct MissingUserData(pub String);
+
 impl<T: Send + Sync + 'static> FromRunContext<'_> for UserData<T> {
     fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
         let value = ctx.session.user_data.get(&TypeId::of::<T>()).cloned();
         value.and_then(|value| value.downcast().ok()).map(Self).ok_or_else(|| {
             let name = type_name::<T>();
+            if let Some(MissingUserData(hint)) = ctx.user_data() {
+                return ToolError::permanent(format!("the tool needs user data of type `{name}`; {hint}"));
+            }
             ToolError::internal(format!(
                 "no user data of type `{name}` in the run context; add it with `RunContext::builder().user_data(..)`"
             ))

@@ -1,5 +1,6 @@
 //! Freezing: flattens a list of tools, validates each one, and reports every problem.
 
+use crate::arguments::shared_schema::SharedSchema;
 use crate::call::error::ErrorList;
 use crate::registry::published::PromptsAndResources;
 use crate::schema::meta;
@@ -186,16 +187,19 @@ fn check(tool: &ToolDefinition) -> Vec<String> {
 
 /// Returns the problems with the form of the schemas.
 fn check_schemas(tool: &ToolDefinition) -> Vec<String> {
-    let schema = tool.parameters();
+    let shared = tool.compiled.raw.as_deref();
+    let schema = shared.map_or_else(|| tool.parameters(), SharedSchema::root);
     let mut problems = Vec::new();
     if !schema.is_object() || !schema.get("type").is_none_or(|kind| kind == "object") {
         problems.push("the parameters schema is not one of an object; set `\"type\": \"object\"` at its root".into());
     } else {
         let invalid = |problem| format!("the parameters schema is not a valid JSON Schema: {problem}");
-        problems.extend(meta::problems(schema).into_iter().map(invalid));
+        let found = shared.map_or_else(|| meta::problems(schema), |shared| shared.form_problems().to_vec());
+        problems.extend(found.into_iter().map(invalid));
     }
     let invalid = |problem| format!("the output schema is not a valid JSON Schema: {problem}");
-    problems.extend(tool.output().map(meta::problems).into_iter().flatten().map(invalid));
+    let output = tool.compiled.output.as_deref().map(SharedSchema::form_problems);
+    problems.extend(output.into_iter().flatten().cloned().map(invalid));
     problems
 }
 
@@ -207,24 +211,29 @@ const SCHEMA_BYTES: usize = 1 << 20;
 /// unless a type writes its own.
 fn check_compiled(tool: &ToolDefinition) -> Option<String> {
     let compiled = &tool.compiled;
-    let text = &compiled.schema.text;
-    if text.len() > SCHEMA_BYTES {
-        return Some(format!("the parameters schema has {} bytes, expected at most {SCHEMA_BYTES}", text.len()));
+    let bytes = compiled.raw.as_ref().map_or(compiled.schema.text.len(), |shared| shared.bytes());
+    if bytes > SCHEMA_BYTES {
+        return Some(format!("the parameters schema has {bytes} bytes, expected at most {SCHEMA_BYTES}"));
     }
-    if compiled.raw || ["\"pattern", "\"$ref"].iter().any(|keyword| text.contains(keyword)) {
+    let does_not_compile = |error: &str| format!("the parameters schema does not compile: {error}");
+    if let Some(shared) = &compiled.raw {
+        let problem = if compiled.validated { shared.compile_problem(compiled.formats) } else { None };
+        if let Some(problem) = problem {
+            return Some(does_not_compile(problem));
+        }
+    } else if ["\"pattern", "\"$ref"].iter().any(|keyword| compiled.schema.text.contains(keyword)) {
         let schema = match compiled.validator().compiled() {
             Ok(schema) => schema,
-            Err(error) => return Some(format!("the parameters schema does not compile: {error}")),
+            Err(error) => return Some(does_not_compile(error)),
         };
-        let repeated = if compiled.raw { None } else { schema.repeated_choice() };
-        if let Some(name) = repeated {
+        if let Some(name) = schema.repeated_choice() {
             return Some(format!(
                 "an untagged enum contains itself under `{name}` in two variants, so decoding it takes exponential time; \
                  give it a tag, or name the fields differently"
             ));
         }
     }
-    let error = compiled.output_validator().filter(|_| compiled.raw)?.compiled().err()?;
+    let error = compiled.output_validator().filter(|_| compiled.raw.is_some())?.compiled().err()?;
     Some(format!("the output schema does not compile: {error}"))
 }
 

@@ -33,15 +33,30 @@ pub(crate) struct CompiledSchema {
     indexes: Vec<BranchIndex>,
 }
 
+/// The meaning of `format` to a compiled schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Formats {
+    /// A text that does not have its format is refused.
+    Asserted,
+    /// A format only describes the text, as draft 2020-12 has it by default.
+    Annotated,
+}
+
 impl CompiledSchema {
     /// Compiles a schema of any draft. Returns every reason why it cannot be checked.
     pub(crate) fn new(schema: &Value) -> Result<Self, String> {
+        Self::of_shared(&Arc::new(schema.clone()), Formats::Asserted)
+    }
+
+    /// Compiles a schema of any draft. One of draft 2020-12 is shared with the compiled form, not copied.
+    pub(crate) fn of_shared(schema: &Arc<Value>, formats: Formats) -> Result<Self, String> {
         let problems = meta::problems(schema);
         if !problems.is_empty() {
             return Err(problems.join("; "));
         }
-        let root = Arc::new(to_draft_2020_12(schema));
-        let mut compiler = Compiler::new(References::of(&root));
+        let upgraded = to_draft_2020_12(schema);
+        let root = if upgraded == **schema { Arc::clone(schema) } else { Arc::new(upgraded) };
+        let mut compiler = Compiler::new(References::of(&root), formats);
         compiler.node(&root, &root);
         while let Some((schema, resource)) = compiler.queue.pop() {
             compiler.compile(schema, resource);
@@ -156,13 +171,21 @@ struct Compiler<'a> {
     /// The subschemas that have a node without keywords yet, with the resources that their references start from.
     queue: Vec<(&'a Value, &'a Value)>,
     leaves: LeafChecks,
+    formats: Formats,
     problems: Vec<String>,
 }
 
 impl<'a> Compiler<'a> {
-    fn new(references: References<'a>) -> Self {
-        let (nodes, ids) = (Vec::new(), FxHashMap::default());
-        Self { references, nodes, ids, queue: Vec::new(), leaves: LeafChecks::default(), problems: Vec::new() }
+    fn new(references: References<'a>, formats: Formats) -> Self {
+        Self {
+            references,
+            nodes: Vec::new(),
+            ids: FxHashMap::default(),
+            queue: Vec::new(),
+            leaves: LeafChecks::default(),
+            formats,
+            problems: Vec::new(),
+        }
     }
 
     /// Returns the node of a subschema, which is compiled later if it is new.
@@ -228,13 +251,16 @@ impl<'a> Compiler<'a> {
                 }),
                 "pattern" => self.leaf("pattern", value),
                 "multipleOf" => self.leaf("multipleOf", value),
-                "format" if value.as_str().is_some_and(|name| ASSERTED_FORMATS.contains(&name)) => {
-                    self.leaf("format", value)
-                }
+                "format" if self.asserts_format(value) => self.leaf("format", value),
                 _ => None,
             });
         }
         keywords
+    }
+
+    fn asserts_format(&self, name: &Value) -> bool {
+        let is_known = name.as_str().is_some_and(|name| ASSERTED_FORMATS.contains(&name));
+        is_known && self.formats == Formats::Asserted
     }
 
     fn leaf(&mut self, keyword: &'static str, value: &Value) -> Option<Keyword> {

@@ -1,6 +1,6 @@
 //! The compiled form of a schema, and which schemas need one.
 
-use crate::schema::compiled::CompiledSchema;
+use crate::schema::compiled::{CompiledSchema, Formats};
 use crate::schema::constraints::{ASSERTED_FORMATS, are_bounds_of_type, is_number_format};
 use crate::schema::evaluation::is_valid;
 use crate::schema::normalize::{PROVEN, choice_of_strings, definition_name};
@@ -37,6 +37,7 @@ pub(crate) struct Validator {
     /// True for the schema of a tool without parameters.
     takes_nothing: bool,
     confirms_duplicates: bool,
+    formats: Formats,
     compiled: OnceLock<Result<CompiledSchema, String>>,
 }
 
@@ -48,6 +49,7 @@ impl Validator {
             closed: false,
             takes_nothing: false,
             confirms_duplicates: false,
+            formats: Formats::Asserted,
             compiled: OnceLock::new(),
         }
     }
@@ -72,6 +74,11 @@ impl Validator {
     pub(crate) fn unchecked(schema: &Value) -> Self {
         let takes_nothing = schema.as_object().is_some_and(names_no_property);
         Self { takes_nothing, ..Self::new(json!({"type": "object"})) }
+    }
+
+    /// Sets what `format` means.
+    pub(crate) fn with_formats(self, formats: Formats) -> Self {
+        Self { formats, ..self }
     }
 
     /// Sets whether the runtime's `confirm_duplicate` is one of the properties.
@@ -101,8 +108,13 @@ impl Validator {
 
     /// Returns the compiled form, or the reason why the schema does not compile.
     pub(crate) fn compiled(&self) -> Result<&CompiledSchema, &str> {
-        let closed = || json!({"type": "object", "properties": {}, "additionalProperties": false});
-        let compile = || if self.closed { CompiledSchema::new(&closed()) } else { CompiledSchema::new(&self.schema) };
+        let compile = || {
+            if !self.closed {
+                return CompiledSchema::of_shared(&self.schema, self.formats);
+            }
+            let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
+            CompiledSchema::of_shared(&Arc::new(closed), self.formats)
+        };
         self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
     }
 }

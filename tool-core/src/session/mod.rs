@@ -28,6 +28,7 @@ pub(crate) mod search;
 mod service;
 pub(crate) mod state;
 pub(crate) mod store;
+pub(crate) mod timer;
 pub(crate) mod tools;
 pub(crate) mod typed_answer;
 pub(crate) mod updates;

@@ -158,7 +158,7 @@ where
             Err(ToolError::new(ErrorKind::Internal, MASKED, false))
         })
     };
-    let deadline = Deadline::of(Some(&scope.questions), time::after(began.to_instant(), limit));
+    let deadline = Deadline::of(Some(&scope.questions), time::after(began.to_instant(), limit))?;
     let (mut work, mut deadline) = (pin!(work), pin!(deadline));
     let work = poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Pending => deadline.as_mut().poll(cx).map(|()| Err(timed_out(what, limit))),

@@ -7,6 +7,7 @@ use crate::call::progress::call_listener;
 use crate::call::{OutputKind, Progress, ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
 use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::notes::{ended_note, update_note};
+use crate::session::timer;
 use crate::time::CallInstant;
 use crate::trace;
 use parking_lot::Mutex;
@@ -241,6 +242,10 @@ pub(crate) async fn call_in_background<S: SessionHandle + AsRef<CallsInProgress>
     call: ToolCall,
     answers: Arc<BackgroundAnswers>,
 ) -> ToolResponse {
+    if timer::check().is_err() {
+        // The call answers at once, or says what it needs to wait.
+        return session.call(call).await;
+    }
     let (answer, answered) = oneshot::channel();
     let relay = Arc::new(UpdateRelay {
         call: call.clone(),

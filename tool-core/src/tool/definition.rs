@@ -2,9 +2,11 @@
 
 use crate::arguments::equality::EqualityRules;
 use crate::arguments::prepare::CONFIRM_DUPLICATE;
+use crate::arguments::shared_schema::SharedSchema;
 use crate::arguments::validate::check_values;
 use crate::call::mode::Modes;
 use crate::schema::build::{CanonicalSchema, argument_generator, build_schema, normalize_result, result_generator};
+use crate::schema::compiled::Formats;
 use crate::schema::parameter::{Parameter, ResolvedParameter};
 use crate::schema::probe::write_probe;
 use crate::schema::validator::Validator;
@@ -126,18 +128,21 @@ impl ToolDefinition {
 
     /// Returns the JSON Schema of the arguments, draft 2020-12. The published schema is the enforced one.
     pub fn parameters(&self) -> &Value {
-        &self.compiled.schema.value
+        self.compiled.parameters()
     }
 
     /// Returns the same schema as compact JSON, with parameters in the order of the signature and flattened properties
     /// by name.
     pub fn parameters_json(&self) -> &str {
-        &self.compiled.schema.text
+        match &self.compiled.raw {
+            Some(shared) => shared.text(),
+            None => &self.compiled.schema.text,
+        }
     }
 
     /// Returns the JSON Schema of the result, where its type has one.
     pub fn output(&self) -> Option<&Value> {
-        self.compiled.output.as_ref()
+        self.compiled.output.as_ref().map(|schema| &**schema.value())
     }
 
     /// Returns the tool's purpose.
@@ -208,7 +213,7 @@ impl ToolDefinition {
 
     /// Returns true for a raw tool, whose schema was given at run time.
     pub fn is_raw(&self) -> bool {
-        self.compiled.raw
+        self.compiled.raw.is_some()
     }
 
     /// Returns true for the control tool that takes a typed answer
@@ -279,17 +284,21 @@ pub(crate) struct CompiledDefinition {
     path: &'static str,
     /// The id by which the function's body recognises a dispatched call of itself.
     pub(crate) site: u32,
+    /// The schema of a macro's tool. A raw tool has no value and no text here.
     pub(crate) schema: CanonicalSchema,
+    /// The schema of a raw tool, which others may share.
+    pub(crate) raw: Option<Arc<SharedSchema>>,
+    /// The meaning of `format` in the schemas of a raw tool.
+    pub(crate) formats: Formats,
     parameter_order: Vec<&'static str>,
     /// The parameter table; empty for a raw tool.
     pub(crate) rows: &'static [Parameter],
     /// The defaults that the instance decided, as JSON, by parameter index.
     instance_defaults: Vec<(usize, String)>,
-    pub(crate) output: Option<Value>,
+    pub(crate) output: Option<Arc<SharedSchema>>,
     pub(crate) uses_context: bool,
     /// True where arguments have to fit the schema. A raw tool asks for it with `validate`.
     pub(crate) validated: bool,
-    pub(crate) raw: bool,
     /// True for the control tool that takes a typed answer.
     takes_answer: bool,
     /// True if the handler of a raw tool checks its results against the output schema itself.
@@ -303,7 +312,6 @@ pub(crate) struct CompiledDefinition {
 #[derive(Default)]
 struct CompiledSchemas {
     arguments: OnceLock<Validator>,
-    output: OnceLock<Option<Validator>>,
     equality: OnceLock<EqualityRules>,
 }
 
@@ -326,13 +334,14 @@ impl CompiledDefinition {
             path: "",
             site: 0,
             schema,
+            raw: None,
+            formats: Formats::Asserted,
             parameter_order: Vec::new(),
             rows: &[],
             instance_defaults: Vec::new(),
             output: None,
             uses_context: true,
             validated: true,
-            raw: false,
             takes_answer: false,
             checks_output: false,
             problems: Vec::new(),
@@ -343,7 +352,11 @@ impl CompiledDefinition {
     fn of_descriptor(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Self {
         let (schema, problems) = match canonical_schema(tool, defaults) {
             Ok(schema) => (schema, Vec::new()),
-            Err(problems) => (unchecked_schema(json!({"type": "object", "properties": {}})), problems),
+            Err(problems) => {
+                let schema = json!({"type": "object", "properties": {}});
+                let text = schema.to_string();
+                (unchecked_schema(schema, text), problems)
+            }
         };
         Self {
             title: tool.title.map(Cow::Borrowed),
@@ -355,7 +368,7 @@ impl CompiledDefinition {
             parameter_order: tool.parameters.iter().filter(|row| !row.flatten).map(|row| row.name).collect(),
             rows: tool.parameters,
             instance_defaults: defaults.iter().map(|(at, value)| (*at, value.to_string())).collect(),
-            output: tool.output.and_then(output_schema),
+            output: tool.output.and_then(output_schema).map(SharedSchema::unshared),
             uses_context: tool.uses_context,
             problems,
             ..Self::new(tool.description.into(), schema, tool.source)
@@ -364,46 +377,51 @@ impl CompiledDefinition {
 
     /// Creates the definition of a tool whose schema is given at run time.
     pub(crate) fn of_raw(description: String, parameters: Value, source: SourceLocation) -> Self {
-        let new = Self::new(description.into(), unchecked_schema(parameters), source);
-        Self { validated: false, raw: true, ..new }
+        let new = Self::new(description.into(), unchecked_schema(Value::Null, String::new()), source);
+        Self { validated: false, raw: Some(SharedSchema::of(parameters, None)), ..new }
+    }
+
+    /// Returns the schema of the arguments.
+    pub(crate) fn parameters(&self) -> &Value {
+        match &self.raw {
+            Some(shared) => shared.value(),
+            None => &self.schema.value,
+        }
     }
 
     /// Returns the validator of the arguments.
     pub(crate) fn validator(&self) -> &Validator {
+        if let (Some(shared), true) = (&self.raw, self.validated) {
+            return shared.arguments(self.formats);
+        }
         self.lazy.arguments.get_or_init(|| {
-            if !self.validated {
-                return Validator::unchecked(&self.schema.value);
+            if let Some(shared) = &self.raw {
+                return Validator::unchecked(shared.root());
             }
-            let schema = self.schema.value.clone();
-            if self.raw {
-                return Validator::for_raw_tool(schema);
-            }
-            Validator::for_tool(schema).confirming_duplicates(self.options.on_duplicate == OnDuplicate::Confirm)
+            let confirms = self.options.on_duplicate == OnDuplicate::Confirm;
+            Validator::for_tool(self.schema.value.clone()).confirming_duplicates(confirms)
         })
     }
 
     /// Returns the parameters by which calls are compared.
     #[inline]
     pub(crate) fn equality(&self) -> &EqualityRules {
-        self.lazy.equality.get_or_init(|| {
-            if self.raw {
-                EqualityRules::of_schema(&self.schema.value)
-            } else {
-                EqualityRules::of_signature(self.rows, &self.schema)
-            }
-        })
+        if let Some(shared) = &self.raw {
+            return shared.equality();
+        }
+        self.lazy.equality.get_or_init(|| EqualityRules::of_signature(self.rows, &self.schema))
     }
 
     /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one that the tool receives: a
     /// raw tool receives a `Value`.
     pub(crate) fn received_text(&self, text: &str) -> String {
-        let schema = if self.raw { &Value::Bool(true) } else { &self.schema.value };
+        let schema = if self.raw.is_some() { &Value::Bool(true) } else { &self.schema.value };
         self.equality().received_text(text, schema)
     }
 
     /// Returns the validator of the result, where there is a schema.
     pub(crate) fn output_validator(&self) -> Option<&Validator> {
-        self.lazy.output.get_or_init(|| self.output.clone().map(Validator::new)).as_ref()
+        Some(self.output.as_ref()?.results(self.formats))
     }
 
     /// Returns the default that the instance decided for a parameter, as JSON.
@@ -418,8 +436,7 @@ impl CompiledDefinition {
 }
 
 /// Wraps a schema without any knowledge of its parameters, so that every call goes through the validator.
-fn unchecked_schema(value: Value) -> CanonicalSchema {
-    let text = value.to_string();
+fn unchecked_schema(value: Value, text: String) -> CanonicalSchema {
     CanonicalSchema { value, text, needs_validator: true, fields: Vec::new(), probe: None }
 }
 

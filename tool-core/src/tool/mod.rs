@@ -15,6 +15,8 @@ pub(crate) mod guarded_tool;
 pub(crate) mod guide;
 pub(crate) mod instance;
 pub(crate) mod invocation;
+#[doc(hidden)]
+pub mod locals;
 pub(crate) mod options;
 pub(crate) mod panic_guard;
 pub(crate) mod prompt;
@@ -37,6 +39,7 @@ pub(crate) mod wrap_all;
 #[cfg(test)]
 mod tests;
 
+pub use crate::arguments::shared_schema::{SharedDefinition, SharedDefinitions};
 pub use crate::tool::action::{Action, ActionParameter, ParameterType};
 pub use crate::tool::completion::{Completion, CompletionRequest, CompletionTarget, TextArguments};
 #[cfg(feature = "session")]

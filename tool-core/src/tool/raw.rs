@@ -1,5 +1,6 @@
 //! Raw tools: the schema is given at run time, and the handler receives the arguments as JSON.
 
+use crate::arguments::shared_schema::{SharedDefinitions, SharedSchema};
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
 use crate::call::meta::OutputKind;
@@ -7,6 +8,7 @@ use crate::call::mode::Modes;
 use crate::call::output::{ToolOutput, encode_tree};
 use crate::json::error::Error;
 use crate::json::nested::unless_too_deep;
+use crate::schema::compiled::Formats;
 use crate::schema::to_draft_2020_12;
 use crate::schema::validator::Validator;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, check_raw_name};
@@ -277,7 +279,29 @@ impl FunctionTool {
     /// Sets whether arguments have to fit the schema, with all problems reported to the model. Defaults to false. It
     /// applies to raw tools: the arguments of other tools always have to fit.
     pub fn validate(&self, yes: bool) -> Self {
-        self.changed(|definition| definition.validated = yes || !definition.raw)
+        self.changed(|definition| definition.validated = yes || definition.raw.is_none())
+    }
+
+    /// Adds definitions that the parameters refer to as `#/$defs/NAME`, and that several tools share. The parameters of the
+    /// tool have no `$defs` of their own then. It applies to raw tools.
+    ///
+    /// See [`SharedDefinitions`].
+    pub fn definitions(&self, definitions: &SharedDefinitions) -> Self {
+        self.changed(|definition| {
+            let Some(shared) = &definition.raw else { return };
+            if shared.root().get("$defs").is_some() {
+                let problem = "its parameters schema has `$defs` of its own; put them into the shared definitions";
+                definition.problems.push(problem.to_owned());
+                return;
+            }
+            definition.raw = Some(SharedSchema::of(shared.root().clone(), Some(definitions.clone())));
+        })
+    }
+
+    /// Reads `format` in the schemas of a raw tool as a description that no value has to fit, as draft 2020-12 has it by
+    /// default. By default formats are asserted. Use it for schemas from elsewhere, whose owner checks the values itself.
+    pub fn annotates_formats(&self) -> Self {
+        self.changed(|definition| definition.formats = Formats::Annotated)
     }
 
     /// Leaves the check of results against the output schema to the handler of a raw tool.
@@ -354,7 +378,7 @@ impl FunctionTool {
     pub fn output_schema(&self, schema: Value) -> Self {
         let schema = unless_too_deep(schema);
         self.changed(|definition| match schema {
-            Some(schema) => definition.output = Some(to_draft_2020_12(&schema)),
+            Some(schema) => definition.output = Some(SharedSchema::of(to_draft_2020_12(&schema), None)),
             None => definition.problems.push("its output schema nests deeper than 128; make it flatter".to_owned()),
         })
     }

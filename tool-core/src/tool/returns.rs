@@ -583,12 +583,15 @@ macro_rules! __finish {
         $crate::__finish!(FutureKind)
     };
     ($kind:ident) => {
-        |__tool_value, __tool_span| {
+        // A block around the closure would take the expected type from it. Its parameters have names of their own.
+        |__tool_agent_value, __tool_agent_span| {
+            #[allow(unused_imports)]
+            use $crate::__private::locals::*;
             #[allow(unused_imports)]
             use $crate::__private::{OverKind as _, PlainKind as _, ResultKind as _, SpanEnding as _, $kind as _};
-            let __tool_kind = (&&$crate::__private::Probe::of(&__tool_value)).__tool_goes_on();
-            let __tool_ending = (&&__tool_kind.outcome(&__tool_value)).__tool_split().ending();
-            __tool_kind.finish(__tool_value, __tool_span, __tool_ending)
+            let __tool_kind = (&&$crate::__private::Probe::of(&__tool_agent_value)).__tool_goes_on();
+            let __tool_ending = (&&__tool_kind.outcome(&__tool_agent_value)).__tool_split().ending();
+            __tool_kind.finish(__tool_agent_value, __tool_agent_span, __tool_ending)
         }
     };
 }

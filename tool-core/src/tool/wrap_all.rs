@@ -260,9 +260,11 @@ macro_rules! wrap_all {
     (vec![$($($path:ident)::+),+ $(,)?]) => {
         $crate::__wrap_list!([$($($path)::+),+] ::std::vec::Vec::from([$($($path)::+),+]))
     };
-    ($tools:expr $(,)?) => {
+    ($tools:expr $(,)?) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::locals::*;
         $crate::__wrap_items!($tools, __tool_label => __tool_label)
-    };
+    }};
     ($($tool:expr),+ $(,)?) => {
         ($($crate::wrap_all!($tool)),+)
     };
@@ -272,14 +274,16 @@ macro_rules! wrap_all {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __wrap {
-    ($callable:expr, $label:expr) => {
+    ($callable:expr, $label:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::locals::*;
         match $callable {
             __tool_callable => {
                 let __tool_probe = $crate::__private::Probe::of(&__tool_callable);
                 $crate::__wraps!(__tool_probe).wrap(__tool_callable, $label)
             }
         }
-    };
+    }};
 }
 
 /// Wraps a list of functions. Their names are taken before they are converted to one type.
@@ -287,6 +291,8 @@ macro_rules! __wrap {
 #[macro_export]
 macro_rules! __wrap_list {
     ([$($path:expr),+] $list:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::locals::*;
         let __tool_labels = [$($crate::__private::SpanLabel::of(&$path)),+];
         let mut __tool_labels = ::core::iter::IntoIterator::into_iter(__tool_labels);
         $crate::__wrap_items!($list, _ => {

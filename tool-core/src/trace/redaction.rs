@@ -6,11 +6,12 @@
 use crate::json::decoder::Decoder;
 use crate::json::keys::Key;
 use crate::json::string::push_string;
-use crate::text::{escape_invisible, is_invisible, prefix, truncate};
-use crate::trace::redaction_patterns::{REDACTED, is_secret_word, normalize, redact_patterns};
+use crate::text::{escape_invisible, escape_invisible_json, is_invisible, prefix, truncate};
+use crate::trace::redaction_patterns::{
+    REDACTED, is_option_or_count, is_secret_word, names_option, normalize, redact_patterns,
+};
 use std::borrow::Cow;
 use std::fmt;
-use std::fmt::Write;
 use std::sync::Arc;
 
 /// Rules by which secrets are hidden in logs, spans and metrics.
@@ -20,6 +21,7 @@ use std::sync::Arc;
 /// - the value of every key that is, or ends in, a word for a secret in any spelling: `password`, `secret`, `token`,
 ///   `api_key`, `authorization`, `credentials`, `private_key`, `cookie`, `session`, `ssn`, `card_number` and the like,
 /// - the `value` beside such a word as the `name`, `key` or `header`, as in lists of headers,
+/// - the value after such a word as an option of a command: `--token ..`, in a text and in a list,
 /// - texts that look like keys and tokens, wherever they are: `Bearer ..`, `sk-..`, JSON web tokens, PEM blocks, keys of a
 ///   keyring, tokens of approvals, `password=..` in a query or a sentence, `<password>..</password>`, and a value on the line
 ///   after `password:`.
@@ -288,9 +290,13 @@ impl RedactingWriter<'_> {
                 if *is_object {
                     self.object(members, *is_complete, pointers);
                 } else {
+                    let mut option = None;
                     for (index, (_, item)) in members.iter().enumerate() {
                         self.comma(index);
-                        self.child(itoa::Buffer::new().format(index), item, false, pointers);
+                        // The arguments of a command: `["--token", "secret"]`.
+                        let is_secret = option.is_some_and(|option| self.follows_secret_option(option, item));
+                        self.child(itoa::Buffer::new().format(index), item, is_secret, pointers);
+                        option = item.as_text();
                     }
                 }
                 // A container that breaks off stays open.
@@ -323,6 +329,13 @@ impl RedactingWriter<'_> {
             let is_named_secret = is_named && if number { hides_number } else { hides_value };
             self.child(key, value, is_named_secret || self.rules.is_secret(normalized, number), pointers);
         }
+    }
+
+    fn follows_secret_option(&self, option: &str, item: &JsonNode<'_>) -> bool {
+        let is_value = |value| !is_option_or_count(option, value);
+        names_option(option)
+            && self.rules.is_secret(&normalize(option), item.is_number())
+            && item.as_text().is_none_or(is_value)
     }
 
     fn comma(&mut self, index: usize) {
@@ -366,17 +379,8 @@ impl RedactingWriter<'_> {
 fn push_quoted(json: &mut String, text: &str) {
     let start = json.len();
     push_string(json, text);
-    if !text.contains(is_invisible) {
-        return;
-    }
-    for c in json.split_off(start).chars() {
-        if is_invisible(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a String cannot fail.
-                let _ = write!(json, "\\u{unit:04x}");
-            }
-        } else {
-            json.push(c);
-        }
+    if text.contains(is_invisible) {
+        let quoted = json.split_off(start);
+        json.push_str(&escape_invisible_json(&quoted));
     }
 }

@@ -92,6 +92,18 @@ fn is_space_or_quote(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'\\')
 }
 
+/// Returns true for a word that is an option of a command, such as `--token`.
+pub(crate) fn names_option(word: &str) -> bool {
+    word.starts_with('-') && word.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+/// Returns true for the word after an option if it is no secret: another option, or a count, as in `--max-tokens 500`.
+pub(crate) fn is_option_or_count(option: &str, value: &str) -> bool {
+    let is_option = value.starts_with("--") || (value.len() == 2 && value.starts_with('-'));
+    let is_count = option.ends_with(['s', 'S']) && value.bytes().all(|byte| byte.is_ascii_digit());
+    is_option || is_count
+}
+
 fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -144,8 +156,10 @@ impl Scanner<'_> {
     /// Returns the secret that a word is, or that follows it.
     fn secret_at_word(&self, start: usize, end: usize) -> Option<Range<usize>> {
         let word = self.text.get(start..end)?;
-        if let Some(value) = self.assigned_value(word, end).or_else(|| self.tag_content(word, start, end)) {
-            return Some(value);
+        let value = self.assigned_value(word, end);
+        let value = value.or_else(|| self.option_value(word, end)).or_else(|| self.tag_content(word, start, end));
+        if value.is_some() {
+            return value;
         }
         if !self.patterns {
             return None;
@@ -186,6 +200,40 @@ impl Scanner<'_> {
         let value = self.until(start, ends_value);
         let scheme = self.text.get(start..value).and_then(|word| self.scheme_token(word, value));
         Some(start..scheme.map_or(value, |token| token.end))
+    }
+
+    /// Returns the value in `--token ..` and `-ApiKey ".."`, as a command line has it.
+    fn option_value(&self, word: &str, end: usize) -> Option<Range<usize>> {
+        if !names_option(word) || !(self.is_secret)(word) {
+            return None;
+        }
+        let start = self.option_value_start(end);
+        if start == end {
+            return None;
+        }
+        let quote = self.byte(start - 1);
+        if matches!(quote, b'"' | b'\'') {
+            return Some(start..self.quote_end(start, quote));
+        }
+        let stop = self.until(start, ends_value);
+        let value = self.text.get(start..stop)?;
+        (!is_option_or_count(word, value)).then_some(start..stop)
+    }
+
+    /// Returns the beginning of the word after an option. A backslash continues a command on the next line.
+    fn option_value_start(&self, end: usize) -> usize {
+        let mut start = end;
+        loop {
+            let next = self.byte(start);
+            let continues = matches!(next, b'\r' | b'\n') && matches!(self.byte(start - 1), b'\\' | b'\r');
+            if !is_space_or_quote(next) && !continues {
+                return start;
+            }
+            start += 1;
+            if matches!(next, b'"' | b'\'') {
+                return start;
+            }
+        }
     }
 
     /// Returns the beginning of the value after a sign. It may be on the next line, also after the marks of YAML for a list

@@ -51,5 +51,6 @@ mod sessions;
 mod steps;
 mod streams;
 mod thread_time;
+mod timer;
 mod toolsets;
 mod updates;

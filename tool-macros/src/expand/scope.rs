@@ -131,6 +131,7 @@ impl<'a> ItemScope<'a> {
                 use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
                 use ::core::result::Result::{self as __Result, Ok as __Ok};
                 use ::std::{string::String as __String, vec::Vec as __Vec};
+                use __tool::locals::*;
                 #items
             };
         }

@@ -1,6 +1,6 @@
 //! The wrapper of a tool: it decodes the arguments, takes the context, calls the method and converts the result.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{Expr, ReturnType, Type};
 
@@ -74,6 +74,18 @@ fn contexts(expansion: &ToolExpansion) -> TokenStream {
     quote!(#(#each)*)
 }
 
+/// Returns whether a return type names a reference or a lifetime.
+fn may_borrow(output: &ReturnType) -> bool {
+    fn has_borrow(tokens: TokenStream) -> bool {
+        tokens.into_iter().any(|tree| match tree {
+            TokenTree::Group(group) => has_borrow(group.stream()),
+            TokenTree::Punct(sign) => matches!(sign.as_char(), '&' | '\''),
+            _ => false,
+        })
+    }
+    matches!(output, ReturnType::Type(_, ty) if has_borrow(ty.to_token_stream()))
+}
+
 /// Writes the call and the conversion of its result, which depends on the traits of the result.
 fn answer(expansion: &ToolExpansion) -> TokenStream {
     let function = &expansion.tool.function.sig;
@@ -126,6 +138,13 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
     // If the method borrows what was decoded, the future owns that.
     let borrows = expansion.tool.arguments().any(|argument| argument.passing.form.borrows_args());
     let value = generated("__value");
+    if borrows && !is_never && may_borrow(&function.output) {
+        // A result that borrows from what the future owns is converted before the future ends.
+        let answered = converted(quote_spanned!(returned=> #called.await));
+        return quote_spanned! {located(name)=>
+            __Ok(__tool::start(#call, async move { #answered }, |#value, _| #value))
+        };
+    }
     let future = if is_never {
         quote_spanned!(located(name)=> async move { __tool::returns!(::core::convert::Infallible); #called.await })
     } else if borrows {

@@ -1,5 +1,6 @@
 const _: () = {
     use ::tool_core::__private as __tool;
+    use __tool::locals::*;
     #[automatically_derived]
     impl<T> __tool::IntoToolError for CalendarError<T>
     where

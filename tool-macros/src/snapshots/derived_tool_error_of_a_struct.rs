@@ -1,5 +1,6 @@
 const _: () = {
     use ::tool_core::__private as __tool;
+    use __tool::locals::*;
     #[automatically_derived]
     impl __tool::IntoToolError for Expired
     where

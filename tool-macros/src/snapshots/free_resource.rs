@@ -10,6 +10,7 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
+    use __tool::locals::*;
     fn __tool_notes<'__a>(
         _: &'__a (),
         __call: __tool::Invocation<'__a>,

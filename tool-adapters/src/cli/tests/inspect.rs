@@ -45,6 +45,12 @@ async fn schema_prints_the_report_on_request_or_for_a_file() {
 }
 
 #[tokio::test]
+async fn the_report_is_json_without_the_option_json() {
+    let arguments = ["schema", "--provider", "anthropic", "--report"];
+    assert_eq!(piped(&arguments).await.output, in_json(&arguments).await.output);
+}
+
+#[tokio::test]
 async fn schema_prints_a_table_without_json() {
     let ran = on_terminal(&["schema", "--provider", "mcp"]).await;
     assert!(ran.output.starts_with("TOOL                 DECLARED AS"), "{}", ran.output);

@@ -8,6 +8,7 @@ mod look;
 #[cfg(feature = "openapi")]
 mod openapi;
 mod usage;
+mod user_data;
 
 use crate::cli::{CommandIo, CommandStatus, run};
 use serde_json::Value;

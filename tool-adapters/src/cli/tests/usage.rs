@@ -1,6 +1,6 @@
 //! Exit statuses, help, and invalid arguments.
 
-use crate::cli::tests::{in_json, on_terminal, piped, refused_tool, run_with, tools};
+use crate::cli::tests::{file, in_json, on_terminal, path, piped, refused_tool, run_with, tools};
 use crate::cli::{CommandIo, CommandStatus, run};
 use std::io;
 use std::io::Write;
@@ -39,6 +39,7 @@ async fn prints_help_to_standard_output_and_succeeds() {
         "call",
         "manifest",
         "lint",
+        "check",
         "serve",
         "inspect",
         "--tools <FILE>",
@@ -54,6 +55,35 @@ async fn json_is_the_same_on_a_terminal_and_in_a_pipe() {
         let asked = on_terminal(&[arguments, &["--json"]].concat()).await;
         assert_eq!(asked.output, in_json(arguments).await.output);
     }
+}
+
+// T2
+#[tokio::test]
+async fn json_hides_no_character() {
+    let hidden = "user\u{202e}fdp.exe\u{200b}\u{e0041}\u{7f}";
+    let entry = serde_json::json!([{"name": "a", "title": hidden, "description": hidden, "inputSchema": {
+        "type": "object", "properties": {(hidden): {"type": "string", "description": hidden}}}}]);
+    let file = file(entry.to_string());
+    let arguments = serde_json::json!({(hidden): hidden}).to_string();
+    for command in [
+        &["list"][..],
+        &["show", "a"],
+        &["schema", "--provider", "mcp"],
+        &["schema", "--provider", "openai-chat", "--report"],
+        &["manifest"],
+        &["lint"],
+        &["call", "a", "--args", &arguments],
+    ] {
+        for json in [&["--json"][..], &[]] {
+            let ran = piped(&[command, &["--tools", path(&file)], json].concat()).await;
+            let shown = ran.output.clone() + &ran.errors;
+            assert!(!shown.contains(|c| "\u{202e}\u{200b}\u{e0041}\u{7f}".contains(c)), "{command:?}: {shown:?}");
+            assert!(!ran.output.is_empty(), "{command:?}");
+        }
+    }
+    let listed = in_json(&["list", "--tools", path(&file)]).await;
+    assert!(listed.output.contains("user\\u202efdp.exe\\u200b\\udb40\\udc41\\u007f"), "{}", listed.output);
+    assert_eq!(listed.json()[0]["description"], hidden);
 }
 
 #[tokio::test]

@@ -762,10 +762,15 @@ pub(crate) fn import_tool(
         name: declared.name.to_string(),
         read_only: annotations.read_only_hint == Some(true),
         is_idempotent: annotations.read_only_hint == Some(true) || annotations.is_idempotent(),
-        output: declared.output_schema.as_ref().map(|schema| SchemaChecker::new(&Value::Object((**schema).clone()))),
+        output: declared
+            .output_schema
+            .as_ref()
+            .map(|schema| SchemaChecker::new(&Value::Object((**schema).clone())).annotates_formats()),
     };
     let handler = async |tool: &RemoteTool, arguments: Value, ctx: &RunContext| tool.call(arguments, ctx).await;
-    let tool = FunctionTool::raw_output_with(raw, state, handler).validate(true).timeout(remote.options.timeout);
+    // A format describes the text. The server decides which texts it takes.
+    let tool = FunctionTool::raw_output_with(raw, state, handler).validate(true).annotates_formats();
+    let tool = tool.timeout(remote.options.timeout);
     let model::ToolAnnotations { read_only_hint, destructive_hint, idempotent_hint, open_world_hint, .. } = annotations;
     let mut tool = with_hints(&tool, [read_only_hint, destructive_hint, idempotent_hint, open_world_hint]);
     if let Some(title) = declared.title.as_ref().or(annotations.title.as_ref()) {

@@ -22,6 +22,7 @@ use crate::session::pipeline::cx::{
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::{confirm, execute, log_lines, record};
 use crate::session::store::Charge;
+use crate::session::timer;
 use crate::session::updates::call_in_background;
 use crate::time::CallInstant;
 use crate::tool::dispatch::{repair, report_nulls};
@@ -281,6 +282,7 @@ impl CallCx<'_> {
     /// Waits until the call may run beside the others of its session.
     async fn wait_to_run(&self, place: &mut CallInProgress<'_>) -> Result<(), ToolError> {
         let turn = place.run_in_turn(self.definition().options.annotations.sequential);
+        timer::check().map_err(ToolError::did_not_run)?;
         match timeout_at(self.deadline(), turn).await {
             Ok(()) => self.check_wanted(),
             Err(_) => Err(self.timed_out("waiting for other calls of the session").did_not_run()),

@@ -14,6 +14,7 @@ use crate::session::pipeline::journal::{JournalClaim, record_end, record_start};
 use crate::session::pipeline::record::{self, HOOK_GRACE};
 use crate::session::running::RunningGuard;
 use crate::session::store::Charge;
+use crate::session::timer;
 use crate::time::{self, CallInstant};
 use crate::tool::dispatch::ResponseBuilder;
 use crate::tool::guarded_tool::{self, GuardedTool};
@@ -31,7 +32,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, Sleep, timeout_at};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// Builds the response to a call whose method has returned.
@@ -119,7 +120,8 @@ async fn wait_for<T>(
     let mut running_call = WaitedCall(Some(call));
     let mut is_cancelled = pin!(running.token.cancelled());
     let mut over_cost = pin!(call.meter.as_ref().map(|meter| meter.over.cancelled()));
-    let mut deadline = pin!(Deadline::new(call, Duration::ZERO));
+    let deadline = Deadline::new(call, Duration::ZERO);
+    let mut deadline = pin!(deadline.map_err(|error| error.partial_side_effects(!call.definition().is_harmless()))?);
     let outcome = poll_fn(|cx| {
         if let Poll::Ready(value) = future.as_mut().poll(cx) {
             return Poll::Ready(Ok(value));
@@ -163,13 +165,13 @@ pin_project_lite::pin_project! {
 }
 
 impl<'a> Deadline<'a> {
-    fn new(call: &CallCx<'a>, grace: Duration) -> Self {
+    fn new(call: &CallCx<'a>, grace: Duration) -> Result<Self, ToolError> {
         Self::of(call.scope().map(|scope| &scope.questions), call.deadline() + grace)
     }
 
     /// Returns the end of what ends at this time if its questions take none.
-    pub(crate) fn of(questions: Option<&'a OnceLock<Arc<CallQuestions>>>, end: Instant) -> Self {
-        Self { questions, end, until: end, timer: sleep_until(end) }
+    pub(crate) fn of(questions: Option<&'a OnceLock<Arc<CallQuestions>>>, end: Instant) -> Result<Self, ToolError> {
+        Ok(Self { questions, end, until: end, timer: timer::until(end)? })
     }
 }
 
@@ -283,6 +285,9 @@ impl Drop for BlockingCaller<'_> {
 /// Continues a call whose arguments were decoded from `text`. The gate is asked last, so the arguments are known to be valid.
 pub(crate) async fn run_deferred(gate: &AdmissionGate<'_>, text: &str) -> ToolResponse {
     let call = gate.call;
+    if let Err(error) = timer::check() {
+        return call.answer().fail(error.did_not_run());
+    }
     let refund = match admit(gate, text).await {
         Ok(Some(refund)) => refund,
         Ok(None) => return request_approval(call, text).await,
@@ -382,8 +387,12 @@ async fn around(gate: &AdmissionGate<'_>, hooked: &HookedCall<'_>, refund: &Refu
         return tool().await;
     }
     let run = AssertUnwindSafe(async { Next { hooks, call: hooked, tool: &tool }.run().await }).catch_unwind();
+    let deadline = match Deadline::new(call, HOOK_GRACE) {
+        Ok(deadline) => deadline,
+        Err(error) => return call.answer().fail(error),
+    };
     // The tool has its own deadline; a hook that takes longer is dropped.
-    match select(pin!(run), pin!(Deadline::new(call, HOOK_GRACE))).await {
+    match select(pin!(run), pin!(deadline)).await {
         Either::Left((Ok(response), _)) => response,
         Either::Left((Err(_), _)) => {
             tracing::error!(tool = %call.tool.name().escape_debug(), "a hook panicked around the call");

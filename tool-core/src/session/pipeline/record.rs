@@ -16,6 +16,7 @@ use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::cx::CallCx;
 use crate::session::state::StateChange;
 use crate::session::store::{AnsweredCallRecord, Settlement, StoreError};
+use crate::session::timer;
 use crate::text::characters;
 use crate::time;
 use crate::tool::Category;
@@ -492,7 +493,9 @@ pub(crate) async fn run_after_hooks(session: &SessionInner, call: &HookedCall<'_
     for hook in &session.runtime.hooks {
         let run = AssertUnwindSafe(async { hook.after(call, response).await }).catch_unwind();
         let tool = call.tool.name().escape_debug();
-        match timeout(HOOK_GRACE, run).await {
+        // Without a timer nothing ends a hook that takes too long.
+        let ended = if timer::check().is_ok() { timeout(HOOK_GRACE, run).await } else { Ok(run.await) };
+        match ended {
             Ok(Ok(())) => {}
             Ok(Err(_)) => tracing::error!(%tool, "a hook panicked after the call"),
             Err(_) => tracing::error!(%tool, "a hook after the call took too long"),

@@ -128,6 +128,45 @@ fn keys_and_tokens_inside_text_are_redacted() {
 
 // T1
 #[test]
+fn values_of_options_inside_text_are_redacted() {
+    let redaction = Redaction::new();
+    for (text, redacted) in [
+        ("deploy --token s3cr3t --dry-run", "deploy --token [redacted] --dry-run"),
+        ("deploy --token  's3cr3t word' now", "deploy --token  '[redacted]' now"),
+        ("deploy --api-key \"s3cr3t\"", "deploy --api-key \"[redacted]\""),
+        ("Connect -Password s3cr3t;", "Connect -Password [redacted];"),
+        ("mysql --user root --password s3cr3t", "mysql --user root --password [redacted]"),
+        ("deploy --client-secret \\\n  s3cr3t\nnext", "deploy --client-secret \\\n  [redacted]\nnext"),
+        ("deploy --token -s3cr3t", "deploy --token [redacted]"),
+        ("deploy --token=s3cr3t", "deploy --token=[redacted]"),
+        ("a --token one --secret two", "a --token [redacted] --secret [redacted]"),
+        // No values.
+        ("deploy --token", "deploy --token"),
+        ("deploy --token --dry-run", "deploy --token --dry-run"),
+        ("deploy --token -v", "deploy --token -v"),
+        ("deploy --token <TOKEN>", "deploy --token <TOKEN>"),
+        ("complete --max-tokens 500", "complete --max-tokens 500"),
+        ("complete --verbose yes", "complete --verbose yes"),
+    ] {
+        assert_eq!(redaction.text(text), text::escape_invisible(redacted), "{text}");
+        let hidden = !redacted.contains("[redacted]")
+            || !redaction.json(&json!({"command": text}).to_string()).contains("s3cr3t");
+        assert!(hidden, "{text}");
+    }
+}
+
+// T1
+#[test]
+fn values_of_options_in_lists_are_redacted() {
+    let old = json!({"args": ["--token", "abc", "--max-tokens", "500", "--pin", 1234, "--token", "--force", "x"]});
+    let new = json!({
+        "args": ["--token", "[redacted]", "--max-tokens", "500", "--pin", "[redacted]", "--token", "--force", "x"]
+    });
+    assert_eq!(shown(&old), new);
+}
+
+// T1
+#[test]
 fn values_beside_a_secret_name_are_redacted_in_any_order() {
     for name in ["name", "key", "Header"] {
         for value in [json!("canary"), json!(["canary"]), json!({"a": [{"b": "canary"}]}), json!(7), json!(null)] {

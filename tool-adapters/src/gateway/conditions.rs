@@ -1,0 +1,164 @@
+//! Conditions of a policy on the arguments of a call: patterns that are compared with values, not with their spelling.
+
+use serde_json::{Number, Value};
+use std::cmp::Ordering;
+use tool_core::text::matches_wildcards;
+
+/// An argument, and the pattern of the values for which a person approves a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) argument: String,
+    pub(crate) pattern: String,
+}
+
+impl Condition {
+    /// Returns true if the argument, or a value in it, has the pattern. `schema` is that of the tool's arguments.
+    fn is_met(&self, arguments: &Value, schema: &Value) -> bool {
+        let Some(value) = arguments.get(&self.argument) else { return false };
+        let declared = schema.get("properties").and_then(|all| all.get(&self.argument));
+        let takes_numbers = declared.is_some_and(|declared| takes_numbers(declared, schema, MAX_DEPTH));
+        has_match(value, &self.pattern, takes_numbers)
+    }
+}
+
+/// The depth to which a schema is searched for numbers.
+const MAX_DEPTH: usize = 16;
+
+/// Returns true if one of the conditions is met, or if the arguments cannot be read.
+pub(crate) fn asks(conditions: &[Condition], arguments: &str, schema: &Value) -> bool {
+    let Ok(arguments) = serde_json::from_str::<Value>(arguments) else { return true };
+    conditions.iter().any(|condition| condition.is_met(&arguments, schema))
+}
+
+fn has_match(value: &Value, pattern: &str, takes_numbers: bool) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| has_match(item, pattern, takes_numbers)),
+        Value::Object(members) => members.values().any(|member| has_match(member, pattern, takes_numbers)),
+        Value::Number(number) => matches_number(number, pattern),
+        Value::String(text) => {
+            // A server may read a text as a number where its schema takes both.
+            let number = || serde_json::from_str::<Number>(text.trim()).ok();
+            matches_wildcards(pattern, text)
+                || (takes_numbers && number().is_some_and(|number| matches_number(&number, pattern)))
+        }
+        other => matches_wildcards(pattern, &other.to_string()),
+    }
+}
+
+/// Returns true if a number equals the number that the pattern spells. A pattern with `*` is compared with the plain decimal
+/// digits: `500` for `5e2` and `500.0`.
+fn matches_number(number: &Number, pattern: &str) -> bool {
+    match serde_json::from_str::<Number>(pattern.trim()) {
+        Ok(expected) => are_equal(number, &expected),
+        Err(_) => matches_wildcards(pattern, &plain_digits(number)),
+    }
+}
+
+fn are_equal(one: &Number, other: &Number) -> bool {
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => one == other,
+        // A float is the nearest one to what was written, so a number that is not told from it counts as equal.
+        _ => match (one.as_f64(), other.as_f64()) {
+            (Some(one), Some(other)) => one.partial_cmp(&other) == Some(Ordering::Equal),
+            _ => false,
+        },
+    }
+}
+
+fn plain_digits(number: &Number) -> String {
+    match (number.as_i128(), number.as_f64()) {
+        (None, Some(0.0)) => "0".to_owned(),
+        // `Display` of a float writes neither an exponent nor a fraction of zero.
+        (None, Some(float)) => float.to_string(),
+        _ => number.to_string(),
+    }
+}
+
+/// Returns true if a schema names a type of numbers, at this value or in it.
+fn takes_numbers(schema: &Value, root: &Value, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return true };
+    let is_number = |name: &Value| name == "number" || name == "integer";
+    let leads_to_numbers = |schema: &Value| takes_numbers(schema, root, depth);
+    let Some(map) = schema.as_object() else { return false };
+    map.iter().any(|(keyword, value)| match (keyword.as_str(), value) {
+        ("type", Value::Array(names)) => names.iter().any(is_number),
+        ("type", name) => is_number(name),
+        ("$ref", Value::String(reference)) => {
+            reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer)).is_none_or(leads_to_numbers)
+        }
+        ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => schemas.iter().any(leads_to_numbers),
+        ("properties" | "patternProperties", Value::Object(schemas)) => schemas.values().any(leads_to_numbers),
+        ("items" | "additionalProperties", schema) => leads_to_numbers(schema),
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn is_asked(pattern: &str, schema: &Value, value: &str) -> bool {
+        let condition = Condition { argument: "amount".to_owned(), pattern: pattern.to_owned() };
+        let schema = json!({"properties": {"amount": schema}});
+        asks(&[condition], &format!(r#"{{"amount": {value}}}"#), &schema)
+    }
+
+    #[test]
+    fn numbers_are_compared_by_their_value() {
+        let number = json!({"type": "number"});
+        for pattern in ["500", "500.0", "5e2", "5E+2", "50*", "5*"] {
+            for value in ["500", "500.0", "500.00", "5e2", "5E+2", "0.5e3", "50000e-2"] {
+                assert!(is_asked(pattern, &number, value), "{pattern} {value}");
+                assert!(is_asked(pattern, &number, &format!("[1, {{\"a\": {value}}}]")), "{pattern} {value}");
+            }
+        }
+        for value in ["501", "50", "5e3", "-500", "500.5"] {
+            assert!(!is_asked("500", &number, value), "{value}");
+        }
+        for value in ["0", "-0", "0.0", "-0.0", "0e5"] {
+            assert!(is_asked("0", &number, value), "{value}");
+            assert!(is_asked("-0.0", &number, value), "{value}");
+        }
+    }
+
+    #[test]
+    fn large_numbers_are_compared_by_their_value() {
+        let number = json!({"type": "integer"});
+        let large = "9007199254740993";
+        assert!(is_asked(large, &number, large));
+        assert!(!is_asked(large, &number, "9007199254740992"));
+        for value in ["1e30", "1000000000000000000000000000000", "10e29"] {
+            assert!(is_asked("1000000000000000000000000000000", &number, value), "{value}");
+            assert!(is_asked("1000000*", &number, value), "{value}");
+        }
+    }
+
+    #[test]
+    fn texts_are_compared_as_texts() {
+        let text = json!({"type": "string"});
+        assert!(is_asked("500", &text, r#""500""#));
+        assert!(is_asked("500", &text, r#""5\u0030\u0030""#));
+        for value in [r#""500.0""#, r#""5e2""#, r#"" 500""#] {
+            assert!(!is_asked("500", &text, value), "{value}");
+        }
+    }
+
+    #[test]
+    fn texts_are_numbers_too_where_the_schema_takes_both() {
+        let schemas = [
+            json!({"type": ["number", "string"]}),
+            json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}),
+            json!({"type": "array", "items": {"oneOf": [{"type": "string"}, {"type": "integer"}]}}),
+        ];
+        for schema in schemas {
+            assert!(is_asked("500", &schema, r#"["5e2"]"#), "{schema}");
+            assert!(!is_asked("500", &schema, r#"["5e3"]"#), "{schema}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_cannot_be_read_are_asked_for() {
+        assert!(is_asked("500", &json!({}), "}"));
+    }
+}
