@@ -4,7 +4,7 @@
 //! approvals, loop detection, deadlines, limits of size, pins, egress rules and an audit log. See the chapter on the gateway
 //! in the book.
 //!
-//! - `command`: the command line; `log`: its log; `files`: its files, and `document` and `value`: what is common to them
+//! - `command`: the command line; `log`: its log; `files`: its files, and `source`, `document` and `value`: what is common to them
 //! - `config`: the servers; `policy`: the policies
 //! - `login`: the logins at servers, with the feature `mcp-auth`
 //! - `upstream`: the connection to a server; `governed`: the tools of all servers under the policies
@@ -24,6 +24,8 @@ mod log;
 mod login;
 mod policy;
 mod running;
+mod source;
+mod tool_choice;
 mod upstream;
 mod value;
 

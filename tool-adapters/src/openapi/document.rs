@@ -37,6 +37,8 @@ impl Document {
         if text.len() > MAX_DOCUMENT {
             return Err(OpenApiError::TooLarge { expected: format!("at most {MAX_DOCUMENT} bytes") });
         }
+        // Some editors write a byte order mark, which is no part of JSON.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let root = serde_json::from_str(text).map_err(|error| OpenApiError::Json { problem: error.to_string() })?;
         Self::new(root)
     }

@@ -404,7 +404,20 @@ pub(crate) fn failed(error: Error) -> AgentStoreError {
     if is_safe { AgentStoreError::caused(message, error) } else { AgentStoreError::down(message) }
 }
 
+/// Returns what to do if a statement that was prepared over one connection is sent over another.
+pub(crate) fn pooler_hint(error: &Error) -> Option<&'static str> {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code)?;
+    // A prepared statement exists already, or does not exist.
+    matches!(&*code, "42P05" | "26000").then_some(
+        "a pooler such as PgBouncer in transaction mode keeps no prepared statements; add `?statement-cache-capacity=0` to \
+         the database's address, or to its parameters with `&`",
+    )
+}
+
 fn describe(error: &Error) -> String {
+    if let Some(hint) = pooler_hint(error) {
+        return format!("the database has another prepared statement, or none, of this name: {hint}");
+    }
     match error {
         Error::Database(error) if shows_no_value(error.as_ref()) => {
             format!("{} (code {})", error.message(), error.code().unwrap_or_default())

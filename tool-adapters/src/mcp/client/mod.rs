@@ -11,6 +11,7 @@
 //! - `catalog`: prompts and resources; `resource_tools`: tools that read resources
 //! - `changes`: changes of lists and resources; `subscriptions`: the resources whose changes are wanted
 //! - `remote`: a connected server and the check of its list; `notices`: its notifications; `quarantine`: refused tools
+//! - `offered_names`: the names under which tools are offered
 //! - `options`: the client's options; `rights`: the requests that the host allows
 //! - `pins`: the fingerprints of declarations at their first use
 
@@ -31,6 +32,7 @@ mod line_transport;
 mod logins;
 mod names;
 mod notices;
+mod offered_names;
 mod options;
 mod pins;
 mod plain_client;
@@ -50,4 +52,6 @@ pub use crate::mcp::client::changes::{ServerChange, ServerChanges};
 pub use crate::mcp::client::error::ImportError;
 pub use crate::mcp::client::import::{ImportedToolset, McpClient};
 pub use crate::mcp::client::pins::{PinError, Pins};
+#[cfg(feature = "gateway")]
+pub(crate) use crate::mcp::client::quarantine::messages;
 pub use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
