@@ -95,7 +95,7 @@ impl AuditSinks {
         }
         #[cfg(feature = "postgres")]
         if let Some(table) = &self.postgres {
-            table.insert(records).await.map_err(io::Error::other)?;
+            table.insert(records).await.map_err(|error| io::Error::other(describe_postgres(&error)))?;
         }
         Ok(())
     }

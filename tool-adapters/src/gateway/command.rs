@@ -174,9 +174,9 @@ fn unused_choices(upstream: &Upstream) -> String {
 fn ask(input: &Input) -> io::Result<String> {
     let [description, options] =
         [&input.description, &input.options.join(", ")].map(|text| truncate(&escape_invisible(text), 500));
-    let options = if options.is_empty() { options } else { format!(" ({options})") };
+    let choice = if options.is_empty() { String::new() } else { format!(" ({options})") };
     let default = input.default.as_deref().map(|default| format!(" [{}]", escape_invisible(default)));
-    let prompt = format!("{description}{options}{}: ", default.unwrap_or_default());
+    let prompt = format!("{description}{choice}{}: ", default.unwrap_or_default());
     loop {
         let answer = if input.is_password {
             rpassword::prompt_password(&prompt)?
@@ -195,6 +195,7 @@ fn ask(input: &Input) -> io::Result<String> {
         if input.options.is_empty() || input.options.contains(&answer) {
             return Ok(answer);
         }
+        eprintln!("expected one of {options}");
     }
 }
 

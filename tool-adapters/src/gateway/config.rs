@@ -236,7 +236,7 @@ fn translate_placeholders(value: &mut Value) {
     }
 }
 
-/// What a file says, before it is known which of its servers are left out.
+/// The contents of a file, before it is known which of its servers are left out.
 #[derive(Default)]
 struct ConfigFile<'a> {
     servers: Vec<(String, Fields<'a>)>,
@@ -443,7 +443,7 @@ fn parse_target(fields: &mut Fields<'_>) -> Option<Target> {
             None
         }
         (None | Some(Transport::Stdio), Some(program), None) => Some(command(program, fields)),
-        (None | Some(Transport::Http | Transport::Sse), None, Some((name, url))) => remote(name, url?, fields),
+        (None | Some(Transport::Http | Transport::Sse), None, Some((name, url))) => remote(name, &url?, fields),
         (Some(Transport::Stdio), ..) => {
             fields.problem("command", "expected the program of a `stdio` server, got none");
             None
@@ -534,7 +534,7 @@ fn read_env_file(file: &str, fields: &Fields<'_>) -> BTreeMap<String, Option<Sec
     variables.into_iter().map(|(name, value)| (name, Some(value))).collect()
 }
 
-fn remote(name: &str, url: String, fields: &mut Fields<'_>) -> Option<Target> {
+fn remote(name: &str, url: &str, fields: &mut Fields<'_>) -> Option<Target> {
     let mut headers = secrets(fields.value_table("headers"));
     headers.extend(secrets(fields.value_table("http_headers")));
     if let Some(mut init) = fields.table("requestInit") {

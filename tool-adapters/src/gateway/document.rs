@@ -246,17 +246,17 @@ impl<'a> Fields<'a> {
 
     /// Returns a text, or the texts of a list.
     pub(crate) fn all_expanded(&self, name: &str, value: Value) -> Vec<String> {
+        let is_list = value.is_array();
         let items = match value {
             Value::Array(items) => items,
             one => vec![one],
         };
         let mut texts = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            if let Some(text) = item.as_str() {
-                texts.extend(self.expanded(name, text));
-            } else {
-                let place = format!("{name}[{at}]");
-                self.problem(&place, format_args!("expected a text, got {}", kind(item)));
+            let place = if is_list { format!("{name}[{at}]") } else { name.to_owned() };
+            match item.as_str() {
+                Some(text) => texts.extend(self.expanded(&place, text)),
+                None => self.problem(&place, format_args!("expected a text, got {}", kind(item))),
             }
         }
         texts
@@ -387,13 +387,11 @@ impl<'a> Fields<'a> {
     /// Says that a name is not known, and which was probably meant.
     pub(crate) fn unknown(&self, name: &str) -> String {
         let name_text = name.escape_debug();
-        match self.near(name) {
-            Some(near) => format!("unknown key `{name_text}`, did you mean `{near}`?"),
-            None => {
-                let known = self.known.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
-                format!("unknown key `{name_text}`; expected one of {known}")
-            }
+        if let Some(near) = self.near(name) {
+            return format!("unknown key `{name_text}`, did you mean `{near}`?");
         }
+        let known = self.known.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
+        format!("unknown key `{name_text}`; expected one of {known}")
     }
 }
 

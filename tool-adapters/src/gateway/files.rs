@@ -213,7 +213,7 @@ mod tests {
             files.ask_inputs(ask).await.expect("answers");
         }
         assert_eq!(asked, [("A key".to_owned(), true)]);
-        let settings = files.parse(&texts, None).await.ok().expect("settings");
+        let Ok(settings) = files.parse(&texts, None).await else { panic!("settings") };
         let config::Target::Command { arguments, .. } = &settings.servers[0].target else { panic!("a command") };
         assert_eq!(arguments, &["a-1", "a-1", "p-1"]);
     }

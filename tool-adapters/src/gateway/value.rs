@@ -4,7 +4,7 @@ use crate::gateway::config::Secret;
 use crate::gateway::document::join;
 use serde_json::Value;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::env;
 use std::fs::File;
 use std::io::Read;
@@ -23,7 +23,7 @@ pub(crate) struct Expand {
     /// True if `$NAME` is replaced too.
     is_plain: bool,
     /// The inputs that have no value yet.
-    missing: RefCell<BTreeSet<String>>,
+    missing: RefCell<Vec<String>>,
 }
 
 /// The variables that editors know, such as `${workspaceFolder}`.
@@ -59,9 +59,9 @@ impl Expand {
         self.editor.as_ref().map_or(Path::new("."), |editor| &editor.workspace)
     }
 
-    /// Returns the inputs that were used and have no value.
+    /// Returns the inputs that were used and have no value, in the order of the file.
     pub(crate) fn missing_inputs(&self) -> Vec<String> {
-        self.missing.borrow().iter().cloned().collect()
+        self.missing.borrow().clone()
     }
 
     fn get(&self, name: &str) -> Option<String> {
@@ -88,15 +88,12 @@ impl Expand {
                 rest = after;
                 continue;
             };
-            match self.replace(placeholder)? {
-                Some(value) => {
-                    expanded.push_str(&value);
-                    rest = after;
-                }
-                None => {
-                    expanded.push_str("${");
-                    rest = rest.get(before.len() + 2..).unwrap_or_default();
-                }
+            if let Some(value) = self.replace(placeholder)? {
+                expanded.push_str(&value);
+                rest = after;
+            } else {
+                expanded.push_str("${");
+                rest = rest.get(before.len() + 2..).unwrap_or_default();
             }
         }
         expanded.push_str(&self.expand_plain(rest));
@@ -153,17 +150,20 @@ impl Expand {
         let Some((kind, name)) = placeholder.split_once(':') else { return Ok(None) };
         match kind {
             "workspaceFolder" if name == base_name => Ok(Some(editor.workspace.to_string_lossy().into_owned())),
-            "input" => match editor.inputs.get(name) {
-                Some(value) => Ok(Some(value.to_string())),
-                None => {
-                    self.missing.borrow_mut().insert(name.to_owned());
-                    Err(format!(
-                        "`${{input:{name}}}` has no value; set `{}` in the policy, or start `tool-gateway` in a terminal, \
-                         where it asks for it",
-                        join("inputs", name)
-                    ))
+            "input" => {
+                if let Some(value) = editor.inputs.get(name) {
+                    return Ok(Some(value.to_string()));
                 }
-            },
+                let mut missing = self.missing.borrow_mut();
+                if !missing.iter().any(|known| known == name) {
+                    missing.push(name.to_owned());
+                }
+                Err(format!(
+                    "`${{input:{name}}}` has no value; set `{}` in the policy, or start `tool-gateway` in a terminal, where \
+                     it asks for it",
+                    join("inputs", name)
+                ))
+            }
             "file" => {
                 let path = editor.workspace.join(name);
                 let text = read_bounded(&path, MAX_VALUE).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -138,9 +138,6 @@ pub(crate) struct BoundedLines {
     skipped: Option<(usize, IdScanner)>,
 }
 
-/// The mark that some programs write before UTF-8. It is no part of JSON.
-pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 impl BoundedLines {
     pub(crate) fn new(max: usize) -> Self {
         Self { max, searched: 0, skipped: None }
@@ -166,9 +163,6 @@ impl BoundedLines {
         let mut line = line.freeze();
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
-        }
-        if line.starts_with(BYTE_ORDER_MARK) {
-            line.advance(BYTE_ORDER_MARK.len());
         }
         (!line.is_empty()).then_some(Line::Whole(line))
     }
@@ -254,19 +248,6 @@ mod tests {
         ] {
             assert_eq!(IdScanner::scan(message.as_bytes()), MessageId::Unknown, "{message}");
         }
-    }
-
-    // C16
-    #[test]
-    fn a_byte_order_mark_is_no_part_of_a_line() {
-        let mut bytes = BytesMut::from(&b"\xef\xbb\xbf{}\r\n\xef\xbb\xbf\n\xef\xbb\xbf[]"[..]);
-        let mut lines = BoundedLines::new(100);
-        let mut read = Vec::new();
-        while let Some(line) = lines.decode_eof(&mut bytes).expect("lines") {
-            let Line::Whole(text) = line else { panic!("a whole line") };
-            read.push(text);
-        }
-        assert_eq!(read, ["{}", "[]"]);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub struct PostgresDatabase(PostgresPool);
 #[derive(Clone, Debug)]
 pub(crate) struct PostgresPool {
     pub(crate) pool: PgPool,
-    /// True if a pooler may give each transaction another connection to the server, such as PgBouncer in transaction mode. Then no
+    /// True if a pooler may give each transaction another connection to the server, such as `PgBouncer` in transaction mode. Then no
     /// statement is prepared by name, and each runs in a transaction with its parsing.
     is_pooled: bool,
 }
@@ -59,7 +59,7 @@ impl SqlStore<PostgresDatabase> {
     /// Opens the store at an address, such as `postgres://user:password@host:5432/database`. The tables are created in the
     /// first schema of the search path; `?options=-csearch_path%3Dagents` sets it. `?sslmode=verify-full` requires TLS.
     ///
-    /// Add `?statement-cache-capacity=0` for a pooler that may give each transaction another connection, such as PgBouncer in
+    /// Add `?statement-cache-capacity=0` for a pooler that may give each transaction another connection, such as `PgBouncer` in
     /// transaction mode. Then no statement is prepared by name, and each costs two round trips more.
     pub async fn connect(url: &str) -> Result<Self, AgentStoreError> {
         Self::open(connect(url).await.map_err(failed)?).await

@@ -169,11 +169,15 @@ async fn unreadable_files_are_named() {
 #[tokio::test]
 async fn several_places_without_toml_are_reported() {
     let folder = Folder::new("mode = quiet\n[[tols]]\nmatch = 'x'\n[limits]\nmax_cals = 3\ndeadline = 30s\n");
-    problems(&folder, &expect![[r#"
+    problems(
+        &folder,
+        &expect![[r#"
         policy.toml:1:8: expected TOML: string values must be quoted, expected literal string
         policy.toml:2:3: tols: unknown key `tols`, did you mean `tools`?
         policy.toml:5:1: limits.max_cals: unknown key `max_cals`, did you mean `max_calls`?
-        policy.toml:6:12: expected TOML: string values must be quoted, expected literal string"#]]).await;
+        policy.toml:6:12: expected TOML: string values must be quoted, expected literal string"#]],
+    )
+    .await;
 }
 
 // C16

@@ -118,7 +118,7 @@ struct Attempt {
 enum AttemptKind {
     /// The server has nothing there.
     Absent,
-    /// What it has there cannot be used.
+    /// The document there cannot be used.
     Unusable,
     /// The server does not answer, or not for now.
     Unavailable,

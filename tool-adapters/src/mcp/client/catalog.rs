@@ -366,7 +366,7 @@ impl Catalog {
         }
         let offered = remote.check_pins(found).await?;
         for (declared, key, _) in prompts.into_iter().filter(|(_, key, _)| offered.contains(key)) {
-            let name = catalog.names.offered(&declared.name).to_owned();
+            let name = catalog.names.offered(&declared.name).into_owned();
             let prompt = prompt(remote, declared, name);
             match ToolContext::builder().with_prompt(prompt.clone()).build() {
                 Ok(_) => catalog.prompts.push(prompt),

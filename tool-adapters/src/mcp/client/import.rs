@@ -21,6 +21,7 @@ use crate::providers::mcp::messages::with_hints;
 use rmcp::model::{self, CallToolRequestParams, ErrorCode, JsonObject, RequestParamsMeta, ServerResult};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::process::Command;
@@ -491,7 +492,7 @@ impl Offer {
         let declared = self.without_switched_off(&remote, declared);
         let names = OfferedNames::new(prefix, declared.iter().map(|declared| &*declared.name));
         for declared in declared {
-            match import_tool(&remote, &declared, names.offered(&declared.name)) {
+            match import_tool(&remote, &declared, &names.offered(&declared.name)) {
                 Ok(tool) => tools.push(self.mapped(tool)),
                 Err(errors) => remote.quarantine_invalid(&declared.name, QuarantineReason::Invalid(errors)),
             }
@@ -697,7 +698,7 @@ impl ImportedToolset {
     /// Returns the names under which tools and prompts are offered, as far as they differ from those that the server gives them by
     /// more than the prefix.
     #[cfg(feature = "gateway")]
-    pub(crate) fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn renamed(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
         self.names.renamed().chain(self.catalog.names.renamed())
     }
 

@@ -1,7 +1,9 @@
 //! The names under which tools and prompts of a server are offered, and the way back.
 
 use crate::providers::tool_names::{NameRule, ToolNames};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use tool_core::text::escape_invisible;
 
 /// The names that are offered: those of raw tools, as long as most clients take.
 const RULE: NameRule = NameRule { punctuation: "-.:/", any_first: true, max_length: 64 };
@@ -20,7 +22,10 @@ impl OfferedNames {
     /// Names tools or prompts by the names that their server gives them.
     pub(crate) fn new<'a>(prefix: Option<&str>, own: impl Iterator<Item = &'a str>) -> Self {
         let prefix = prefix.map(|prefix| format!("{prefix}_")).unwrap_or_default();
-        let wanted = own.map(|own| (own.to_owned(), format!("{prefix}{own}"))).collect::<BTreeMap<_, _>>();
+        // A name with characters that a reader does not see stays, so that it is refused.
+        let is_visible = |own: &&str| !own.is_empty() && escape_invisible(own) == *own;
+        let visible = own.filter(is_visible);
+        let wanted = visible.map(|own| (own.to_owned(), format!("{prefix}{own}"))).collect::<BTreeMap<_, _>>();
         let tools = wanted.values().map(String::as_str).enumerate();
         let names = ToolNames::new(RULE, tools, &HashSet::new());
         let offered = wanted.into_iter().map(|(own, wanted)| {
@@ -35,13 +40,16 @@ impl OfferedNames {
     }
 
     /// Returns the offered name of a name of the server.
-    pub(crate) fn offered<'a>(&'a self, own: &'a str) -> &'a str {
-        self.offered.get(own).map_or(own, String::as_str)
+    pub(crate) fn offered(&self, own: &str) -> Cow<'_, str> {
+        match self.offered.get(own) {
+            Some(offered) => Cow::Borrowed(offered),
+            None => Cow::Owned(format!("{}{own}", self.prefix)),
+        }
     }
 
     /// Returns the offered names that differ from those of the server by more than the prefix, each with that of the server.
     #[cfg(feature = "gateway")]
-    pub(crate) fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn renamed(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
         self.own.values().map(|own| (self.offered(own), own.as_str()))
     }
 
@@ -76,10 +84,14 @@ mod tests {
         }
         assert_eq!(names.offered("Straße"), "gh_Stra_e");
         assert!(names.offered("with space").starts_with("gh_with_space_"), "that name is there already");
-        let offered = own.map(|own| names.offered(own).to_owned());
+        let offered = own.map(|own| names.offered(own).into_owned());
         assert!(offered.iter().all(|name| RULE.accepts(name)), "{offered:?}");
         assert_eq!(offered.iter().collect::<HashSet<_>>().len(), own.len());
         assert_eq!(names.offered(&long).len(), 64);
+        for hidden in ["", "a\nb", "a\u{202e}b", "a\u{200b}"] {
+            let names = OfferedNames::new(Some("gh"), [hidden].into_iter());
+            assert_eq!(names.offered(hidden), format!("gh_{hidden}"), "it is refused");
+        }
     }
 
     #[cfg(feature = "gateway")]
