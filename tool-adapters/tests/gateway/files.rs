@@ -156,9 +156,9 @@ async fn unreadable_files_are_named() {
     folder.write("mcp.json", "{\"mcpServers\": {");
     problems(
         &folder,
-        &expect![[r#"
+        &expect![[r"
             mcp.json:1:16: expected JSON: unterminated object
-            policy.toml:1:1: expected TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"#]],
+            policy.toml:1:1: expected TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"]],
     )
     .await;
     std::fs::remove_file(folder.path("mcp.json")).expect("removed");
@@ -171,11 +171,11 @@ async fn several_places_without_toml_are_reported() {
     let folder = Folder::new("mode = quiet\n[[tols]]\nmatch = 'x'\n[limits]\nmax_cals = 3\ndeadline = 30s\n");
     problems(
         &folder,
-        &expect![[r#"
+        &expect![[r"
         policy.toml:1:8: expected TOML: string values must be quoted, expected literal string
         policy.toml:2:3: tols: unknown key `tols`, did you mean `tools`?
         policy.toml:5:1: limits.max_cals: unknown key `max_cals`, did you mean `max_calls`?
-        policy.toml:6:12: expected TOML: string values must be quoted, expected literal string"#]],
+        policy.toml:6:12: expected TOML: string values must be quoted, expected literal string"]],
     )
     .await;
 }

@@ -15,6 +15,7 @@ pub(crate) struct OfferedNames {
     /// The offered name of each name of the server.
     offered: BTreeMap<String, String>,
     /// The names of the server by what follows the prefix in the offered name, where the two differ.
+    #[cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "only the gateway goes back"))]
     own: BTreeMap<String, String>,
 }
 
