@@ -89,6 +89,8 @@ fn messages(errors: &RegistryErrors) -> Vec<String> {
 
 /// Parses an array of declarations, the result of MCP's `tools/list`, or the JSON-RPC response around it.
 fn parse_entries(text: &[u8]) -> Result<Vec<Value>, String> {
+    // Some editors write a byte order mark, which is no part of JSON.
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     match serde_json::from_slice(text).map_err(|error| format!("invalid JSON: {error}"))? {
         Value::Array(entries) => Ok(entries),
         Value::Object(mut object) => {

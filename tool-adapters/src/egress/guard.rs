@@ -37,7 +37,7 @@ pub fn client_builder(policy: EgressPolicy) -> Result<ClientBuilder, EgressError
     // A URL's address does not reach the resolver. The proxy's rule sees each connection, so it is the place for this check.
     let rules = Arc::clone(&policy);
     let refuse = Proxy::custom(move |url| rules.check_url(url).is_err().then_some(REFUSED));
-    Ok(guarded(policy).proxy(refuse))
+    Ok(on_its_way(guarded(Arc::clone(&policy)).proxy(refuse), &policy))
 }
 
 /// Returns a builder for a client that sends requests to the origin of one URL only, which is checked here, and not with each
@@ -46,7 +46,18 @@ pub fn client_builder(policy: EgressPolicy) -> Result<ClientBuilder, EgressError
 pub(crate) fn client_builder_for(policy: EgressPolicy, url: &reqwest::Url) -> Result<ClientBuilder, EgressError> {
     policy.check()?;
     policy.check_url(url)?;
-    Ok(guarded(Arc::new(policy)))
+    let policy = Arc::new(policy);
+    Ok(on_its_way(guarded(Arc::clone(&policy)), &policy))
+}
+
+/// Sends the requests of a client on the way that the policy names.
+#[cfg_attr(not(feature = "gateway"), allow(unused_variables, reason = "every way is direct"))]
+fn on_its_way(builder: ClientBuilder, policy: &EgressPolicy) -> ClientBuilder {
+    #[cfg(feature = "gateway")]
+    if let Some(network) = &policy.network {
+        return network.apply(builder);
+    }
+    builder
 }
 
 fn guarded(policy: Arc<EgressPolicy>) -> ClientBuilder {
@@ -77,6 +88,11 @@ impl Resolve for GuardedResolver {
             if name.as_str() == REFUSED_NAME {
                 let (host, kind) = ("an address of the URL".to_owned(), "not public");
                 return Err(EgressError::NotPublic { host, kind }.into());
+            }
+            // The operator has chosen the proxy.
+            #[cfg(feature = "gateway")]
+            if policy.network.as_ref().is_some_and(|network| network.is_proxy_host(name.as_str())) {
+                return Ok(Box::new(policy.lookup(name.as_str(), 0).await?.into_iter()) as Addrs);
             }
             // `reqwest` sets the port.
             let found = policy.resolve(name.as_str(), 0).await?;

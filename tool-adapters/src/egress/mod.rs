@@ -44,7 +44,8 @@
 //!   [`header`](EgressRequest::header) names
 //! - bodies over 8 MiB after decompression, and exchanges over 30 s in all
 //!
-//! Proxies of the environment are not used, because a proxy resolves names itself.
+//! Proxies of the environment are not used, because a proxy resolves names itself. The gateway uses them for its servers, whose
+//! addresses its operator has chosen.
 //!
 //! The guard does not know the public addresses of this machine and of its network. A service that listens there is public to
 //! the guard, so let it check its clients, or close the way with a firewall.
@@ -58,6 +59,8 @@ mod addresses;
 mod client;
 mod error;
 mod guard;
+#[cfg(feature = "gateway")]
+pub(crate) mod network;
 mod policy;
 mod redirect;
 mod response;
@@ -68,6 +71,6 @@ pub use crate::egress::guard::client_builder;
 #[cfg(feature = "mcp")]
 pub(crate) use crate::egress::guard::client_builder_for;
 pub use crate::egress::policy::EgressPolicy;
-#[cfg(feature = "openapi")]
+#[cfg(any(feature = "gateway", feature = "openapi"))]
 pub(crate) use crate::egress::policy::normalised_host;
 pub use crate::egress::response::EgressResponse;

@@ -31,6 +31,8 @@ pub struct EgressPolicy {
     nat64: bool,
     only_allowed: bool,
     resolver: Option<Arc<dyn Resolve>>,
+    #[cfg(feature = "gateway")]
+    pub(crate) network: Option<Arc<crate::egress::network::Network>>,
     problems: Vec<String>,
     pub(crate) max_redirects: usize,
     pub(crate) max_body: usize,
@@ -46,6 +48,8 @@ impl Default for EgressPolicy {
             nat64: false,
             only_allowed: false,
             resolver: None,
+            #[cfg(feature = "gateway")]
+            network: None,
             problems: Vec::new(),
             max_redirects: 5,
             max_body: 8 << 20,
@@ -218,7 +222,7 @@ impl EgressPolicy {
     }
 
     /// Resolves a host without a check.
-    async fn lookup(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
+    pub(crate) async fn lookup(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
         match &self.resolver {
             Some(resolver) if literal(host).is_none() => Ok(resolver.resolve(host.parse()?).await?.collect()),
             _ => {

@@ -56,7 +56,7 @@ impl AuditSinks {
             file,
             #[cfg(feature = "postgres")]
             postgres: match &settings.postgres {
-                Some(url) => Some(AuditTable::open(url).await.map_err(|error| format!("audit.postgres: {error}"))?),
+                Some(url) => Some(AuditTable::open(url).await.map_err(|error| describe_postgres(&error))?),
                 None => None,
             },
         })
@@ -95,7 +95,7 @@ impl AuditSinks {
         }
         #[cfg(feature = "postgres")]
         if let Some(table) = &self.postgres {
-            table.insert(records).await.map_err(io::Error::other)?;
+            table.insert(records).await.map_err(|error| io::Error::other(describe_postgres(&error)))?;
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ fn open_file(path: &Path) -> io::Result<File> {
 
 /// The table, with its connections.
 #[cfg(feature = "postgres")]
-struct AuditTable(sqlx::PgPool);
+struct AuditTable(crate::stores::postgres::PostgresPool);
 
 #[cfg(feature = "postgres")]
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS tool_gateway_audit (
@@ -140,19 +140,29 @@ const INSERT: &str = "INSERT INTO tool_gateway_audit
         $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[])
     AS r(time, session, principal, turn, call, server, method, name, arguments, outcome, error, duration_ms, characters)";
 
+/// Describes a failure, with the setting that avoids it.
+#[cfg(feature = "postgres")]
+fn describe_postgres(error: &sqlx::Error) -> String {
+    let hint = crate::stores::sql::pooler_hint(error).map(|hint| format!(": {hint}"));
+    format!("audit.postgres: {error}{}", hint.unwrap_or_default())
+}
+
 #[cfg(feature = "postgres")]
 impl AuditTable {
     async fn open(url: &str) -> Result<Self, sqlx::Error> {
+        use sqlx::Executor;
         let pool = crate::stores::postgres::connect(url).await?;
-        if sqlx::query(CREATE).execute(&pool).await.is_err() {
+        // As plain texts, which no server prepares.
+        if pool.pool.execute(CREATE).await.is_err() {
             // Another gateway may have created it at the same time.
-            sqlx::query(CREATE).execute(&pool).await?;
+            pool.pool.execute(CREATE).await?;
         }
         Ok(Self(pool))
     }
 
     /// Adds records in one statement.
     async fn insert(&self, records: &[AuditRecord]) -> Result<(), sqlx::Error> {
+        use sqlx::Execute;
         let texts = |read: fn(&AuditRecord) -> &str| {
             // The type `text` has no zero byte.
             records.iter().map(|record| read(record).replace('\0', "\u{fffd}")).collect::<Vec<_>>()
@@ -161,7 +171,7 @@ impl AuditTable {
             records.iter().map(|record| i64::try_from(read(record)).unwrap_or(i64::MAX)).collect::<Vec<_>>()
         };
         let errors = records.iter().map(|record| record.error.as_ref().map(|error| error.replace('\0', "\u{fffd}")));
-        let statement = sqlx::query(INSERT)
+        let mut statement = sqlx::query(INSERT)
             .bind(records.iter().map(|record| record.time.to_string()).collect::<Vec<_>>())
             .bind(texts(|record| &record.session))
             .bind(texts(|record| &record.principal))
@@ -175,8 +185,9 @@ impl AuditTable {
             .bind(errors.collect::<Vec<_>>())
             .bind(numbers(|record| record.duration_ms))
             .bind(numbers(|record| record.characters as u64));
-        statement.execute(&self.0).await?;
-        Ok(())
+        let arguments = statement.take_arguments().map_err(sqlx::Error::Encode)?.unwrap_or_default();
+        let mut connection = self.0.pool.acquire().await?;
+        self.0.fetch_all(&mut connection, INSERT, arguments).await.map(drop)
     }
 }
 

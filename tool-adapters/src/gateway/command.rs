@@ -1,17 +1,18 @@
 //! The command line of `tool-gateway`.
 
+use crate::gateway::config::Input;
 use crate::gateway::files::{GatewayError, GatewayFiles, Settings, describe_pins};
 use crate::gateway::governed::offer;
 use crate::gateway::log::StderrLog;
 use crate::gateway::policy::GatewayPolicy;
 use crate::gateway::running::Gateway;
 use crate::gateway::upstream::{Health, PinSource, Route, Upstream};
-use crate::mcp::{ChangeNotifier, Pins};
+use crate::mcp::{ChangeNotifier, Pins, messages};
 use crate::transport::serve::BoundServer;
 use clap::{Parser, ValueEnum};
 use std::env;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 use tool_core::Toolset;
-use tool_core::text::escape_invisible;
+use tool_core::text::{escape_invisible, truncate};
 use tool_core::tool::Confirm;
 use tracing::level_filters::LevelFilter;
 
@@ -34,7 +35,7 @@ use tracing::level_filters::LevelFilter;
                   Exit status: 0 (success), 1 (failure), 2 (usage, or a problem of a file)."
 )]
 struct Arguments {
-    /// The servers, as MCP clients keep them: {"mcpServers": {..}}.
+    /// The servers, as MCP clients keep them: {"mcpServers": {..}} or {"servers": {..}}, with comments.
     #[arg(long, value_name = "FILE", default_value = "mcp.json")]
     config: PathBuf,
 
@@ -157,8 +158,52 @@ fn runtime() -> io::Result<Runtime> {
     builder.enable_all().build()
 }
 
+/// Warns of names that the servers' file switches on or off, and that the server does not have.
+fn unused_choices(upstream: &Upstream) -> String {
+    let Some(toolset) = upstream.toolset() else { return String::new() };
+    let mut text = String::new();
+    let entry = &upstream.route.entry;
+    for (member, pattern) in entry.tools.unused(&toolset.own_names()) {
+        let [name, pattern] = [&entry.name, pattern].map(escape_invisible);
+        _ = writeln!(text, "warning: `{member}` of `{name}` names `{pattern}`, which matches no tool of the server");
+    }
+    text
+}
+
+/// Asks a person on the terminal for an input.
+fn ask(input: &Input) -> io::Result<String> {
+    let [description, options] =
+        [&input.description, &input.options.join(", ")].map(|text| truncate(&escape_invisible(text), 500));
+    let choice = if options.is_empty() { String::new() } else { format!(" ({options})") };
+    let default = input.default.as_deref().map(|default| format!(" [{}]", escape_invisible(default)));
+    let prompt = format!("{description}{choice}{}: ", default.unwrap_or_default());
+    loop {
+        let answer = if input.is_password {
+            rpassword::prompt_password(&prompt)?
+        } else {
+            eprint!("{prompt}");
+            let mut line = String::new();
+            if io::stdin().read_line(&mut line)? == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+            }
+            line.trim_end_matches(['\n', '\r']).to_owned()
+        };
+        let answer = match &input.default {
+            Some(default) if answer.is_empty() => default.clone(),
+            _ => answer,
+        };
+        if input.options.is_empty() || input.options.contains(&answer) {
+            return Ok(answer);
+        }
+        eprintln!("expected one of {options}");
+    }
+}
+
 async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let files = GatewayFiles { config: arguments.config.clone(), policy: arguments.policy.clone() };
+    if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        files.ask_inputs(ask).await?;
+    }
     let address = arguments.http.flatten();
     let mut stopped = std::pin::pin!(stop_signal());
     #[cfg(feature = "mcp-auth")]
@@ -319,7 +364,7 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     };
     let upstreams = settings.servers.into_iter().map(start).collect::<Vec<_>>();
     futures_util::future::join_all(upstreams.iter().map(Upstream::settled)).await;
-    let offered = offer(&upstreams, &policy).map_err(|error| Failure::Other(error.to_string()))?;
+    let offered = offer(&upstreams, &policy).map_err(|errors| Failure::Other(messages(&errors)))?;
     let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
     for upstream in &upstreams {
         let name = escape_invisible(&upstream.route.entry.name);
@@ -347,11 +392,20 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
             if let Some(time) = tool.timeout() {
                 _ = write!(text, ", timeout {time:?}");
             }
+            let server = &upstream.route.entry.name;
+            if let Some(member) = policy.approval_of(tool.name(), server) {
+                let effect = if policy.honours_approvals(server) { "honoured" } else { "not honoured" };
+                _ = write!(text, ", {member} {effect}");
+            }
             text.push_str(")\n");
         }
         for tool in upstream.toolset().iter().flat_map(|toolset| toolset.quarantined()) {
             _ = writeln!(text, "  not offered: {}", escape_invisible(&tool.to_string()));
         }
+        for (offered, own) in upstream.toolset().iter().flat_map(|toolset| toolset.renamed()) {
+            _ = writeln!(text, "  {offered} is `{}` at the server", escape_invisible(own));
+        }
+        text.push_str(&unused_choices(upstream));
     }
     for clash in &offered.clashes {
         _ = writeln!(text, "warning: {clash}");

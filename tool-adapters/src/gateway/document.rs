@@ -1,32 +1,114 @@
 //! Reading a document of settings: members by name and type, and every problem with its place.
 
+use crate::gateway::source::{Position, Positions};
 use crate::gateway::value::{self, Expand};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt::Display;
+use std::path::Path;
 use std::time::Duration;
+use tool_core::arguments::nearest;
 use tool_core::text::escape_invisible;
 
-/// The problems of a file, each with its place.
+/// The problems of a file, each with its place, and what is read but deserves a look.
 pub(crate) struct Problems {
     file: String,
-    found: RefCell<Vec<String>>,
+    positions: RefCell<Positions>,
+    /// The lines that cannot be read. What follows from them is not reported.
+    broken_lines: RefCell<BTreeSet<usize>>,
+    found: RefCell<Vec<Finding>>,
+}
+
+/// A problem or a warning.
+struct Finding {
+    position: Option<Position>,
+    is_warning: bool,
+    text: String,
 }
 
 impl Problems {
     pub(crate) fn new(file: impl Into<String>) -> Self {
-        Self { file: file.into(), found: RefCell::default() }
+        Self {
+            file: file.into(),
+            positions: RefCell::default(),
+            broken_lines: RefCell::default(),
+            found: RefCell::default(),
+        }
+    }
+
+    /// Sets the positions of the places.
+    pub(crate) fn set_positions(&self, positions: Positions) {
+        *self.positions.borrow_mut() = positions;
     }
 
     /// Adds a problem. The place is a path such as `limits.max_calls`; it is empty for the whole file.
     pub(crate) fn add(&self, place: &str, problem: impl Display) {
-        let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
-        let text = format!("{}: {place}{problem}", self.file);
-        self.found.borrow_mut().push(escape_invisible(&text));
+        let position = self.positions.borrow().get(place).copied();
+        let broken = self.broken_lines.borrow();
+        let follows = match position {
+            Some(position) => broken.contains(&position.line),
+            // What is missing may be in the part that was not read.
+            None => !broken.is_empty(),
+        };
+        if !follows {
+            self.push(position.or_else(|| self.outer_position(place)), false, place, problem);
+        }
     }
 
+    /// Adds a problem at a position.
+    pub(crate) fn add_at(&self, position: Position, place: &str, problem: impl Display) {
+        self.push(Some(position), false, place, problem);
+    }
+
+    /// Adds a problem of a line that cannot be read.
+    pub(crate) fn add_broken(&self, position: Position, problem: impl Display) {
+        self.broken_lines.borrow_mut().insert(position.line);
+        self.push(Some(position), false, "", problem);
+    }
+
+    /// Adds a warning.
+    pub(crate) fn warn(&self, place: &str, warning: impl Display) {
+        let position = self.outer_position(place);
+        self.push(position, true, place, warning);
+    }
+
+    fn push(&self, position: Option<Position>, is_warning: bool, place: &str, text: impl Display) {
+        let at = position.map_or_else(String::new, |at| format!(":{}:{}", at.line, at.column));
+        let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
+        let text = escape_invisible(&format!("{}{at}: {place}{text}", self.file));
+        self.found.borrow_mut().push(Finding { position, is_warning, text });
+    }
+
+    /// Returns the position of a place, or that of the nearest table or list around it.
+    fn outer_position(&self, place: &str) -> Option<Position> {
+        let positions = self.positions.borrow();
+        let mut place = place;
+        loop {
+            if let Some(position) = positions.get(place) {
+                return Some(*position);
+            }
+            // A name may have dots of its own, so each end is tried.
+            place = place.get(..place.rfind(['.', '['])?)?;
+        }
+    }
+
+    /// Returns the problems, in the order of the file.
+    #[cfg(test)]
     pub(crate) fn into_vec(self) -> Vec<String> {
-        self.found.into_inner()
+        self.split().0
+    }
+
+    /// Returns the problems and the warnings, each in the order of the file.
+    pub(crate) fn split(self) -> (Vec<String>, Vec<String>) {
+        let mut found = self.found.into_inner();
+        found.sort_by_key(|finding| finding.position);
+        let (mut problems, mut warnings) = (Vec::new(), Vec::new());
+        for finding in found {
+            let texts = if finding.is_warning { &mut warnings } else { &mut problems };
+            texts.push(finding.text);
+        }
+        (problems, warnings)
     }
 }
 
@@ -67,7 +149,40 @@ impl<'a> Fields<'a> {
 
     fn take(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
-        self.members.remove(name).filter(|value| !value.is_null())
+        self.members.shift_remove(name).filter(|value| !value.is_null())
+    }
+
+    /// Takes a member for which a function returns true.
+    pub(crate) fn take_if(&mut self, name: &'static str, is_meant: impl FnOnce(&Value) -> bool) -> Option<Value> {
+        if self.members.get(name).is_some_and(is_meant) { self.take(name) } else { None }
+    }
+
+    /// Returns true if a member is a table, and was not read.
+    pub(crate) fn is_table(&self, name: &str) -> bool {
+        self.members.get(name).is_some_and(Value::is_object)
+    }
+
+    /// Leaves a member unread, without a report.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.members.shift_remove(name);
+    }
+
+    /// Moves the members of a table inside to this one, unless they are here already.
+    pub(crate) fn inline(&mut self, name: &'static str) {
+        let Some(Value::Object(members)) = self.take_if(name, Value::is_object) else { return };
+        for (key, value) in members {
+            self.members.entry(key).or_insert(value);
+        }
+    }
+
+    /// Returns true if two tables have the same members.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.members == other.members
+    }
+
+    /// Returns the folder against which relative paths are resolved.
+    pub(crate) fn workspace(&self) -> &Path {
+        self.expand.workspace()
     }
 
     /// Reads a member by a function. A value for which it returns `None` is a problem.
@@ -110,23 +225,41 @@ impl<'a> Fields<'a> {
         self.expanded(name, &text)
     }
 
+    /// Reads a text as it is.
+    pub(crate) fn literal(&mut self, name: &'static str) -> Option<String> {
+        self.read(name, "a text", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// Reads a text in which variables are replaced. The inner value is `None` for one that cannot be read, which was reported.
+    #[allow(clippy::option_option, reason = "a member that is there need not be of use")]
+    pub(crate) fn text_of(&mut self, name: &'static str) -> Option<Option<String>> {
+        let is_there = self.members.get(name).is_some_and(|value| !value.is_null());
+        let text = self.text(name);
+        is_there.then_some(text)
+    }
+
     /// Reads a text, or a list of texts.
     pub(crate) fn texts(&mut self, name: &'static str) -> Option<Vec<String>> {
         let value = self.take(name)?;
+        Some(self.all_expanded(name, value))
+    }
+
+    /// Returns a text, or the texts of a list.
+    pub(crate) fn all_expanded(&self, name: &str, value: Value) -> Vec<String> {
+        let is_list = value.is_array();
         let items = match value {
             Value::Array(items) => items,
             one => vec![one],
         };
         let mut texts = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            if let Some(text) = item.as_str() {
-                texts.extend(self.expanded(name, text));
-            } else {
-                let place = format!("{name}[{at}]");
-                self.problem(&place, format_args!("expected a text, got {}", kind(item)));
+            let place = if is_list { format!("{name}[{at}]") } else { name.to_owned() };
+            match item.as_str() {
+                Some(text) => texts.extend(self.expanded(&place, text)),
+                None => self.problem(&place, format_args!("expected a text, got {}", kind(item))),
             }
         }
-        Some(texts)
+        texts
     }
 
     /// Reads a table of texts.
@@ -147,7 +280,29 @@ impl<'a> Fields<'a> {
         texts
     }
 
+    /// Reads a table of texts, in which numbers and true or false are texts too. `None` is a value that is null.
+    pub(crate) fn value_table(&mut self, name: &'static str) -> Vec<(String, Option<String>)> {
+        let Some(Value::Object(members)) = self.members.get_mut(name) else { return self.texts_of(name) };
+        for value in members.values_mut().filter(|value| value.is_number() || value.is_boolean()) {
+            *value = Value::String(value.to_string());
+        }
+        let is_null = |value: &Value| value.is_null();
+        let removed = members.iter().filter(|(_, value)| is_null(value)).map(|(key, _)| (key.clone(), None));
+        let removed = removed.collect::<Vec<_>>();
+        members.retain(|_, value| !is_null(value));
+        let mut values = self.texts_of(name);
+        values.extend(removed);
+        values
+    }
+
+    fn texts_of(&mut self, name: &'static str) -> Vec<(String, Option<String>)> {
+        self.text_table(name).into_iter().map(|(key, text)| (key, Some(text))).collect()
+    }
+
     fn expanded(&self, name: &str, text: &str) -> Option<String> {
+        if let Some(variable) = self.expand.unreplaced(text) {
+            self.warn(name, format_args!("`${variable}` is not replaced; write `${{{variable}}}` for the variable"));
+        }
         self.expand.expand(text).map_err(|problem| self.problem(name, problem)).ok()
     }
 
@@ -189,12 +344,54 @@ impl<'a> Fields<'a> {
         members.into_iter().filter_map(fields).collect()
     }
 
+    /// Returns the tables that were not read, by their names.
+    pub(crate) fn rest_tables(&mut self) -> Vec<(String, Fields<'a>)> {
+        let is_table = |(_, value): &(&String, &Value)| value.is_object();
+        let names = self.members.iter().filter(is_table).map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let mut tables = Vec::new();
+        for name in names {
+            let Some(value) = self.members.shift_remove(&name) else { continue };
+            let fields = Fields::new(value, self.place(&name), self.problems, self.expand);
+            tables.extend(fields.map(|fields| (name, fields)));
+        }
+        tables
+    }
+
     /// Reports the members that were not read.
     pub(crate) fn finish(self) {
         for name in self.members.keys() {
-            let known = self.known.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
-            self.problems.add(&self.place, format_args!("unknown key `{name}`; expected one of {known}"));
+            self.problem(name, self.unknown(name));
         }
+    }
+
+    /// Returns the names of the members that were not read.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = &str> {
+        self.members.keys().map(String::as_str)
+    }
+
+    pub(crate) fn warn(&self, name: &str, warning: impl Display) {
+        self.problems.warn(&self.place(name), warning);
+    }
+
+    /// Returns the known name that was probably meant.
+    pub(crate) fn near(&self, name: &str) -> Option<&str> {
+        nearest(name, self.known.iter().copied())
+    }
+
+    /// Says that a name has no effect, and which was probably meant.
+    pub(crate) fn not_understood(&self, name: &str) -> String {
+        let near = self.near(name).map(|near| format!(", did you mean `{near}`?"));
+        format!("key `{}` is not understood{}", name.escape_debug(), near.as_deref().unwrap_or(", and has no effect"))
+    }
+
+    /// Says that a name is not known, and which was probably meant.
+    pub(crate) fn unknown(&self, name: &str) -> String {
+        let name_text = name.escape_debug();
+        if let Some(near) = self.near(name) {
+            return format!("unknown key `{name_text}`, did you mean `{near}`?");
+        }
+        let known = self.known.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
+        format!("unknown key `{name_text}`; expected one of {known}")
     }
 }
 

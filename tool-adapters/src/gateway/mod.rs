@@ -4,8 +4,8 @@
 //! approvals, loop detection, deadlines, limits of size, pins, egress rules and an audit log. See the chapter on the gateway
 //! in the book.
 //!
-//! - `command`: the command line; `log`: its log; `files`: its files, and `document` and `value`: what is common to them
-//! - `config`: the servers; `policy`: the policies, and `conditions`: their conditions on arguments
+//! - `command`: the command line; `log`: its log; `files`: its files, and `source`, `document` and `value`: what is common to them
+//! - `config`: the servers; `policy`: the policies, `conditions`: their conditions on arguments, and `spellings`: those of URIs
 //! - `login`: the logins at servers, with the feature `mcp-auth`
 //! - `upstream`: the connection to a server; `governed`: the tools of all servers under the policies
 //! - `running`: a running gateway and its reloads; `health`: its addresses over HTTP, and the routes for machines
@@ -25,7 +25,9 @@ mod log;
 mod login;
 mod policy;
 mod running;
+mod source;
 mod spellings;
+mod tool_choice;
 mod upstream;
 mod value;
 

@@ -1,19 +1,26 @@
 //! The policies of a gateway: the contents of `policy.toml`, with defaults.
 
 use crate::egress::EgressPolicy;
+use crate::egress::network::{Network, ProxySettings, proxy_url};
 use crate::gateway::conditions::{Condition, asks};
 use crate::gateway::config::{Secret, ServerEntry, Target};
-use crate::gateway::document::{Fields, Problems};
+use crate::gateway::document::{Fields, Problems, join};
+use crate::gateway::source;
 use crate::gateway::spellings::{LeftOut, Spelling, spellings};
-use crate::gateway::value::{self, Expand};
+use crate::gateway::tool_choice::ApprovedTools;
+use crate::gateway::value::{self, Expand, read_bounded};
 use crate::mcp::Server;
+use crate::providers::tool_names::NameRule;
+#[cfg(feature = "mcp-auth")]
+use crate::transport::base_url::is_local;
 use crate::transport::bearer::BearerToken;
-use reqwest::Url;
+use reqwest::{Certificate, Url};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tool_core::arguments::nearest;
 use tool_core::call::Modes;
 use tool_core::session::{CapScope, ToolSearch};
 use tool_core::text::matches_wildcards;
@@ -24,6 +31,9 @@ use zeroize::Zeroizing;
 
 /// The default address over HTTP.
 pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
+/// The prefixes of servers, which leave room for the names of their tools.
+const PREFIX: NameRule = NameRule { punctuation: "-", any_first: true, max_length: 40 };
 
 /// The amounts that are read.
 const DOLLARS: &str = "an amount of US dollars such as 0.05";
@@ -48,6 +58,13 @@ pub(crate) struct GatewayPolicy {
     pub(crate) pinned_only: bool,
     pub(crate) egress: Option<EgressRules>,
     pub(crate) principals: Vec<Principal>,
+    /// The values of `${input:ID}` in the file of the servers.
+    pub(crate) inputs: BTreeMap<String, Secret>,
+    pub(crate) network: NetworkSettings,
+    /// The value of `${workspaceFolder}` there.
+    pub(crate) workspace_folder: Option<PathBuf>,
+    /// The tools of each server that its user has approved once and for all.
+    approved: BTreeMap<String, ApprovedTools>,
 }
 
 /// The settings that a running gateway does not change.
@@ -156,6 +173,8 @@ pub(crate) struct ServerRule {
     pub(crate) pinned_only: Option<bool>,
     pub(crate) env_from_parent: Vec<String>,
     pub(crate) allow_unencrypted: bool,
+    /// True if the approvals of the servers' file hold.
+    pub(crate) auto_approve: bool,
     pub(crate) rights: ServerRights,
     #[cfg(feature = "mcp-auth")]
     pub(crate) login: Option<crate::gateway::login::LoginSettings>,
@@ -172,6 +191,63 @@ pub(crate) struct ServerRights {
     pub(crate) sampling: Option<(u32, u64)>,
 }
 
+/// The way to servers with a `url`.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct NetworkSettings {
+    /// The address of a proxy, or an empty text for none. `None` takes that of the environment.
+    proxy: Option<Secret>,
+    no_proxy: Option<Vec<String>>,
+    /// The contents of a file of certificates.
+    certificates: Vec<u8>,
+}
+
+impl NetworkSettings {
+    /// Reads the table. A relative path is of `folder`.
+    fn read(mut fields: Fields<'_>, folder: &Path) -> Self {
+        let mut settings = Self {
+            proxy: fields.text("proxy").map(Zeroizing::new),
+            no_proxy: fields.texts("no_proxy"),
+            certificates: Vec::new(),
+        };
+        if let Some(proxy) = settings.proxy.as_deref().filter(|proxy| !proxy.is_empty())
+            && let Err(problem) = proxy_url(proxy)
+        {
+            fields.problem("proxy", format_args!("{problem}, or \"\" for none"));
+        }
+        if let Some(file) = fields.text("ca_file").map(|file| folder.join(file)) {
+            match read_bounded(&file, MAX_CERTIFICATES) {
+                Ok(text) => settings.certificates = text.into_bytes(),
+                Err(error) => fields.problem("ca_file", format_args!("{}: {error}", file.display())),
+            }
+            let found = Certificate::from_pem_bundle(&settings.certificates);
+            if !settings.certificates.is_empty() && found.is_ok_and(|found| found.is_empty()) {
+                let expected = "expected certificates in PEM, `-----BEGIN CERTIFICATE-----`, got none";
+                fields.problem("ca_file", format_args!("{}: {expected}", file.display()));
+            }
+        }
+        fields.finish();
+        settings
+    }
+
+    /// Returns the way, with the variables of the environment.
+    fn network(&self) -> Result<Network, String> {
+        let mut proxies = ProxySettings::from_env(|name| std::env::var(name).ok());
+        if let Some(proxy) = &self.proxy {
+            let address = Some(proxy.to_string()).filter(|proxy| !proxy.is_empty());
+            (proxies.https, proxies.http) = (address.clone(), address);
+        }
+        if let Some(hosts) = &self.no_proxy {
+            proxies.no_proxy = hosts.join(",");
+        }
+        let certificates = Certificate::from_pem_bundle(&self.certificates).map_err(|error| error.to_string())?;
+        let network = Network::new(&proxies, certificates);
+        network.map_err(|problem| format!("`network.proxy` or the variables `HTTPS_PROXY` and `HTTP_PROXY`: {problem}"))
+    }
+}
+
+/// Maximum number of bytes of a file of certificates.
+const MAX_CERTIFICATES: u64 = 4 << 20;
+
 /// The hosts of servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EgressRules {
@@ -184,16 +260,7 @@ pub(crate) struct EgressRules {
 impl GatewayPolicy {
     /// Reads a policy. Relative paths are of `folder`.
     pub(crate) fn parse(text: &str, folder: &Path, problems: &Problems, expand: &Expand) -> Self {
-        let document = match toml::from_str::<Value>(text) {
-            Ok(document) => document,
-            Err(error) => {
-                // The error's own text has the line, which may have a secret.
-                let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-                let line = before.matches('\n').count() + 1;
-                problems.add("", format_args!("expected TOML: line {line}: {}", error.message().replace('\n', "; ")));
-                Value::Object(serde_json::Map::new())
-            }
-        };
+        let document = source::toml(text, problems);
         let empty = || Fields::new(Value::Object(serde_json::Map::new()), String::new(), problems, expand);
         match Fields::new(document, String::new(), problems, expand).or_else(empty) {
             Some(fields) => Self::read(fields, folder),
@@ -222,6 +289,9 @@ impl GatewayPolicy {
             .into_iter()
             .map(|(name, table)| (name, read_server(table, folder)))
             .collect();
+        let inputs = fields.text_table("inputs").into_iter();
+        policy.inputs = inputs.map(|(id, value)| (id, Zeroizing::new(value))).collect();
+        policy.workspace_folder = fields.text("workspace_folder").map(|path| folder.join(path));
         if let Some(mut table) = fields.table("pins") {
             if !table.has("file") {
                 table.problem(
@@ -234,6 +304,9 @@ impl GatewayPolicy {
             table.finish();
         }
         policy.egress = fields.table("egress").map(read_egress);
+        if let Some(table) = fields.table("network") {
+            policy.network = NetworkSettings::read(table, folder);
+        }
         if let Some(table) = fields.table("http") {
             policy.read_http(table);
         }
@@ -406,14 +479,19 @@ impl GatewayPolicy {
         for name in self.servers.keys().filter(|name| servers.iter().all(|server| server.name != **name)) {
             let known = servers.iter().map(|server| format!("`{}`", server.name)).collect::<Vec<_>>().join(", ");
             let known = if known.is_empty() { "none".to_owned() } else { known };
+            let place = join("servers", name);
+            let near = nearest(name, servers.iter().map(|server| server.name.as_str()));
+            let near = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
             problems.add(
-                &format!("servers.{name}"),
-                format_args!("expected the name of a server that is configured and not disabled, which are {known}"),
+                &place,
+                format_args!(
+                    "expected the name of a server that is configured and not disabled, which are {known}{near}"
+                ),
             );
         }
         for (name, _) in self.servers.iter().filter(|(_, rule)| rule.pinned_only == Some(true) && self.pins.is_none()) {
             problems.add(
-                &format!("servers.{name}.pinned_only"),
+                &join(&join("servers", name), "pinned_only"),
                 "expected `pins.file` too, as no tool is pinned without it",
             );
         }
@@ -422,13 +500,13 @@ impl GatewayPolicy {
             if matches!(server.target, Target::Command { .. })
                 && self.servers.get(&server.name).is_some_and(|rule| rule.login.is_some())
             {
-                let place = format!("servers.{}.oauth", server.name);
+                let place = join(&join("servers", &server.name), "oauth");
                 problems.add(&place, "expected a server with a `url`, as one with a `command` has no login");
             }
             if let Target::Url { url, .. } = &server.target
                 && let Err(problem) = self.egress_of(url)
             {
-                config.add(&format!("mcpServers.{}.url", server.name), problem);
+                config.add(&server.place, problem);
             }
         }
     }
@@ -460,7 +538,20 @@ impl GatewayPolicy {
         policy
             .check_url(url)
             .map_err(|error| format!("{error}; name the host in `egress.private` of the policy if it is meant"))?;
-        Ok(policy)
+        Ok(policy.network(self.network.network()?))
+    }
+
+    /// Returns the addresses to which the login at a server may go: those of the rules, or public ones, and those of this machine if the
+    /// server is there.
+    #[cfg(feature = "mcp-auth")]
+    pub(crate) fn egress_of_login(&self, url: &Url) -> Result<EgressPolicy, String> {
+        if self.egress.is_some() {
+            return self.egress_of(url);
+        }
+        let policy = EgressPolicy::new();
+        let is_local = is_local(url.host_str().unwrap_or_default());
+        let policy = if is_local { policy.allow_loopback() } else { policy };
+        Ok(policy.network(self.network.network()?))
     }
 
     /// Returns true if a prompt, or a template of URIs, is offered.
@@ -504,7 +595,27 @@ impl GatewayPolicy {
         for rule in self.rules_of(tool.name()) {
             governed = rule.apply(&governed);
         }
+        if self.honours_approvals(server) && self.approval_of(tool.name(), server).is_some() {
+            governed = governed.confirm(Confirm::Never);
+        }
         governed
+    }
+
+    /// Notes the tools that the users of the servers' file have approved.
+    pub(crate) fn set_approved(&mut self, servers: &[ServerEntry]) {
+        self.approved = servers.iter().map(|server| (server.name.clone(), server.approved.clone())).collect();
+    }
+
+    /// Returns true if the approvals of the servers' file hold for a server.
+    pub(crate) fn honours_approvals(&self, server: &str) -> bool {
+        self.servers.get(server).is_some_and(|rule| rule.auto_approve)
+    }
+
+    /// Returns the member of the servers' file that approves a tool, by the name under which it is offered.
+    pub(crate) fn approval_of(&self, tool: &str, server: &str) -> Option<&'static str> {
+        let prefix = self.prefix_of(server);
+        let own = prefix.and_then(|prefix| tool.strip_prefix(&*prefix)?.strip_prefix('_')).unwrap_or(tool);
+        self.approved.get(server)?.member_of(own)
     }
 
     /// Returns the rules that hold for a tool, in their order.
@@ -549,9 +660,8 @@ impl GatewayPolicy {
 
     /// Returns the prefix of a server's tools. Returns `None` for a server without a prefix.
     pub(crate) fn prefix_of(&self, server: &str) -> Option<String> {
-        let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let own = self.servers.get(server).and_then(|rule| rule.prefix.clone());
-        let prefix = own.unwrap_or_else(|| server.chars().map(allowed).collect());
+        let prefix = own.unwrap_or_else(|| PREFIX.nearest(server).into_owned());
         (!prefix.is_empty()).then_some(prefix)
     }
 }
@@ -608,6 +718,10 @@ impl Default for GatewayPolicy {
             pinned_only: false,
             egress: None,
             principals: Vec::new(),
+            inputs: BTreeMap::new(),
+            network: NetworkSettings::default(),
+            workspace_folder: None,
+            approved: BTreeMap::new(),
         }
     }
 }
@@ -678,7 +792,7 @@ pub(crate) fn shown_name(tool: &str) -> String {
 }
 
 /// Returns true if a pattern matches the name of a tool, or the one that clients see.
-fn matches_tool(pattern: &str, tool: &str) -> bool {
+pub(crate) fn matches_tool(pattern: &str, tool: &str) -> bool {
     matches_wildcards(pattern, tool) || matches_wildcards(pattern, &shown_name(tool))
 }
 
@@ -744,6 +858,9 @@ fn read_tool(mut fields: Fields<'_>) -> ToolRule {
 fn read_server(mut fields: Fields<'_>, folder: &Path) -> ServerRule {
     let prefix = fields.text("prefix");
     let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if prefix.as_deref().is_some_and(|prefix| prefix.len() > PREFIX.max_length) {
+        fields.problem("prefix", format_args!("expected at most {} characters", PREFIX.max_length));
+    }
     if let Some(prefix) = prefix.as_deref().filter(|prefix| !is_name(prefix)) {
         fields.problem("prefix", format_args!("expected letters, digits, `_` and `-`, got `{prefix}`"));
     }
@@ -753,6 +870,7 @@ fn read_server(mut fields: Fields<'_>, folder: &Path) -> ServerRule {
         pinned_only: fields.flag("pinned_only"),
         env_from_parent: fields.texts("env_from_parent").unwrap_or_default(),
         allow_unencrypted: fields.flag("allow_unencrypted").unwrap_or_default(),
+        auto_approve: fields.flag("auto_approve").unwrap_or_default(),
         rights: ServerRights {
             elicitation: fields.flag("elicitation").unwrap_or_default(),
             roots: fields.flag("roots").unwrap_or_default(),

@@ -217,7 +217,10 @@ mod tests {
 
     fn policy(allow: &[&str], deny: &[&str]) -> GatewayPolicy {
         let owned = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
-        GatewayPolicy { allow: owned(allow), deny: owned(deny), ..GatewayPolicy::default() }
+        let mut policy = GatewayPolicy::default();
+        policy.allow = owned(allow);
+        policy.deny = owned(deny);
+        policy
     }
 
     #[test]

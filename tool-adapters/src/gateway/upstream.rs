@@ -27,6 +27,7 @@ pub(crate) struct Route {
     allow_unencrypted: bool,
     rights: ServerRights,
     egress: Option<crate::gateway::policy::EgressRules>,
+    network: crate::gateway::policy::NetworkSettings,
     #[cfg(feature = "mcp-auth")]
     pub(crate) login: Option<crate::gateway::login::LoginSettings>,
 }
@@ -43,6 +44,7 @@ impl Route {
             allow_unencrypted: rule.allow_unencrypted,
             rights: rule.rights,
             egress: policy.egress.clone(),
+            network: policy.network.clone(),
             #[cfg(feature = "mcp-auth")]
             login: rule.login,
             entry,
@@ -80,8 +82,9 @@ impl Route {
                 let mut client = McpClient::url(url.as_str());
                 #[cfg(feature = "mcp-auth")]
                 if let Some(login) = &self.login {
-                    let egress = policy.egress.is_some().then(|| egress.clone());
-                    client = client.oauth(login.of_server(&self.entry.name, egress));
+                    let egress = policy.egress_of_login(url);
+                    let egress = egress.map_err(|problem| ImportError::Protocol(problem.into()))?;
+                    client = client.oauth(login.of_server(&self.entry.name, Some(egress)));
                 }
                 client = client.egress(egress);
                 for (name, value) in headers {
@@ -103,6 +106,8 @@ impl Route {
         if self.rights.roots {
             client = client.session_roots();
         }
+        let choice = self.entry.tools.clone();
+        client = client.switch_off(move |tool| choice.off(tool).map(str::to_owned));
         if let Some((requests, tokens)) = self.rights.sampling {
             client = client.allow_sampling(SamplingBudget::new(requests, tokens));
         }
@@ -459,10 +464,10 @@ impl Watched<'_> {
     }
 }
 
-/// Returns the names of the tools that the server has and that are not offered, other than added ones.
+/// Returns the names of the tools that the server has and that are not offered, other than added ones, as they follow the prefix.
 pub(crate) fn quarantined(toolset: &ImportedToolset) -> BTreeSet<String> {
-    let tools = toolset.quarantined().into_iter();
-    tools.filter(|tool| tool.reason != QuarantineReason::Added).map(|tool| tool.name).collect()
+    let tools = toolset.quarantined().into_iter().filter(|tool| tool.reason != QuarantineReason::Added);
+    tools.map(|tool| toolset.offered_key(&tool.name)).collect()
 }
 
 #[cfg(test)]
@@ -475,7 +480,7 @@ mod tests {
         for (prefix, own, offered) in [("", "_x", "_x"), ("", "x", "x"), ("gh", "x", "gh_x"), ("gh", "_x", "gh__x")] {
             let mut policy = GatewayPolicy::default();
             policy.servers.entry("one".into()).or_default().prefix = Some(prefix.to_owned());
-            let route = Route::new(ServerEntry { name: "one".into(), target: command.clone() }, &policy);
+            let route = Route::new(ServerEntry::new("one", command.clone()), &policy);
             // A quarantined prompt is known by its own name.
             assert_eq!((route.offered_name(own).as_str(), route.own_name(offered)), (offered, own));
         }

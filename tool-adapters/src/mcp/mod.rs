@@ -14,6 +14,8 @@ mod server;
 pub use crate::mcp::auth::{
     AccessClaims, LoginError, LoginRequest, LoginStore, MemoryLoginStore, OAuthLogin, OAuthResource,
 };
+#[cfg(feature = "gateway")]
+pub(crate) use crate::mcp::client::messages;
 pub use crate::mcp::client::{
     ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool, SamplingBudget,
     ServerChange, ServerChanges,

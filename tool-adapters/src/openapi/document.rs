@@ -36,6 +36,8 @@ pub(crate) struct Document {
 impl Document {
     pub(crate) fn parse(text: &str) -> Result<Self, OpenApiError> {
         check_size(text)?;
+        // Some editors write a byte order mark, which is no part of JSON.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let root = serde_json::from_str(text).map_err(|error| OpenApiError::Json { problem: error.to_string() })?;
         Self::new(root)
     }

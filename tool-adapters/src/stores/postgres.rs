@@ -38,31 +38,74 @@ pub type PostgresStore = SqlStore<PostgresDatabase>;
 
 /// The connections of a [`PostgresStore`].
 #[derive(Clone, Debug)]
-pub struct PostgresDatabase(PgPool);
+pub struct PostgresDatabase(PostgresPool);
+
+/// A pool of connections to a server, or to a pooler before it.
+#[derive(Clone, Debug)]
+pub(crate) struct PostgresPool {
+    pub(crate) pool: PgPool,
+    /// True if a pooler may give each transaction another connection to the server, such as `PgBouncer` in transaction mode. Then no
+    /// statement is prepared by name, and each runs in a transaction with its parsing.
+    is_pooled: bool,
+}
+
+/// The parameter of an address that turns prepared statements with a name off, if it is 0.
+const STATEMENT_CACHE: &str = "statement-cache-capacity";
+
+/// Begins a transaction over a connection that keeps no settings.
+const BEGIN_POOLED: &str = "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = '10s'";
 
 impl SqlStore<PostgresDatabase> {
     /// Opens the store at an address, such as `postgres://user:password@host:5432/database`. The tables are created in the
     /// first schema of the search path; `?options=-csearch_path%3Dagents` sets it. `?sslmode=verify-full` requires TLS.
+    ///
+    /// Add `?statement-cache-capacity=0` for a pooler that may give each transaction another connection, such as `PgBouncer` in
+    /// transaction mode. Then no statement is prepared by name, and each costs two round trips more.
     pub async fn connect(url: &str) -> Result<Self, AgentStoreError> {
-        Self::from_pool(connect(url).await.map_err(failed)?).await
+        Self::open(connect(url).await.map_err(failed)?).await
     }
 
     /// Opens the store in the database of a pool. The pool's options determine how long statements wait for a connection, and
     /// whether connections are tested before use.
     pub async fn from_pool(pool: PgPool) -> Result<Self, AgentStoreError> {
+        Self::open(PostgresPool { pool, is_pooled: false }).await
+    }
+
+    async fn open(pool: PostgresPool) -> Result<Self, AgentStoreError> {
         let actions = include_str!("migrations/postgres/0002_actions.sql");
         let migrator = migrator(include_str!("migrations/postgres/0001_agents.sql"), actions);
-        if !is_migrated(&migrator, query_as(APPLIED).fetch_all(&pool).await) {
-            migrator.run(&pool).await.map_err(|error| failed(error.into()))?;
+        if pool.is_pooled {
+            let mut transaction = pool.pool.begin().await.map_err(failed)?;
+            let applied = query_as(APPLIED).fetch_all(&mut *transaction).await;
+            drop(transaction);
+            if !is_migrated(&migrator, applied) {
+                // The migrator's lock and its statements belong to one connection.
+                let mut transaction = pool.pool.begin().await.map_err(failed)?;
+                let migrated = migrator.run_direct(None, &mut *transaction, false).await;
+                migrated.map_err(|error| failed(error.into()))?;
+                transaction.commit().await.map_err(failed)?;
+            }
+        } else if !is_migrated(&migrator, query_as(APPLIED).fetch_all(&pool.pool).await) {
+            migrator.run(&pool.pool).await.map_err(|error| failed(error.into()))?;
         }
         Ok(Self(PostgresDatabase(pool)))
     }
 }
 
-pub(crate) async fn connect(url: &str) -> Result<PgPool, Error> {
+/// Returns true if an address is that of a pooler which keeps no prepared statements.
+fn is_pooled(url: &str) -> bool {
+    let parameters = url.split_once('?').map_or("", |(_, query)| query);
+    let mut pairs = parameters.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.any(|(name, value)| name == STATEMENT_CACHE && value == "0")
+}
+
+pub(crate) async fn connect(url: &str) -> Result<PostgresPool, Error> {
     // The parser logs the values of parameters that it does not know, and they may be secret.
     let parse = || PgConnectOptions::from_str(url);
     let options = with_default(NoSubscriber::default(), parse)?.disable_statement_logging();
+    let is_pooled = is_pooled(url);
+    // A pooler refuses this parameter of a connection.
+    let options = if is_pooled { options.extra_float_digits(None) } else { options };
     let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(CONNECT_TIMEOUT);
     let pool = pool.test_before_acquire(false).before_acquire(|connection, state| {
         Box::pin(async move {
@@ -72,9 +115,33 @@ pub(crate) async fn connect(url: &str) -> Result<PgPool, Error> {
             Ok(true)
         })
     });
-    let pool = pool
-        .after_connect(|connection, _| Box::pin(async move { connection.execute(SERVER_TIMEOUTS).await.map(drop) }));
-    pool.connect_with(options).await
+    let pool = pool.after_connect(move |connection, _| {
+        Box::pin(async move {
+            if !is_pooled {
+                connection.execute(SERVER_TIMEOUTS).await?;
+            }
+            Ok(())
+        })
+    });
+    Ok(PostgresPool { pool: pool.connect_with(options).await?, is_pooled })
+}
+
+impl PostgresPool {
+    /// Runs a statement over one of the connections.
+    pub(crate) async fn fetch_all(
+        &self,
+        connection: &mut PoolConnection<Postgres>,
+        sql: &'static str,
+        arguments: PgArguments,
+    ) -> Result<Vec<PgRow>, Error> {
+        if !self.is_pooled {
+            return query_with(sql, arguments).fetch_all(&mut **connection).await;
+        }
+        let mut transaction = connection.begin_with(BEGIN_POOLED).await?;
+        let rows = query_with(sql, arguments).persistent(false).fetch_all(&mut *transaction).await?;
+        transaction.commit().await?;
+        Ok(rows)
+    }
 }
 
 impl SqlDatabase for PostgresDatabase {
@@ -91,8 +158,8 @@ impl SqlDatabase for PostgresDatabase {
 
     /// Repeats the statement over another connection if the first one is lost.
     async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<PgRow> {
-        let rows = match run(self.0.acquire().await, sql, params).await {
-            Err(error) if is_lost(&error) => run(self.working_connection().await, sql, params).await,
+        let rows = match run(&self.0, self.0.pool.acquire().await, sql, params).await {
+            Err(error) if is_lost(&error) => run(&self.0, self.working_connection().await, sql, params).await,
             outcome => outcome,
         };
         rows.map_err(failed)
@@ -103,7 +170,7 @@ impl SqlDatabase for PostgresDatabase {
         let mut attempts = ATTEMPTS;
         loop {
             attempts -= 1;
-            match run(self.0.acquire().await, sql, params).await {
+            match run(&self.0, self.0.pool.acquire().await, sql, params).await {
                 Err(error) if is_rolled_back(&error) && attempts > 0 => {}
                 // Another writer has inserted the record at the same moment.
                 Err(Error::Database(error)) if error.is_unique_violation() => return Ok(Vec::new()),
@@ -116,8 +183,8 @@ impl SqlDatabase for PostgresDatabase {
 impl PostgresDatabase {
     /// Returns a tested connection. A restart of the server breaks all connections of the pool.
     async fn working_connection(&self) -> Result<PoolConnection<Postgres>, Error> {
-        for _ in 0..=self.0.options().get_max_connections() {
-            let mut connection = self.0.acquire().await?;
+        for _ in 0..=self.0.pool.options().get_max_connections() {
+            let mut connection = self.0.pool.acquire().await?;
             if timeout(CONNECT_TIMEOUT, connection.ping()).await.is_ok_and(|answer| answer.is_ok()) {
                 return Ok(connection);
             }
@@ -129,12 +196,13 @@ impl PostgresDatabase {
 
 /// Runs a statement. Closes the connection if there is no answer in time.
 async fn run(
+    pool: &PostgresPool,
     connection: Result<PoolConnection<Postgres>, Error>,
     sql: &'static str,
     params: &[Param<'_>],
 ) -> Result<Vec<PgRow>, Error> {
     let mut connection = connection?;
-    let answer = query_with(sql, arguments::<PgArguments>(params)?).fetch_all(&mut *connection);
+    let answer = pool.fetch_all(&mut connection, sql, arguments::<PgArguments>(params)?);
     if let Ok(rows) = timeout(ANSWER_TIMEOUT, answer).await {
         return rows;
     }
@@ -158,4 +226,22 @@ fn is_lost(error: &Error) -> bool {
 fn is_rolled_back(error: &Error) -> bool {
     let code = error.as_database_error().and_then(DatabaseError::code);
     code.is_some_and(|code| matches!(&*code, "40001" | "40P01"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_says_that_a_pooler_is_before_the_server() {
+        for (url, expected) in [
+            ("postgres://a@h/d?statement-cache-capacity=0", true),
+            ("postgres://a@h/d?sslmode=require&statement-cache-capacity=0", true),
+            ("postgres://a@h/d?statement-cache-capacity=100", false),
+            ("postgres://a:statement-cache-capacity=0@h/d", false),
+            ("postgres://a@h/d", false),
+        ] {
+            assert_eq!(is_pooled(url), expected, "{url}");
+        }
+    }
 }

@@ -404,7 +404,22 @@ pub(crate) fn failed(error: Error) -> AgentStoreError {
     if is_safe { AgentStoreError::caused(message, error) } else { AgentStoreError::down(message) }
 }
 
+/// Returns what to do if a pooler is between this program and the server: a statement that was prepared over one connection is sent over
+/// another, or a parameter of the connection is refused.
+pub(crate) fn pooler_hint(error: &Error) -> Option<&'static str> {
+    let error = error.as_database_error()?;
+    let is_lost_statement = error.code().is_some_and(|code| matches!(&*code, "42P05" | "26000"));
+    let is_refused = error.message().contains("unsupported startup parameter: extra_float_digits");
+    (is_lost_statement || is_refused).then_some(
+        "a pooler such as PgBouncer in transaction mode keeps no prepared statements; add `?statement-cache-capacity=0` to \
+         the database's address, or `&statement-cache-capacity=0` if it has parameters",
+    )
+}
+
 fn describe(error: &Error) -> String {
+    if let Some(hint) = pooler_hint(error) {
+        return format!("the database does not know what this connection has set up: {hint}");
+    }
     match error {
         Error::Database(error) if shows_no_value(error.as_ref()) => {
             format!("{} (code {})", error.message(), error.code().unwrap_or_default())

@@ -73,41 +73,40 @@ async fn all_problems_of_both_files_are_reported() {
     problems(
         &folder,
         &expect![[r#"
-            mcp.json: mcpServers.list: expected a table, got a list
-            mcp.json: mcpServers.both: expected either `command` or `url`, got both
-            mcp.json: mcpServers.none: expected `command` or `url`, got neither
-            mcp.json: mcpServers.old.type: the transport `sse` of 2024-11-05 is not supported; use the server's address of streamable HTTP, with `"type": "http"`
-            mcp.json: mcpServers.odd.type: expected `stdio` or `http`, got `carrier-pigeon`
-            mcp.json: mcpServers.args.args[1]: expected a text, got a number
-            mcp.json: mcpServers.args.env.A: expected a text, got a number
-            mcp.json: mcpServers.args.env.B: the environment variable `TOOL_GATEWAY_TEST_UNSET` is not set; set it, or write a default as `${TOOL_GATEWAY_TEST_UNSET:-default}`
-            mcp.json: mcpServers.url.url: expected a URL that begins with `https://` or `http://`, got another text
-            mcp.json: mcpServers.web.url: the host `other.example` is not among `egress.hosts` of the policy; name it there, or remove the server
-            policy.toml: mode: expected `text` or `voice`, got `quiet`
-            policy.toml: allow[0]: expected a text, got a number
-            policy.toml: allow: expected patterns such as "github_*", got an empty text
-            policy.toml: limits.max_message: expected a size such as "4MiB", or a number of bytes, got a text
-            policy.toml: limits.deadline: expected a time such as "800ms", "30s" or "10m", got a text
-            policy.toml: limits.action: expected a whole number from 1 on, got a number
-            policy.toml: limits.principal_window: expected at least "1s"
-            policy.toml: limits: unknown key `max_cals`; expected one of `turn_after`, `startup`, `max_message`, `idle_timeout`, `approval_lifetime`, `approval_wait`, `max_sessions`, `max_sessions_per_client`, `deadline`, `max_arguments`, `max_result`, `max_output`, `max_calls`, `retrieval`, `action`, `utility`, `repeated_calls`, `empty_results`, `warn_after`, `result_cache`, `search_always`, `search_over`, `concurrent_calls`, `max_approvals`, `store_deadline`, `max_time_per_turn`, `max_time_per_session`, `max_time_per_principal`, `max_cost_per_turn`, `max_cost_per_session`, `max_cost_per_principal`, `principal_window`
-            policy.toml: tools[0].match: expected patterns of the tools' names, such as "github_delete_*"
-            policy.toml: tools[0].confirm: expected true or false, got a text
-            policy.toml: tools[0].category: expected `retrieval` or `action` or `utility`, got `read`
-            policy.toml: servers.gone.prefix: expected letters, digits, `_` and `-`, got `a b`
-            policy.toml: pins.file: expected the file of the pins, such as "mcp.pins.json"; without one, remove `[pins]`
-            policy.toml: egress.private: invalid egress policy: expected a network such as 10.20.0.0/16, got `10.0.0.0/99`
-            policy.toml: http.listen: expected an address and a port such as "127.0.0.1:8080", got `8080`
-            policy.toml: http.path: expected a path such as "/mcp"
-            policy.toml: http.principals[0].token: expected at least 16 visible ASCII characters, such as of `openssl rand -hex 24`
-            policy.toml: http.principals[1].token: the environment variable `TOOL_GATEWAY_TEST_UNSET` is not set; set it, or write a default as `${TOOL_GATEWAY_TEST_UNSET:-default}`
-            policy.toml: http.principals[1].name: expected the name of a client
-            policy.toml: inspector.listen: expected a loopback address, as the page can call every tool; reach it over SSH from elsewhere
-            policy.toml: audit.required: expected `file` or `postgres` too
-            policy.toml: otel.endpoint: expected the address of a receiver, such as "http://localhost:4318"
-            policy.toml: sessions.signing_key: expected 64 hexadecimal digits, such as of `openssl rand -hex 32`
-            policy.toml: unknown key `dany`; expected one of `name`, `instructions`, `mode`, `allow`, `deny`, `redaction`, `limits`, `tools`, `servers`, `pins`, `egress`, `http`, `admin`, `inspector`, `audit`, `otel`, `sessions`
-            policy.toml: servers.gone: expected the name of a server that is configured and not disabled, which are `args`, `web`"#]],
+            mcp.json:2:13: mcpServers.both: expected either `command` or `url`, got both
+            mcp.json:3:13: mcpServers.none: expected `command` or `url`, got neither
+            mcp.json:4:36: mcpServers.old.url: the host `x.example` is not among `egress.hosts` of the policy; name it there, or remove the server
+            mcp.json:5:21: mcpServers.odd.type: expected `stdio` or `http`, got `carrier-pigeon`
+            mcp.json:6:13: mcpServers.list: expected a table, got a list
+            mcp.json:7:52: mcpServers.args.args[1]: expected a text, got a number
+            mcp.json:7:72: mcpServers.args.env.B: the environment variable `TOOL_GATEWAY_TEST_UNSET` is not set; set it, or write a default as `${TOOL_GATEWAY_TEST_UNSET:-default}`
+            mcp.json:8:21: mcpServers.url.url: expected a URL that begins with `https://` or `http://`, got another text
+            mcp.json:9:21: mcpServers.web.url: the host `other.example` is not among `egress.hosts` of the policy; name it there, or remove the server
+            policy.toml:2:13: dany: unknown key `dany`, did you mean `deny`?
+            policy.toml:3:13: mode: expected `text` or `voice`, got `quiet`
+            policy.toml:4:13: allow: expected patterns such as "github_*", got an empty text
+            policy.toml:4:22: allow[0]: expected a text, got a number
+            policy.toml:6:13: limits.max_cals: unknown key `max_cals`, did you mean `max_calls`?
+            policy.toml:7:13: limits.deadline: expected a time such as "800ms", "30s" or "10m", got a text
+            policy.toml:8:13: limits.action: expected a whole number from 1 on, got a number
+            policy.toml:9:13: limits.max_message: expected a size such as "4MiB", or a number of bytes, got a text
+            policy.toml:10:13: limits.principal_window: expected at least "1s"
+            policy.toml:11:13: tools[0].match: expected patterns of the tools' names, such as "github_delete_*"
+            policy.toml:12:13: tools[0].confirm: expected true or false, got a text
+            policy.toml:13:13: tools[0].category: expected `retrieval` or `action` or `utility`, got `read`
+            policy.toml:14:22: servers.gone: expected the name of a server that is configured and not disabled, which are `old`, `args`, `web`
+            policy.toml:15:13: servers.gone.prefix: expected letters, digits, `_` and `-`, got `a b`
+            policy.toml:16:14: pins.file: expected the file of the pins, such as "mcp.pins.json"; without one, remove `[pins]`
+            policy.toml:20:13: egress.private: invalid egress policy: expected a network such as 10.20.0.0/16, got `10.0.0.0/99`
+            policy.toml:22:13: http.listen: expected an address and a port such as "127.0.0.1:8080", got `8080`
+            policy.toml:23:13: http.path: expected a path such as "/mcp"
+            policy.toml:26:13: http.principals[0].token: expected at least 16 visible ASCII characters, such as of `openssl rand -hex 24`
+            policy.toml:27:13: http.principals[1].name: expected the name of a client
+            policy.toml:28:13: http.principals[1].token: the environment variable `TOOL_GATEWAY_TEST_UNSET` is not set; set it, or write a default as `${TOOL_GATEWAY_TEST_UNSET:-default}`
+            policy.toml:30:13: audit.required: expected `file` or `postgres` too
+            policy.toml:32:13: sessions.signing_key: expected 64 hexadecimal digits, such as of `openssl rand -hex 32`
+            policy.toml:34:13: inspector.listen: expected a loopback address, as the page can call every tool; reach it over SSH from elsewhere
+            policy.toml:35:14: otel.endpoint: expected the address of a receiver, such as "http://localhost:4318""#]],
     )
     .await;
 }
@@ -140,13 +139,13 @@ async fn what_is_there_twice_or_means_nothing_is_reported() {
     problems(
         &folder,
         &expect![[r#"
-            mcp.json: mcpServers.one.env.A: expected a name of its own, got one that is there already; rename or remove one of them
-            mcp.json: mcpServers.one: expected a name of its own, got one that is there already; rename or remove one of them
-            mcp.json: mcpServers.one.command: expected a name of its own, got one that is there already; rename or remove one of them
-            mcp.json: mcpServers.two: expected a name of its own, got one that is there already; rename or remove one of them
-            policy.toml: pins.file: expected the file of the pins, such as "mcp.pins.json"; without one, remove `[pins]`
-            policy.toml: http.principals[2].name: expected a name of its own, got `ada` again
-            policy.toml: servers.one.pinned_only: expected `pins.file` too, as no tool is pinned without it"#]],
+            mcp.json:2:55: mcpServers.one.env.A: expected a name of its own, got one that is there already; rename or remove one of them
+            mcp.json:4:13: mcpServers.one: expected a name of its own, got one that is there already; rename or remove one of them
+            mcp.json:4:42: mcpServers.one.command: expected a name of its own, got one that is there already; rename or remove one of them
+            mcp.json:5:13: mcpServers.two: expected a name of its own, got one that is there already; rename or remove one of them
+            policy.toml:2:14: pins.file: expected the file of the pins, such as "mcp.pins.json"; without one, remove `[pins]`
+            policy.toml:5:13: servers.one.pinned_only: expected `pins.file` too, as no tool is pinned without it
+            policy.toml:10:19: http.principals[2].name: expected a name of its own, got `ada` again"#]],
     )
     .await;
 }
@@ -158,12 +157,65 @@ async fn unreadable_files_are_named() {
     problems(
         &folder,
         &expect![[r"
-            mcp.json: expected JSON: EOF while parsing an object at line 1 column 16
-            policy.toml: expected TOML: line 1: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"]],
+            mcp.json:1:16: expected JSON: unterminated object
+            policy.toml:1:1: expected TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"]],
     )
     .await;
     std::fs::remove_file(folder.path("mcp.json")).expect("removed");
     problems(&folder, &expect!["mcp.json: No such file or directory (os error 2)"]).await;
+}
+
+// C14
+#[tokio::test]
+async fn several_places_without_toml_are_reported() {
+    let folder = Folder::new("mode = quiet\n[[tols]]\nmatch = 'x'\n[limits]\nmax_cals = 3\ndeadline = 30s\n");
+    problems(
+        &folder,
+        &expect![[r"
+        policy.toml:1:8: expected TOML: string values must be quoted, expected literal string
+        policy.toml:2:3: tols: unknown key `tols`, did you mean `tools`?
+        policy.toml:5:1: limits.max_cals: unknown key `max_cals`, did you mean `max_calls`?
+        policy.toml:6:12: expected TOML: string values must be quoted, expected literal string"]],
+    )
+    .await;
+}
+
+// C16
+#[tokio::test]
+async fn a_byte_order_mark_is_no_part_of_a_file() {
+    let folder = Folder::new("");
+    let (servers, policy) = (folder.read("mcp.json"), "\u{feff}name = 'x'");
+    folder.write("mcp.json", &format!("\u{feff}{servers}"));
+    folder.policy(policy);
+    folder.open().await.close().await;
+    let wide = servers.encode_utf16().flat_map(u16::to_le_bytes);
+    let wide = [0xFF, 0xFE].into_iter().chain(wide).collect::<Vec<_>>();
+    std::fs::write(folder.path("mcp.json"), wide).expect("written");
+    problems(&folder, &expect!["mcp.json: expected UTF-8, got UTF-16; save the file as UTF-8"]).await;
+}
+
+// C13
+#[tokio::test]
+async fn places_of_editors_and_inputs_are_named() {
+    let folder = Folder::new("");
+    folder.write(
+        "mcp.json",
+        r#"{
+            // The user's servers.
+            "inputs": [{"type": "promptString", "id": "api key", "password": true}],
+            "servers": {
+                "one": {"command": "x", "env": {"A": "${input:api key}", "B": "${config:a}"}, "envFile": "missing.env"},
+                "two": {"command": "x", "args": ["${command:y}"],},
+                /* "mcpServers" has one of this name too */
+            },
+            "mcpServers": {"two": {"command": "y"}},
+        }"#,
+    );
+    problems(&folder, &expect![[r#"
+        mcp.json:5:49: servers.one.env.A: `${input:api key}` has no value; set `inputs."api key"` in the policy, or start `tool-gateway` in a terminal, where it asks for it
+        mcp.json:5:74: servers.one.env.B: `${config:a}` is a variable that only the editor knows; write its value, or a variable of the environment as `${NAME}`
+        mcp.json:5:95: servers.one.envFile: missing.env: No such file or directory (os error 2)
+        mcp.json:6:17: servers.two: expected a name of its own, got that of `mcpServers.two`; rename or remove one of them"#]]).await;
 }
 
 #[tokio::test]

@@ -232,7 +232,7 @@ async fn problems_of_logins_are_reported() {
         "servers.web.oauth.file: expected the file that keeps the tokens",
         "servers.web.oauth.port: expected a port from 0 to 65535",
         "servers.web.oauth: expected `issuer` and `client_id`, or neither",
-        "servers.web.oauth: unknown key `bad`",
+        "servers.web.oauth.bad: unknown key `bad`",
         "servers.machine.oauth.file: expected the file that keeps the tokens",
         "servers.machine.oauth.client_secret_file: No such file",
         "servers.machine.oauth.machine: expected `issuer`, `client_id`",

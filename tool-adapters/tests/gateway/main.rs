@@ -7,6 +7,7 @@ mod audit;
 #[path = "../oauth2/browser.rs"]
 mod browser;
 mod child;
+mod choices;
 mod files;
 mod health;
 #[cfg(feature = "mcp-auth")]
@@ -15,6 +16,7 @@ mod health;
 mod issuer;
 #[cfg(feature = "mcp-auth")]
 mod logins;
+mod network;
 mod policies;
 mod program;
 mod reload;

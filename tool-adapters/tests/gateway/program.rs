@@ -306,6 +306,7 @@ fn the_policy_of_the_book_is_valid() {
         folder.policy(policy);
         let mut check = program(&folder);
         check.args(["--check", "--log", "error"]).env("SIGNING_KEY", "0a".repeat(32)).env("OTEL_KEY", "k");
+        check.env("GITHUB_TOKEN", "t");
         for name in ["ADA_TOKEN", "METRICS_TOKEN", "INSPECTOR_TOKEN"] {
             check.env(name, "0123456789abcdef");
         }
@@ -314,9 +315,18 @@ fn the_policy_of_the_book_is_valid() {
     };
     assert_eq!(check(policy), (Some(0), String::new()));
     // The error about a key that does not exist lists those of its table, which the book has all.
-    for table in
-        ["[limits]", "[[tools]]", "[servers.github]", "[pins]", "[egress]", "[http]", "[admin]", "[audit]", "[otel]"]
-    {
+    for table in [
+        "[limits]",
+        "[[tools]]",
+        "[servers.github]",
+        "[pins]",
+        "[egress]",
+        "[network]",
+        "[http]",
+        "[admin]",
+        "[audit]",
+        "[otel]",
+    ] {
         let (code, errors) = check(&policy.replacen(table, &format!("{table}\nbad = 1"), 1));
         assert_eq!(code, Some(2));
         for key in errors.split('`').skip(3).step_by(2) {

@@ -394,7 +394,7 @@ async fn a_list_has_at_most_8_mib() {
 
 #[tokio::test]
 async fn of_tools_that_cannot_be_registered_1_000_are_kept() {
-    let tools = (0..3_000).map(|at| declared(&format!("bad name {at}"))).collect::<Vec<_>>();
+    let tools = (0..3_000).map(|at| declared(&format!("bad\tname {at}"))).collect::<Vec<_>>();
     let page = json!({"result": {"tools": tools}});
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     tokio::spawn(serve_lists(theirs, move |_| (page.clone(), String::new())));

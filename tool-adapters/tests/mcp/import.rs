@@ -181,7 +181,7 @@ async fn cancels_a_timed_out_call_at_the_server() {
 
 #[tokio::test]
 async fn quarantines_invalid_tools_and_imports_the_rest() {
-    let fake = FakeServer::with_tools(&["good", "bad name", "twice", "twice"]);
+    let fake = FakeServer::with_tools(&["good", "bad\nname", "twice", "twice"]);
     let schemas = [
         json!({"type": "string"}),
         json!({"type": "object", "properties": {"a": {"type": "nonsense"}}}),
@@ -194,10 +194,23 @@ async fn quarantines_invalid_tools_and_imports_the_rest() {
     let imported = fake.start().0.connect().await.expect("an import");
     let quarantined = imported.quarantined();
     let names = quarantined.iter().map(|tool| &*tool.name).collect::<Vec<_>>();
-    assert_eq!(names, ["bad name", "bad_0", "bad_1", "bad_2", "twice"]);
+    assert_eq!(names, ["bad\nname", "bad_0", "bad_1", "bad_2", "twice"]);
     assert_eq!(quarantined.last().map(|tool| tool.reason.clone()), Some(QuarantineReason::Duplicate));
     let tools = ToolContext::builder().with(imported).build().expect("tools");
     assert_eq!(tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>(), ["good"]);
+}
+
+// C17
+#[tokio::test]
+async fn names_that_no_client_takes_are_made_such_that_they_do() {
+    let long = "x".repeat(90);
+    let fake = FakeServer::with_tools(&["plain", "with space", "Größe", &long]);
+    let imported = fake.start().0.prefix("own").connect().await.expect("an import");
+    assert_eq!(imported.quarantined(), []);
+    let tools = ToolContext::builder().with(imported).build().expect("tools");
+    let names = tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names[..3], ["own_plain", "own_with_space", "own_Gr__e"]);
+    assert!(names[3].starts_with("own_xxx") && names[3].len() == 64, "{names:?}");
 }
 
 /// Serves a tool over lines. Answers its call with this text as the result, and the next call with `{"content": []}`.

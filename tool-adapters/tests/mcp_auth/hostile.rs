@@ -175,6 +175,52 @@ async fn an_issuer_that_names_another_is_refused() {
     assert!(person.asked().is_empty());
 }
 
+// C21
+#[tokio::test]
+async fn an_issuer_that_differs_by_its_last_slash_is_the_same() {
+    let (issuer, person) = (Issuer::start().await, Person::default());
+    issuer.behaviour().metadata = json!({"issuer": format!("{}/", issuer.url)});
+    let url = protected(&issuer).await;
+    let registered = Person::default();
+    connect(&url, registered.login().client(&issuer.url, "planner")).await.expect("the client of this issuer");
+    connect(&url, person.login()).await.expect("a connection");
+    assert_eq!(person.asked().len(), 1);
+}
+
+// C21
+#[tokio::test]
+async fn an_error_names_each_address_that_was_tried() {
+    let person = Person::default();
+    let other = Hostile::naming("https://login.example").await;
+    let issuer = format!("{}/tenant", other.url.trim_end_matches("/mcp"));
+    let server = Hostile::naming(&issuer).await;
+    let error = login_error(connect(&server.url, person.login()).await).to_string();
+    for path in [
+        "/.well-known/oauth-authorization-server/tenant: there is none",
+        "/.well-known/openid-configuration/tenant: there is none",
+        "/tenant/.well-known/openid-configuration: there is none",
+    ] {
+        assert!(error.contains(path), "{error}");
+    }
+    let refused = Issuer::start().await;
+    refused.behaviour().metadata = json!({"registration_endpoint": null});
+    let server = Hostile::naming(&refused.url).await;
+    let error = login_error(connect(&server.url, person.login()).await).to_string();
+    assert!(error.contains("set its `issuer` and `client_id`") && !error.contains("::"), "{error}");
+}
+
+// C21
+#[tokio::test]
+async fn a_client_that_is_registered_by_hand_needs_no_word_about_pkce() {
+    let (issuer, person) = (Issuer::start().await, Person::default());
+    issuer.behaviour().metadata = json!({"code_challenge_methods_supported": null});
+    let url = protected(&issuer).await;
+    connect(&url, person.login().client(&issuer.url, "planner")).await.expect("a connection");
+    issuer.behaviour().metadata = json!({"code_challenge_methods_supported": ["plain"]});
+    let error = login_error(connect(&url, Person::default().login().client(&issuer.url, "planner")).await);
+    assert!(error.to_string().contains("PKCE"), "{error}");
+}
+
 #[tokio::test]
 async fn callbacks_of_other_logins_change_nothing() {
     for (name, value) in [("iss", "https://evil.example"), ("iss", ""), ("iss", "http://127.0.0.1:1/")] {

@@ -22,6 +22,8 @@ pub(crate) mod view;
 #[cfg(test)]
 mod tests;
 
+#[doc(hidden)]
+pub use crate::arguments::problem::nearest;
 pub use coerce::{Coercions, JsonRepair};
 #[cfg(feature = "session")]
 pub use fingerprint::Fingerprint;

@@ -154,7 +154,7 @@ pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) 
 
 /// Returns the known name that was probably meant: one that differs in case or separators, is the beginning or the end of
 /// `name` or the other way round, or is a few letters off. Returns the first of several equally near names.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = letters_of(name);
     let near = known.into_iter().filter_map(|known| Some((distance(&letters, &letters_of(known))?, known)));
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)

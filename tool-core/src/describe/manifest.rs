@@ -167,7 +167,9 @@ impl Manifest {
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ManifestError> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(ManifestError::file(path))?;
-        serde_json::from_str(&text).map_err(|error| ManifestError::file(path)(error.into()))
+        // Some editors write a byte order mark, which is no part of JSON.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        serde_json::from_str(text).map_err(|error| ManifestError::file(path)(error.into()))
     }
 
     /// Compares the file with this manifest.

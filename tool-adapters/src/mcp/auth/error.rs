@@ -70,7 +70,8 @@ impl From<IssuerError> for LoginError {
     fn from(error: IssuerError) -> Self {
         match error {
             IssuerError::Fetch(error) => error.into(),
-            error => Self::Discovery(error.to_string()),
+            IssuerError::Missing { tried, .. } if tried.is_unavailable() => Self::Unavailable(tried.to_string()),
+            error @ IssuerError::Missing { .. } => Self::Discovery(error.to_string()),
         }
     }
 }

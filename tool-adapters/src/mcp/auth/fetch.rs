@@ -110,6 +110,11 @@ impl Fetcher {
     }
 
     async fn send(&self, request: RequestBuilder, url: &Url) -> Result<(StatusCode, Zeroizing<Vec<u8>>), FetchError> {
+        #[cfg(feature = "gateway")]
+        if let Some(policy) = &self.policy {
+            let checked = policy.check_proxied(url).await;
+            checked.map_err(|error| FetchError::Unreachable { host: host(url), problem: error.to_string() })?;
+        }
         let failed = |error: reqwest::Error| FetchError::Unreachable { host: host(url), problem: describe(&error) };
         let mut response = request.send().await.map_err(failed)?;
         if response.status().is_redirection() {

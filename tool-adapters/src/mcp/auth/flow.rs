@@ -6,7 +6,9 @@ use crate::mcp::auth::error::LoginError;
 use crate::mcp::auth::fetch::Fetcher;
 use crate::mcp::auth::login::{Consent, LoginRequest, OAuthLogin};
 use crate::mcp::auth::loopback::Loopback;
-use crate::mcp::auth::metadata::{IssuerMetadata, ResourceMetadata, at_path, resource_metadata_path};
+use crate::mcp::auth::metadata::{
+    Attempts, IssuerError, IssuerMetadata, ResourceMetadata, at_path, is_same_issuer, resource_metadata_path,
+};
 use crate::oauth2::{CallbackParams, HttpClient, OAuth2Client, shown};
 use indexmap::IndexSet;
 use oauth2::{CsrfToken, PkceCodeChallenge};
@@ -49,18 +51,48 @@ pub(crate) struct Registration {
 }
 
 /// Finds the authorization server of a server.
-pub(crate) async fn discover(fetcher: &Fetcher, server: &Url, challenge: &Challenge) -> Result<Discovered, LoginError> {
-    let unsound = |problem: String| LoginError::Discovery(shown(&problem));
-    let Some(metadata) = resource_metadata(fetcher, server, challenge).await? else {
-        // Servers of revision 2025-03-26 are their own authorization servers.
-        let issuer = server.origin().ascii_serialization();
-        let issuer = IssuerMetadata::fetch(fetcher, &issuer).await?;
-        return Ok(Discovered { resource: server.to_string(), scopes: Vec::new(), issuer });
+/// `client_issuer` is the one at which the program's client is registered.
+pub(crate) async fn discover(
+    fetcher: &Fetcher,
+    server: &Url,
+    challenge: &Challenge,
+    client_issuer: Option<&str>,
+) -> Result<Discovered, LoginError> {
+    let mut tried = Attempts::default();
+    let Some(metadata) = resource_metadata(fetcher, server, challenge, &mut tried).await? else {
+        return own_issuer(fetcher, server, tried).await;
     };
-    let issuer = metadata.authorization_servers.first();
-    let issuer = issuer.ok_or_else(|| unsound("its metadata names none".to_owned()))?;
+    // Of several servers, a registered client is known at one.
+    let is_registered = |named: &&String| client_issuer.is_some_and(|own| is_same_issuer(own, named));
+    let named = &metadata.authorization_servers;
+    let Some(issuer) = named.iter().find(is_registered).or_else(|| named.first()) else {
+        return own_issuer(fetcher, server, tried).await;
+    };
     let issuer = IssuerMetadata::fetch(fetcher, issuer).await?;
     Ok(Discovered { resource: metadata.resource, scopes: metadata.scopes_supported, issuer })
+}
+
+/// Returns the server itself as its authorization server, as those of revision 2025-03-26 are.
+async fn own_issuer(fetcher: &Fetcher, server: &Url, mut earlier: Attempts) -> Result<Discovered, LoginError> {
+    let origin = server.origin().ascii_serialization();
+    let issuer = match IssuerMetadata::fetch(fetcher, &origin).await {
+        Ok(issuer) => issuer,
+        Err(IssuerError::Missing { host, tried }) => {
+            let is_absent = tried.is_absent();
+            earlier.extend(tried);
+            if !is_absent {
+                return Err(IssuerError::Missing { host, tried: earlier }.into());
+            }
+            tracing::warn!(
+                server = host,
+                tried = %earlier,
+                "a server publishes no metadata of its authorization server; its default addresses are used"
+            );
+            IssuerMetadata::of_defaults(server)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Discovered { resource: server.to_string(), scopes: Vec::new(), issuer })
 }
 
 /// Returns the metadata of a server, which it publishes on its own origin. Returns `None` if there is none.
@@ -68,9 +100,10 @@ async fn resource_metadata(
     fetcher: &Fetcher,
     server: &Url,
     challenge: &Challenge,
+    tried: &mut Attempts,
 ) -> Result<Option<ResourceMetadata>, LoginError> {
     let unsound = |problem: String| LoginError::Discovery(shown(&problem));
-    let read = |document| ResourceMetadata::of(document, server).map_err(unsound).map(Some);
+    let mut addresses = Vec::new();
     if let Some(named) = &challenge.resource_metadata {
         let url = fetcher.parse("the server's metadata", named)?;
         if url.origin() != server.origin() {
@@ -79,21 +112,24 @@ async fn resource_metadata(
                 url.host_str().unwrap_or_default()
             )));
         }
-        let document = fetcher.document(&url).await?;
-        let document =
-            document.ok_or_else(|| unsound("there is no metadata at the address that it names".to_owned()))?;
-        return read(document);
+        addresses.push(url);
     }
-    let own = resource_metadata_path(server);
-    let root = "/.well-known/oauth-protected-resource";
-    for path in [own.as_str()].into_iter().chain((own != root).then_some(root)) {
-        let url = at_path(server, path);
+    addresses.push(at_path(server, &resource_metadata_path(server)));
+    addresses.push(at_path(server, "/.well-known/oauth-protected-resource"));
+    addresses.dedup();
+    for url in addresses {
         fetcher.parse("the server's metadata", url.as_str())?;
-        if let Some(document) = fetcher.document(&url).await? {
-            return read(document);
+        match fetcher.document(&url).await {
+            Ok(Some(document)) => {
+                let metadata = ResourceMetadata::of(document, server);
+                return metadata.map(Some).map_err(|problem| unsound(format!("{problem}, at {url}")));
+            }
+            Ok(None) => tried.absent(&url),
+            Err(error) => tried.failed(&url, &error),
         }
     }
-    Ok(None)
+    // A server that does not answer may have metadata.
+    if tried.is_unavailable() { Err(LoginError::Unavailable(tried.to_string())) } else { Ok(None) }
 }
 
 /// A login at the authorization server of a server.
@@ -173,9 +209,12 @@ impl Flow<'_> {
                 (self.client(&registration).client_credentials(&grant, &http).await?, registration)
             }
             consent => {
-                if !self.found.issuer.code_challenge_methods_supported.iter().any(|method| method == "S256") {
-                    let problem =
-                        "the authorization server does not support PKCE (S256), so that a code could be stolen";
+                // Some servers support it and do not say so. A person who registers a client there knows the server.
+                let methods = &self.found.issuer.code_challenge_methods_supported;
+                let may_support = methods.is_empty() && self.login.client.is_some();
+                if !may_support && !methods.iter().any(|method| method == "S256") {
+                    let problem = "the authorization server does not say that it supports PKCE (S256), so that a code could be \
+                         stolen; if it does, register a client there, and set its `issuer` and `client_id`";
                     return Err(LoginError::Discovery(problem.to_owned()));
                 }
                 self.ask(consent, &grant, known).await?
@@ -200,7 +239,8 @@ impl Flow<'_> {
             Consent::Redirect { url, .. } => (None, url.clone()),
             Consent::Machine | Consent::Stored(_) => (None, String::new()),
         };
-        let known = known.filter(|known| known.redirect_url == redirect_url && known.issuer == grant.provider);
+        let known =
+            known.filter(|known| known.redirect_url == redirect_url && is_same_issuer(&known.issuer, &grant.provider));
         let registration = match known {
             Some(known) if self.login.client.is_none() => known.clone(),
             _ => self.register(&redirect_url, &grant.scopes).await?,
@@ -240,7 +280,7 @@ impl Flow<'_> {
         }
         let issuer = &self.found.issuer;
         let is_own = match &params.issuer {
-            Some(named) => *named == issuer.issuer,
+            Some(named) => is_same_issuer(named, &issuer.issuer),
             None => !issuer.authorization_response_iss_parameter_supported,
         };
         if !is_own {
@@ -263,7 +303,7 @@ impl Flow<'_> {
             secret,
         };
         if let Some(client) = &self.login.client {
-            if client.issuer != issuer.issuer {
+            if !is_same_issuer(&client.issuer, &issuer.issuer) {
                 let shorten = |text: &str| text.escape_debug().take(200).collect();
                 return Err(LoginError::OtherIssuer {
                     expected: shorten(&client.issuer),
@@ -276,7 +316,7 @@ impl Flow<'_> {
             (Some(document), _) if issuer.client_id_metadata_document_supported => Ok(registered(document, None)),
             (_, Some(endpoint)) => self.register_dynamically(endpoint, redirect_url, scopes).await,
             (_, None) => Err(LoginError::Registration(
-                "it has no dynamic registration; register the client there, and set it with `OAuthLogin::client`"
+                "it has no dynamic registration; register a client there, and set its `issuer` and `client_id`"
                     .to_owned(),
             )),
         }

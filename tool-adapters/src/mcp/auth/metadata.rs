@@ -4,6 +4,7 @@ use crate::mcp::auth::fetch::{FetchError, Fetcher};
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::Value;
+use std::fmt;
 
 /// Longest list that is read from a document.
 const MAX_ITEMS: usize = 256;
@@ -97,29 +98,142 @@ pub(crate) struct IssuerMetadata {
 pub(crate) enum IssuerError {
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    #[error("`{0}` publishes no metadata of an authorization server")]
-    Missing(String),
-    #[error("the metadata of an authorization server has another form")]
-    Form,
-    #[error("expected the issuer `{expected}`, got `{got}`")]
-    OtherIssuer { expected: String, got: String },
+    /// The host, and the addresses that were tried.
+    #[error("`{host}` publishes no metadata of an authorization server; tried {tried}")]
+    Missing { host: String, tried: Attempts },
+}
+
+/// The addresses at which metadata was looked for, each with what was there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Attempts(Vec<Attempt>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Attempt {
+    url: String,
+    outcome: String,
+    kind: AttemptKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum AttemptKind {
+    /// The server has nothing there.
+    Absent,
+    /// The document there cannot be used.
+    Unusable,
+    /// The server does not answer, or not for now.
+    Unavailable,
+}
+
+impl Attempts {
+    /// Notes an address at which there is no document.
+    pub(crate) fn absent(&mut self, url: &Url) {
+        self.push(url, "there is none".to_owned(), AttemptKind::Absent);
+    }
+
+    /// Notes a document that cannot be used.
+    pub(crate) fn unusable(&mut self, url: &Url, problem: String) {
+        self.push(url, problem, AttemptKind::Unusable);
+    }
+
+    /// Notes a failed request.
+    pub(crate) fn failed(&mut self, url: &Url, error: &FetchError) {
+        let kind = match error {
+            FetchError::Unreachable { .. } | FetchError::Status(..) => AttemptKind::Unavailable,
+            _ => AttemptKind::Unusable,
+        };
+        self.push(url, error.to_string(), kind);
+    }
+
+    fn push(&mut self, url: &Url, outcome: String, kind: AttemptKind) {
+        // A query may have a key.
+        let shown = url.as_str().split('?').next().unwrap_or_default();
+        let url = shown.escape_debug().take(200).collect();
+        self.0.push(Attempt { url, outcome, kind });
+    }
+
+    /// Adds those that came later.
+    pub(crate) fn extend(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+
+    /// Returns true if one of the servers may answer later.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        self.0.iter().any(|attempt| attempt.kind == AttemptKind::Unavailable)
+    }
+
+    /// Returns true if the servers have answered, and have nothing at any address.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.0.iter().all(|attempt| attempt.kind == AttemptKind::Absent)
+    }
+}
+
+impl fmt::Display for Attempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, attempt) in self.0.iter().enumerate() {
+            let separator = if at == 0 { "" } else { "; " };
+            write!(f, "{separator}{}: {}", attempt.url, attempt.outcome)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if two texts name one issuer. Servers and settings differ by the last slash, which no other server can add.
+pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
+    let plain = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
+    plain(one) == plain(other)
 }
 
 impl IssuerMetadata {
-    /// Fetches the metadata of an issuer, which has to name exactly this issuer.
+    /// Fetches the metadata of an issuer, which has to name this issuer. An address with something else is passed over.
     pub(crate) async fn fetch(fetcher: &Fetcher, issuer: &str) -> Result<Self, IssuerError> {
         let url = fetcher.parse("the issuer", issuer)?;
+        let mut tried = Attempts::default();
         for at in issuer_metadata_urls(&url) {
-            let Some(document) = fetcher.document(&at).await? else { continue };
-            let metadata = serde_json::from_value::<Self>(document).map_err(|_| IssuerError::Form)?;
-            // Without this check one server could speak for another.
-            if metadata.issuer != issuer {
-                let shorten = |text: &str| text.escape_debug().take(200).collect::<String>();
-                return Err(IssuerError::OtherIssuer { expected: shorten(issuer), got: shorten(&metadata.issuer) });
+            let document = match fetcher.document(&at).await {
+                Ok(Some(document)) => document,
+                Ok(None) => {
+                    tried.absent(&at);
+                    continue;
+                }
+                Err(error) => {
+                    tried.failed(&at, &error);
+                    // The other addresses are at the same host.
+                    if matches!(error, FetchError::Unreachable { .. }) {
+                        break;
+                    }
+                    continue;
+                }
+            };
+            match serde_json::from_value::<Self>(document) {
+                // Without this check one server could speak for another.
+                Ok(metadata) if is_same_issuer(&metadata.issuer, issuer) => return Ok(metadata),
+                Ok(metadata) => {
+                    let got = metadata.issuer.escape_debug().take(200).collect::<String>();
+                    tried.unusable(&at, format!("expected the issuer `{}`, got `{got}`", issuer.escape_debug()));
+                }
+                Err(_) => tried.unusable(&at, "expected the metadata of an authorization server".to_owned()),
             }
-            return Ok(metadata);
         }
-        Err(IssuerError::Missing(url.host_str().unwrap_or_default().to_owned()))
+        Err(IssuerError::Missing { host: url.host_str().unwrap_or_default().to_owned(), tried })
+    }
+
+    /// Returns the endpoints that a server has which publishes no metadata, as in revision 2025-03-26.
+    pub(crate) fn of_defaults(server: &Url) -> Self {
+        let at = |path: &str| Some(at_path(server, path).to_string());
+        Self {
+            issuer: server.origin().ascii_serialization(),
+            authorization_endpoint: at("/authorize"),
+            token_endpoint: at("/token"),
+            registration_endpoint: at("/register"),
+            introspection_endpoint: None,
+            jwks_uri: None,
+            scopes_supported: Vec::new(),
+            // The revision requires PKCE.
+            code_challenge_methods_supported: vec!["S256".to_owned()],
+            token_endpoint_auth_methods_supported: Vec::new(),
+            authorization_response_iss_parameter_supported: false,
+            client_id_metadata_document_supported: false,
+        }
     }
 }
 
@@ -151,6 +265,16 @@ mod tests {
             ]
         );
         assert_eq!(texts("https://as.example").len(), 2);
+    }
+
+    // C21
+    #[test]
+    fn an_issuer_may_differ_by_its_last_slash() {
+        assert!(is_same_issuer("https://accounts.google.com", "https://accounts.google.com/"));
+        for other in ["https://accounts.google.com//", "https://accounts.google.co", "https://ACCOUNTS.google.com", ""]
+        {
+            assert!(!is_same_issuer("https://accounts.google.com", other), "{other}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::mcp::auth::error::LoginError;
 use crate::mcp::auth::fetch::Fetcher;
 use crate::mcp::auth::flow::{Discovered, Flow, Registration, discover};
 use crate::mcp::auth::login::{Consent, OAuthLogin};
+use crate::mcp::auth::metadata::is_same_issuer;
 use crate::oauth2::shown;
 use crate::transport::base_url::is_local;
 use reqwest::Url;
@@ -207,9 +208,14 @@ impl ServerTokens {
     /// Gets another token: by the refresh token if it is only old, or else by a login.
     async fn attempt(&self, state: &mut State, refused: &Refused) -> Result<Secret, LoginError> {
         // Found anew, as the server may have moved to another authorization server.
-        let found = discover(&self.fetcher, &self.server, &refused.challenge).await?;
+        let client_issuer = self.login.client.as_ref().map(|client| &*client.issuer);
+        let found = discover(&self.fetcher, &self.server, &refused.challenge, client_issuer).await?;
         state.found = Some(found.clone());
-        if state.stored.as_ref().is_some_and(|stored| stored.registration.issuer != found.issuer.issuer) {
+        if state
+            .stored
+            .as_ref()
+            .is_some_and(|stored| !is_same_issuer(&stored.registration.issuer, &found.issuer.issuer))
+        {
             tracing::warn!(issuer = %found.issuer.issuer.escape_debug(), "the server has another authorization server now");
             self.keep(state, None).await?;
         }

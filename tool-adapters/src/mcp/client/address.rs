@@ -108,6 +108,7 @@ impl ServerAddress {
             Self::Url(url) => {
                 let url = parse_url(url)?;
                 credentials.check_encrypted(&url)?;
+                credentials.check_proxied(&url).await?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers = credentials.header_map()?;
                 let client = AuthorizedClient::new(&url, Arc::clone(credentials), tasks, changes.routes.clone())?;

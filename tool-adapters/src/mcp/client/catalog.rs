@@ -4,6 +4,7 @@ use crate::mcp::client::answer;
 use crate::mcp::client::error::{ImportError, describe};
 use crate::mcp::client::exchange::{Asked, Exchange, RunState};
 use crate::mcp::client::lists::{PageOf, ServerList};
+use crate::mcp::client::offered_names::OfferedNames;
 use crate::mcp::client::pins::{Declaration, Fingerprint};
 use crate::mcp::client::quarantine::QuarantineReason;
 use crate::mcp::client::remote::{Connection, RemoteServer};
@@ -32,6 +33,8 @@ pub(crate) struct Catalog {
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) templates: Vec<Resource>,
+    /// The names of the prompts.
+    pub(crate) names: OfferedNames,
 }
 
 /// A declaration of a server with the key of its pin, and the fingerprint of what the server sent.
@@ -342,13 +345,15 @@ impl Catalog {
         found.extend(prompts.iter().map(|(_, key, fingerprint)| (key.clone(), fingerprint.clone())));
         found.extend(resources.iter().map(|(_, key, fingerprint)| (key.clone(), fingerprint.clone())));
         found.extend(templates.iter().map(|(_, key, fingerprint)| (key.clone(), fingerprint.clone())));
-        let mut catalog = Self::default();
+        let names = OfferedNames::new(prefix, prompts.iter().map(|(prompt, ..)| prompt.name.as_str()));
+        let mut catalog = Self { names, ..Self::default() };
         if found.is_empty() {
             return Ok(catalog);
         }
         let offered = remote.check_pins(found).await?;
         for (declared, key, _) in prompts.into_iter().filter(|(_, key, _)| offered.contains(key)) {
-            let prompt = prompt(remote, declared, prefix);
+            let name = catalog.names.offered(&declared.name).into_owned();
+            let prompt = prompt(remote, declared, name);
             match ToolContext::builder().with_prompt(prompt.clone()).build() {
                 Ok(_) => catalog.prompts.push(prompt),
                 Err(errors) => remote.quarantine_invalid(&key, QuarantineReason::Invalid(errors)),
@@ -392,11 +397,7 @@ impl Catalog {
     }
 }
 
-fn prompt(remote: &Arc<RemoteServer>, declared: model::Prompt, prefix: Option<&str>) -> Prompt {
-    let name = match prefix {
-        Some(prefix) => format!("{prefix}_{}", declared.name),
-        None => declared.name.clone(),
-    };
+fn prompt(remote: &Arc<RemoteServer>, declared: model::Prompt, name: String) -> Prompt {
     let cut = |text: Option<String>| truncate(&text.unwrap_or_default(), MAX_DESCRIPTION);
     let mut definition = PromptDefinition::new(name, cut(declared.description));
     definition.title = declared.title;

@@ -2,7 +2,7 @@
 
 use crate::mcp::client::error::ImportError;
 use crate::mcp::client::http_answer::HttpResult;
-use crate::mcp::client::names::{self, KEY, looks_random};
+use crate::mcp::client::names::{self, KEY, looks_like_key, looks_random};
 use crate::transport::base_url::{self, is_local, is_secret_name, with_scheme};
 use crate::transport::callback::{SingleFlight, run_callback};
 use futures_util::future::BoxFuture;
@@ -142,24 +142,38 @@ impl Credentials {
         }
     }
 
+    /// Notes a text of a command that may be a secret. One that is named for a key is masked as a whole, and so is a token after its
+    /// scheme. Of any other text the words are masked that look like keys, as ordinary ones are part of what a server says.
+    fn add_masked(&self, text: &str, is_named: bool, kind: SecretKind) {
+        let words = text.split_whitespace().collect::<Vec<_>>();
+        if is_named {
+            self.add_secret(text.trim(), kind);
+        }
+        let is_token = |word: &str| is_named && words.len() <= 2 && !matches!(word, "Bearer" | "Basic");
+        for word in words.iter().filter(|word| looks_like_key(word) || is_token(word)) {
+            self.add_secret(word, kind);
+        }
+    }
+
     /// Notes the secrets of a command and of the variables that are set on it.
     pub(crate) fn note_command(&self, command: &Command) {
-        for text in names::of_command(command).1 {
-            self.add_words(&text, if looks_random(&text) { SecretKind::Key } else { SecretKind::Word });
+        for masked in names::of_command(command).1 {
+            let kind = if looks_random(&masked.text) { SecretKind::Key } else { SecretKind::Word };
+            self.add_masked(&masked.text, masked.is_named, kind);
         }
         if names::has_key_argument(command) {
             let server = names::of_command(command).0;
             tracing::warn!(
                 server,
                 "an argument of a server's command looks like a key, and all users of this machine can read the arguments of \
-                 processes; pass it in a variable, with `McpClient::env` or `env_from_parent`"
+                 processes; pass it in a variable (`env`, or `env_from_parent`)"
             );
         }
         for (name, value) in command.get_envs() {
             let (name, value) =
                 (name.to_string_lossy(), value.map(|value| value.to_string_lossy()).unwrap_or_default());
             if is_secret_name(&name) || looks_random(&value) {
-                self.add_words(&value, SecretKind::Key);
+                self.add_masked(&value, is_secret_name(&name), SecretKind::Key);
             }
             // `DATABASE_URL` is the name of no key.
             if let Some(url) = Url::parse(&value).ok().filter(|url| url.password().is_some()) {
@@ -200,6 +214,25 @@ impl Credentials {
         #[cfg(feature = "egress")]
         return self.egress.is_some();
         #[cfg(not(feature = "egress"))]
+        false
+    }
+
+    /// Checks the address of a server that a proxy reaches.
+    #[cfg_attr(not(feature = "gateway"), allow(unused_variables, clippy::unused_self, clippy::unused_async))]
+    pub(crate) async fn check_proxied(&self, url: &Url) -> Result<(), ImportError> {
+        #[cfg(feature = "gateway")]
+        if let Some(policy) = &self.egress {
+            return policy.check_proxied(url).await.map_err(|error| ImportError::Protocol(error.into()));
+        }
+        Ok(())
+    }
+
+    /// Returns true if requests to a URL go to a proxy.
+    #[cfg_attr(not(feature = "gateway"), allow(unused_variables, clippy::unused_self))]
+    pub(crate) fn is_proxied(&self, url: &Url) -> bool {
+        #[cfg(feature = "gateway")]
+        return self.egress.as_ref().is_some_and(|policy| policy.is_proxied(url));
+        #[cfg(not(feature = "gateway"))]
         false
     }
 
@@ -421,6 +454,24 @@ mod tests {
             }
         }
         assert_eq!(unchanged, 2_000);
+    }
+
+    // C18
+    #[test]
+    fn last_lines_show_words_and_no_keys() {
+        let mut command = Command::new("npx");
+        command.args(["-y", "@acme/does-not-exist", "serve", "--name", "registry", "found", "--token", "correcthorse"]);
+        command.args(["sk-live-12ab34cd", "--header", "Authorization: Bearer swordfish"]);
+        command.env("API_KEY", "hunter-two").env("GREETING_TOKEN", "this is not found in the registry");
+        let credentials = Credentials::default();
+        credentials.note_command(&command);
+        let line =
+            "npm error 404 Not Found - GET https://registry.npmjs.org/@acme%2fdoes-not-exist - not found, serve it";
+        assert_eq!(credentials.display(line), line);
+        for key in ["correcthorse", "sk-live-12ab34cd", "swordfish", "hunter-two", "this is not found in the registry"]
+        {
+            assert_eq!(credentials.display(&format!("bad key {key}.")), format!("bad key {KEY}."), "{key}");
+        }
     }
 
     #[test]

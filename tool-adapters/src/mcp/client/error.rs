@@ -37,7 +37,7 @@ pub enum ImportError {
     Url(&'static str),
     /// A key would be sent unencrypted to another machine.
     #[error(
-        "expected https, as requests to `{host}` have a key; use it, or call `allow_unencrypted` on a trusted network"
+        "expected https, as requests to `{host}` have a key; use it, or set `allow_unencrypted` on a trusted network"
     )]
     Unencrypted {
         /// The host of the URL.

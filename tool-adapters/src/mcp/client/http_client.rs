@@ -92,7 +92,8 @@ impl AuthorizedClient {
         let http = if is_local && url.scheme() == "http" { http.tls_certs_only([]) } else { http };
         let http = http.build().map_err(|error| ImportError::Protocol(error.into()))?;
         // Its address was checked with the URL, and no proxy is used.
-        let plain = if is_local || credentials.is_guarded() { PlainClient::new(url) } else { None };
+        let is_direct = is_local || (credentials.is_guarded() && !credentials.is_proxied(url));
+        let plain = if is_direct { PlainClient::new(url) } else { None };
         credentials.note_secrets(url);
         Ok(Self { http, plain, url: url.clone(), session: Arc::default(), credentials, tasks, routes })
     }

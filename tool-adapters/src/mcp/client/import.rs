@@ -9,6 +9,7 @@ use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::{ImportError, describe, http_status};
 use crate::mcp::client::exchange::{Asked, Exchange, RunState};
 use crate::mcp::client::names::{self, KEY};
+use crate::mcp::client::offered_names::OfferedNames;
 use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Pins;
 use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
@@ -20,6 +21,7 @@ use crate::providers::mcp::messages::with_hints;
 use rmcp::model::{self, CallToolRequestParams, ErrorCode, JsonObject, RequestParamsMeta, ServerResult};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::process::Command;
@@ -75,10 +77,14 @@ pub struct McpClient {
 struct Offer {
     prefix: Option<String>,
     map: Option<Arc<MapTool>>,
+    switched_off: Option<Arc<SwitchedOff>>,
     resources_as_tools: bool,
 }
 
 type MapTool = dyn Fn(FunctionTool) -> FunctionTool + Send + Sync;
+
+/// Returns the setting that switches a tool off, by the name that its server gives it.
+type SwitchedOff = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl McpClient {
     fn new(address: ServerAddress, name: String) -> Self {
@@ -249,6 +255,9 @@ impl McpClient {
 
     /// Sets a prefix for the names of tools and prompts, followed by `_`, so that they do not clash with others. Resources keep
     /// their URIs.
+    ///
+    /// A name with spaces or with letters beyond ASCII gets `_` in their place, and one of more than 64 characters is cut and ends in a
+    /// hash. Calls go to the server under its own name.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.offer.prefix = Some(prefix.into());
         self
@@ -438,6 +447,13 @@ impl McpClient {
         self
     }
 
+    /// Leaves out the tools for which a function returns the setting that switches them off.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn switch_off(mut self, setting: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.offer.switched_off = Some(Arc::new(setting));
+        self
+    }
+
     /// Connects and imports the server's tools, prompts and resources. Those that differ from their pins or cannot be registered
     /// are [quarantined](ImportedToolset::quarantined).
     pub async fn connect(mut self) -> Result<ImportedToolset, ImportError> {
@@ -473,8 +489,10 @@ impl Offer {
         declared: Vec<model::Tool>,
     ) -> Result<ImportedToolset, ImportError> {
         let (prefix, mut tools) = (self.prefix.as_deref(), Vec::new());
+        let declared = self.without_switched_off(&remote, declared);
+        let names = OfferedNames::new(prefix, declared.iter().map(|declared| &*declared.name));
         for declared in declared {
-            match import_tool(&remote, &declared, prefix) {
+            match import_tool(&remote, &declared, &names.offered(&declared.name)) {
                 Ok(tool) => tools.push(self.mapped(tool)),
                 Err(errors) => remote.quarantine_invalid(&declared.name, QuarantineReason::Invalid(errors)),
             }
@@ -490,7 +508,22 @@ impl Offer {
         }
         remote.quarantine.end_check(&remote.options.name);
         remote.users.fetch_add(1, Ordering::SeqCst);
-        Ok(ImportedToolset { tools, catalog, remote, offer: self, is_closed: AtomicBool::new(false) })
+        Ok(ImportedToolset { tools, names, catalog, remote, offer: self, is_closed: AtomicBool::new(false) })
+    }
+
+    /// Returns the tools that are not switched off.
+    fn without_switched_off(&self, remote: &RemoteServer, declared: Vec<model::Tool>) -> Vec<model::Tool> {
+        let Some(switched_off) = &self.switched_off else { return declared };
+        let mut left = Vec::new();
+        for declared in declared {
+            match switched_off(&declared.name) {
+                Some(setting) => {
+                    remote.quarantine_invalid(&declared.name, QuarantineReason::SwitchedOff(setting));
+                }
+                None => left.push(declared),
+            }
+        }
+        left
     }
 }
 
@@ -500,6 +533,7 @@ impl Offer {
 /// resources again.
 pub struct ImportedToolset {
     tools: Vec<Tool>,
+    names: OfferedNames,
     catalog: Catalog,
     remote: Arc<RemoteServer>,
     offer: Offer,
@@ -656,8 +690,31 @@ impl ImportedToolset {
     /// Sets whether a call of a tool may be sent again after the connection was lost, if its server says that it may.
     #[cfg(feature = "gateway")]
     pub(crate) fn set_resend(&self, tool: &str, is_resent: bool) {
+        let tool = self.names.own_of_rest(tool);
         let mut once = self.remote.sent_once.lock().unwrap_or_else(PoisonError::into_inner);
         if is_resent { _ = once.remove(tool) } else { _ = once.insert(tool.to_owned()) }
+    }
+
+    /// Returns the names under which tools and prompts are offered, as far as they differ from those that the server gives them by
+    /// more than the prefix.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn renamed(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
+        self.names.renamed().chain(self.catalog.names.renamed())
+    }
+
+    /// Returns the key of a quarantined tool or prompt by the name that follows the prefix where it is offered.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn offered_key(&self, key: &str) -> String {
+        match key.strip_prefix("prompt:") {
+            Some(prompt) => format!("prompt:{}", self.catalog.names.rest_of(prompt)),
+            None => self.names.rest_of(key).to_owned(),
+        }
+    }
+
+    /// Returns the names that the server gives its tools.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn own_names(&self) -> Vec<String> {
+        self.remote.own_names()
     }
 
     /// Returns the error of the login, while there is no token to send.
@@ -745,15 +802,11 @@ struct RemoteTool {
 pub(crate) fn import_tool(
     remote: &Arc<RemoteServer>,
     declared: &model::Tool,
-    prefix: Option<&str>,
+    name: &str,
 ) -> Result<FunctionTool, RegistryErrors> {
     let annotations = declared.annotations.clone().unwrap_or_default();
-    let name = match prefix {
-        Some(prefix) => format!("{prefix}_{}", declared.name),
-        None => declared.name.to_string(),
-    };
     let raw = RawTool {
-        name,
+        name: name.to_owned(),
         description: declared.description.as_deref().unwrap_or_default().to_owned(),
         parameters: parameters(&declared.input_schema),
     };

@@ -61,6 +61,7 @@ impl LineTransport {
         if takes_too_much(text) {
             return self.fail(IdScanner::scan(text), too_many_values);
         }
+        let text = &without_mark(text);
         if self.calls.take_text(text) {
             return;
         }
@@ -84,6 +85,12 @@ impl LineTransport {
             tracing::debug!("dropped a message of a server that cannot be read");
         }
     }
+}
+
+/// Returns a line without the byte order mark that some programs write before UTF-8. It is no part of JSON.
+fn without_mark(line: &Bytes) -> Bytes {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    if line.starts_with(MARK) { line.slice(MARK.len()..) } else { line.clone() }
 }
 
 impl Transport<RoleClient> for LineTransport {
@@ -125,6 +132,19 @@ impl Drop for LineTransport {
     fn drop(&mut self) {
         if let Some(process) = &self.process {
             process.begin_stop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C16
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_line() {
+        for (line, expected) in [("\u{feff}{}", "{}"), ("{}", "{}"), ("\u{feff}", ""), ("", "")] {
+            assert_eq!(without_mark(&Bytes::from_static(line.as_bytes())), expected);
         }
     }
 }

@@ -10,7 +10,8 @@
 //!   model; `budget`: what they may cost
 //! - `catalog`: prompts and resources; `resource_tools`: tools that read resources
 //! - `changes`: changes of lists and resources; `subscriptions`: the resources whose changes are wanted
-//! - `remote`: a connected server and the check of its list; `lists`: its lists, page by page; `notices`: its notifications; `quarantine`: refused tools
+//! - `remote`: a connected server and the check of its list; `lists`: its lists, page by page; `notices`: its notifications
+//! - `quarantine`: refused tools; `offered_names`: the names under which tools are offered
 //! - `options`: the client's options; `rights`: the requests that the host allows
 //! - `pins`: the fingerprints of declarations at their first use
 
@@ -32,6 +33,7 @@ mod lists;
 mod logins;
 mod names;
 mod notices;
+mod offered_names;
 mod options;
 mod pins;
 mod plain_client;
@@ -51,4 +53,6 @@ pub use crate::mcp::client::changes::{ServerChange, ServerChanges};
 pub use crate::mcp::client::error::ImportError;
 pub use crate::mcp::client::import::{ImportedToolset, McpClient};
 pub use crate::mcp::client::pins::{PinError, Pins};
+#[cfg(feature = "gateway")]
+pub(crate) use crate::mcp::client::quarantine::messages;
 pub use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};

@@ -23,14 +23,23 @@ enum Position {
     Value { is_secret: bool },
 }
 
+/// A text that is masked in the name of a command.
+#[derive(Debug, PartialEq)]
+pub(crate) struct MaskedText {
+    pub(crate) text: String,
+    /// True if the command names it as a secret, such as the value of `--token`.
+    pub(crate) is_named: bool,
+}
+
 /// Returns the name of a command, and the texts that are masked in it. Names of options, of programs and of files are shown.
 /// All other words may be keys.
-pub(crate) fn of_command(command: &Command) -> (String, Vec<String>) {
+pub(crate) fn of_command(command: &Command) -> (String, Vec<MaskedText>) {
     let mut words = vec![escape_invisible(&command.get_program().to_string_lossy())];
     let (mut position, mut secrets) = (Position::Program, Vec::new());
     for word in command.get_args() {
         let word = word.to_string_lossy();
         let (shown, secret) = split_word(&word, position);
+        let is_named = matches!(position, Position::Value { is_secret: true }) || is_secret_name(shown);
         position = match position {
             _ if WITHOUT_VALUE.contains(&&*word) => Position::Program,
             _ if word.starts_with('-') => Position::Value { is_secret: is_secret_name(&word) },
@@ -38,12 +47,13 @@ pub(crate) fn of_command(command: &Command) -> (String, Vec<String>) {
         };
         let mask = if secret.is_empty() { "" } else { KEY };
         words.push(format!("{shown}{mask}"));
-        secrets.push(secret.to_owned());
+        secrets.push(MaskedText { text: secret.to_owned(), is_named });
         for url in [&word, secret].into_iter().filter_map(|text| Url::parse(text).ok()) {
-            secrets.extend(secrets_of_url(&url));
+            let is_named = is_named || url.password().is_some();
+            secrets.extend(secrets_of_url(&url).into_iter().map(|text| MaskedText { text, is_named }));
         }
     }
-    secrets.retain(|secret| !secret.is_empty());
+    secrets.retain(|secret| !secret.text.is_empty());
     (words.join(" "), secrets)
 }
 
@@ -121,6 +131,20 @@ pub(crate) fn looks_random(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random)
 }
 
+/// Returns true for texts with a part that is unlike any word: six letters and digits or more in a row that mix both, sixteen
+/// digits, or twenty letters that mix upper and lower case. `not-found`, `version-12345` and `modelcontextprotocol` have none.
+pub(crate) fn looks_like_key(text: &str) -> bool {
+    let is_key = |part: &str| {
+        let digits = part.bytes().filter(u8::is_ascii_digit).count();
+        let has_letters = digits < part.len();
+        let cases = part.bytes().skip(1).filter(u8::is_ascii_uppercase).count();
+        (part.len() >= 6 && digits > 0 && has_letters)
+            || (part.len() >= 16 && !has_letters)
+            || (part.len() >= 20 && cases > 2)
+    };
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_key)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +152,36 @@ mod tests {
     fn named(words: &[&str]) -> (String, Vec<String>) {
         let mut command = Command::new("npx");
         command.args(words);
-        of_command(&command)
+        let (name, secrets) = of_command(&command);
+        (name, secrets.into_iter().map(|secret| secret.text).collect())
+    }
+
+    #[test]
+    fn keys_are_unlike_words() {
+        for key in [
+            "sk-proj1234abcd",
+            "hunter2",
+            "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+            "550e8400-e29b",
+            "1234567890123456",
+        ] {
+            assert!(looks_like_key(key), "{key}");
+        }
+        for words in [
+            "not found",
+            "@modelcontextprotocol/server-everything",
+            "internationalization",
+            "registry.npmjs.org",
+            "v2",
+            "404",
+            "version-12345",
+            "C:/Users/ada",
+            "E404",
+            "2026-11-28",
+            "MyOrdinaryWord",
+        ] {
+            assert!(!looks_like_key(words), "{words}");
+        }
     }
 
     #[test]

@@ -38,13 +38,16 @@ pub enum QuarantineReason {
     /// The server lists the name more than once.
     #[error("is listed more than once")]
     Duplicate,
+    /// The host's user has switched it off, by this setting.
+    #[error("is switched off by `{0}` of the configuration")]
+    SwitchedOff(String),
     /// Its name, or a name in its schemas, has a key that this client sends. Such a name cannot be masked.
     #[error(
         "has a key of this client in its name or in the name of an argument; ask its server why, and use another key"
     )]
     HasKey,
     /// It cannot be registered, such as for its name or its schema.
-    #[error("cannot be registered: {0}")]
+    #[error("cannot be registered: {}", messages(.0))]
     Invalid(RegistryErrors),
     /// It has not the form of the protocol.
     #[error("cannot be read: {0}")]
@@ -55,6 +58,11 @@ pub enum QuarantineReason {
     /// It is a resource with a URI or a template that this library does not know.
     #[error("cannot be registered: {0}")]
     InvalidUri(UriTemplateError),
+}
+
+/// Returns the messages only, as the errors' source locations are in this library.
+pub(crate) fn messages(errors: &RegistryErrors) -> String {
+    errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ")
 }
 
 /// Maximum number of characters of a name.
@@ -100,7 +108,9 @@ impl Quarantine {
         if quarantined.tools.get(&name) == Some(&tool) {
             return;
         }
-        if quarantined.logged < Self::MAX_LOGGED {
+        if matches!(tool.reason, QuarantineReason::SwitchedOff(_)) {
+            tracing::debug!(server = %server.escape_debug(), tool = %name.escape_debug(), "left out a tool");
+        } else if quarantined.logged < Self::MAX_LOGGED {
             quarantined.logged += 1;
             let tool = truncate(&escape_invisible(&tool.to_string()), Self::MAX_LINE);
             tracing::warn!(server = %server.escape_debug(), tool, "quarantined a tool");
@@ -145,5 +155,23 @@ impl Quarantine {
 
     pub(crate) fn get(&self, name: &str) -> Option<QuarantinedTool> {
         self.lock().tools.get(&*short(name)).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use tool_core::{FunctionTool, RawTool, RunContext, ToolContext};
+
+    // C21
+    #[test]
+    fn reasons_show_no_file_of_this_library() {
+        let raw = RawTool { name: "a b".into(), description: String::new(), parameters: json!({"type": "object"}) };
+        let tool = FunctionTool::raw(raw, async |arguments: Value, _: &RunContext| Ok(arguments));
+        let errors = ToolContext::builder().with(tool).build().expect_err("an invalid name");
+        assert!(errors.to_string().contains(".rs"), "{errors}");
+        let reason = QuarantineReason::Invalid(errors).to_string();
+        assert!(reason.contains("invalid raw tool name") && !reason.contains(".rs"), "{reason}");
     }
 }

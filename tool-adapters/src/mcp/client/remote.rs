@@ -303,6 +303,14 @@ impl RemoteServer {
         ToolError::not_found(format!("the server `{server}` no longer has the {what} `{name}`"))
     }
 
+    /// Returns the names of the tools that were imported, and of those in quarantine.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn own_names(&self) -> Vec<String> {
+        let mut names = lock(&self.imported).keys().cloned().collect::<Vec<_>>();
+        names.extend(self.quarantine.all().into_iter().map(|tool| tool.name));
+        names
+    }
+
     /// Returns the kinds of the lists of which something was imported.
     fn imported_kinds(&self) -> Vec<Declaration> {
         let imported = lock(&self.imported);

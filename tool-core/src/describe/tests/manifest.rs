@@ -249,7 +249,11 @@ fn reads_the_file_that_it_wrote() {
     let manifest = clock();
     manifest.write(&path).expect("written");
     assert_eq!(Manifest::read(&path).expect("read"), manifest);
-    assert!(std::fs::read_to_string(&path).expect("text").ends_with("}\n"));
+    let text = std::fs::read_to_string(&path).expect("text");
+    assert!(text.ends_with("}\n"));
+    // C16
+    std::fs::write(&path, format!("\u{feff}{text}")).expect("written");
+    assert_eq!(Manifest::read(&path).expect("read"), manifest);
 }
 
 #[test]
