@@ -2,7 +2,7 @@
 
 use crate::gateway::policy::{GatewayPolicy, shown_name};
 use crate::gateway::upstream::{Upstream, quarantined};
-use crate::mcp::ImportedToolset;
+use crate::mcp::{ImportedToolset, messages};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tool_core::session::CONTROL_TOOL_NAMES;
@@ -137,8 +137,12 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
 }
 
 fn context(toolsets: &[GovernedToolset], policy: &GatewayPolicy) -> Result<ToolContext, RegistryErrors> {
-    let builder = ToolContext::builder().max_argument_bytes(policy.max_arguments).max_output_bytes(policy.max_result);
-    toolsets.iter().cloned().fold(builder, |builder, toolset| builder.with(toolset)).build()
+    let mut builder =
+        ToolContext::builder().max_argument_bytes(policy.max_arguments).max_output_bytes(policy.max_result);
+    for toolset in toolsets {
+        builder = builder.with(toolset.clone());
+    }
+    builder.build()
 }
 
 /// Builds a context of the servers that fit together: one that does not harms itself alone.
@@ -153,7 +157,7 @@ fn context_of_fitting(
         fitting.push(toolset);
         if let Err(errors) = context(&fitting, policy) {
             fitting.pop();
-            refused.push(escape_invisible(&format!("the tools of `{server}` are not offered: {errors}")));
+            refused.push(escape_invisible(&format!("the tools of `{server}` are not offered: {}", messages(&errors))));
         }
     }
     context(&fitting, policy)

@@ -7,7 +7,7 @@ use crate::gateway::governed::{OfferSources, offer};
 use crate::gateway::policy::{FixedSettings, GatewayPolicy, Principal};
 use crate::gateway::upstream::{Health, PinSource, Route, ServerStatus, Upstream};
 use crate::inspector::Inspector;
-use crate::mcp::{Pins, Server};
+use crate::mcp::{Pins, Server, messages};
 use crate::telemetry::otel::Otel;
 use crate::transport::bearer::BearerToken;
 use std::io;
@@ -313,7 +313,7 @@ impl GatewayInner {
         };
         let offered = match offered {
             Ok(offered) => offered,
-            Err(error) => return self.offer_nothing(error.to_string()),
+            Err(error) => return self.offer_nothing(&messages(&error)),
         };
         if self.state().offered.as_ref().is_some_and(|before| before.is_same(&offered.sources)) {
             return false;
@@ -327,7 +327,7 @@ impl GatewayInner {
         let (redaction, servers) = (policy.redaction.clone(), offered.servers);
         self.audit.set_view(AuditView { redaction, offered: Some(offered.tools.clone()), servers, costs });
         if let Err(error) = self.runtime.update_tools(offered.tools) {
-            return self.offer_nothing(error.to_string());
+            return self.offer_nothing(&messages(&error));
         }
         let refusal = Some(offered.refused.join("; ")).filter(|refusal| !refusal.is_empty());
         if let Some(refusal) = &refusal {
@@ -344,12 +344,14 @@ impl GatewayInner {
     }
 
     /// Offers no tools: those from before are not what the policy says.
-    fn offer_nothing(&self, error: String) -> bool {
+    fn offer_nothing(&self, error: &str) -> bool {
         tracing::error!(error, "failed to offer the tools; none are offered");
         self.audit.set_view(AuditView { redaction: self.state().policy.redaction.clone(), ..AuditView::default() });
         match ToolContext::builder().build().map(|none| self.runtime.update_tools(none)) {
             Ok(Ok(())) => {}
-            Ok(Err(error)) | Err(error) => tracing::error!(%error, "failed to take back the tools"),
+            Ok(Err(errors)) | Err(errors) => {
+                tracing::error!(error = messages(&errors), "failed to take back the tools");
+            }
         }
         let mut state = self.state();
         state.refusal = Some(format!("no tools are offered: {error}"));

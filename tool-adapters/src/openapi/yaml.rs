@@ -51,6 +51,7 @@ fn parse_here(text: &str) -> Result<Value, String> {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::fmt::Write;
 
     #[test]
     fn yaml_means_what_its_json_means() {
@@ -87,7 +88,7 @@ mod tests {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let items = vec![format!("*a{}", level - 1); 10].join(", ");
-            text += &format!("a{level}: &a{level} [{items}]\n");
+            writeln!(text, "a{level}: &a{level} [{items}]").expect("a string takes it");
         }
         parse(&text).expect_err("10^12 values");
         let long = "y".repeat(1 << 20);
@@ -101,7 +102,10 @@ mod tests {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         parse(&nested(MAX_DEPTH)).expect("as deep as JSON");
         parse(&nested(MAX_DEPTH + 1)).expect_err("too deep");
-        let deep = (0..10_000).map(|level| format!("{}a:\n", " ".repeat(level))).collect::<String>();
+        let mut deep = String::new();
+        for level in 0..10_000 {
+            writeln!(deep, "{}a:", " ".repeat(level)).expect("a string takes it");
+        }
         parse(&deep).expect_err("too deep");
     }
 }

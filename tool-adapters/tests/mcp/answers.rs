@@ -158,7 +158,7 @@ async fn a_call_that_is_cancelled_at_once_does_not_run() {
     #[tool(timeout = "60s")]
     async fn count() {
         RUNS.fetch_add(1, Ordering::Relaxed);
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Count the calls, and report it.
@@ -166,7 +166,7 @@ async fn a_call_that_is_cancelled_at_once_does_not_run() {
     async fn report(ctx: &RunContext) {
         ctx.update("begun");
         RUNS.fetch_add(1, Ordering::Relaxed);
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     let tools = ToolContext::builder().with(count).with(report).build().expect("sound tools");

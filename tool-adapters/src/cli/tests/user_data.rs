@@ -21,7 +21,7 @@ fn command_line() -> CommandLine {
 }
 
 fn with_user() -> CommandLine {
-    command_line().user_data(|json| serde_json::from_value::<User>(json))
+    command_line().user_data(serde_json::from_value::<User>)
 }
 
 async fn run(command_line: &CommandLine, options: &[&str]) -> Outcome {

@@ -75,7 +75,7 @@ impl RemoteServer {
             request: |page| ClientRequest::ListPromptsRequest(model::ListPromptsRequest::with_param(page)),
             read: |result| match result {
                 ServerResult::ListPromptsResult(page) => Ok(PageOf { items: page.prompts, next: page.next_cursor }),
-                other => Err(other),
+                other => Err(Box::new(other)),
             },
         };
         let listed = self.pages_if_any(connection, &list).await;
@@ -93,7 +93,7 @@ impl RemoteServer {
             request: |page| ClientRequest::ListResourcesRequest(model::ListResourcesRequest::with_param(page)),
             read: |result| match result {
                 ServerResult::ListResourcesResult(page) => Ok(PageOf { items: page.resources, next: page.next_cursor }),
-                other => Err(other),
+                other => Err(Box::new(other)),
             },
         };
         let listed = self.pages_if_any(connection, &list).await;
@@ -115,7 +115,7 @@ impl RemoteServer {
                 ServerResult::ListResourceTemplatesResult(page) => {
                     Ok(PageOf { items: page.resource_templates, next: page.next_cursor })
                 }
-                other => Err(other),
+                other => Err(Box::new(other)),
             },
         };
         let listed = self.pages_if_any(connection, &list).await;

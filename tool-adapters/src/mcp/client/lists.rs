@@ -37,7 +37,7 @@ pub(crate) struct ServerList<T> {
     pub(crate) member: &'static str,
     pub(crate) kind: Declaration,
     pub(crate) request: fn(PaginatedRequestParams) -> ClientRequest,
-    pub(crate) read: fn(ServerResult) -> Result<PageOf<T>, ServerResult>,
+    pub(crate) read: fn(ServerResult) -> Result<PageOf<T>, Box<ServerResult>>,
 }
 
 /// A page of a list.
@@ -85,8 +85,10 @@ impl RemoteServer {
             let request = (list.request)(PaginatedRequestParams::default().with_cursor(cursor));
             let page = match (list.read)(connection.peer.send_request(request).await?) {
                 Ok(page) => page,
-                Err(ServerResult::CustomResult(CustomResult(page))) => self.tolerant_page(page, list)?,
-                Err(_) => return Err(ServiceError::UnexpectedResponse),
+                Err(other) => match *other {
+                    ServerResult::CustomResult(CustomResult(page)) => self.tolerant_page(page, list)?,
+                    _ => return Err(ServiceError::UnexpectedResponse),
+                },
             };
             for item in page.items {
                 bytes += bytes_of(&item);

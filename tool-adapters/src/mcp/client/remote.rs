@@ -331,7 +331,7 @@ impl RemoteServer {
             request: |page| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page)),
             read: |result| match result {
                 ServerResult::ListToolsResult(page) => Ok(PageOf { items: page.tools, next: page.next_cursor }),
-                other => Err(other),
+                other => Err(Box::new(other)),
             },
         };
         let mut listed = Vec::new();
