@@ -59,6 +59,14 @@ impl Client {
         Ok(tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect())
     }
 
+    /// Reads a resource and prints the answer.
+    pub(crate) async fn read(&mut self, uri: &str) -> Outcome<()> {
+        let answer = self.request("resources/read", json!({"uri": uri})).await?;
+        let text = answer["result"]["contents"][0]["text"].as_str().or(answer["error"]["message"].as_str());
+        println!("  {uri}: {}", text.unwrap_or_default());
+        Ok(())
+    }
+
     /// Calls a tool and prints the answer.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Outcome<()> {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments})).await?;

@@ -34,6 +34,19 @@ impl Notes {
         written
     }
 
+    /// A note by its path, as a file system would find it.
+    #[resource(uri = "notes://{+path}")]
+    fn note(&self, path: &str) -> Result<String, String> {
+        let mut found = Vec::new();
+        for step in path.split('/') {
+            match step {
+                ".." => _ = found.pop(),
+                step => found.push(step),
+            }
+        }
+        self.read_note(&found.join("/"))
+    }
+
     /// Delete all notes.
     #[tool(category = "action", destructive)]
     fn delete_notes(&self) -> usize {
@@ -42,7 +55,8 @@ impl Notes {
 }
 
 pub(crate) async fn serve() -> Outcome<()> {
-    let notes = BTreeMap::from([("milk".to_owned(), "one bottle".to_owned())]);
+    let notes = [("milk", "one bottle"), ("shared/bread", "two loaves"), ("private/diary", "Dear diary, ..")];
+    let notes = notes.map(|(title, text)| (title.to_owned(), text.to_owned())).into();
     let tools = ToolContext::builder().with(Notes(Mutex::new(notes))).build()?;
     Ok(Server::from_tools(tools)?.name("notes", "1.0.0").serve_stdio().await?)
 }

@@ -49,6 +49,7 @@ async fn show(folder: &Path) -> Outcome<()> {
 
     println!("\nallowed:");
     client.call("notes_read_note", json!({"title": "milk"})).await?;
+    client.read("notes://shared/bread").await?;
     if has_npm {
         client.call("everything_echo", json!({"message": "hello"})).await?;
     }
@@ -61,6 +62,9 @@ async fn show(folder: &Path) -> Outcome<()> {
 
     println!("\nrefused:");
     client.call("notes_delete_notes", json!({})).await?;
+    // However it is spelled.
+    client.read("notes://private/diary").await?;
+    client.read("notes://shared/%2e%2e/private/diary").await?;
     client.accepts = true;
     for bottles in 3..6 {
         client.call("notes_write_note", json!({"title": "milk", "text": format!("{bottles} bottles")})).await?;

@@ -2,6 +2,7 @@
 //! <https://www.iana.org/assignments/iana-ipv4-special-registry> and `iana-ipv6-special-registry`
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use reqwest::Url;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The special ranges of IPv4, with the words of an error.
@@ -89,6 +90,19 @@ pub(crate) fn behind_nat64(address: IpAddr) -> Option<Ipv4Addr> {
 /// Parses a network such as `10.20.0.0/16`, or a single address.
 pub(crate) fn parse_network(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+}
+
+/// Returns a host in the form that URLs give it, without the dot at the end.
+pub(crate) fn normalised_host(host: &str) -> Option<String> {
+    if let Ok(address) = host.parse::<Ipv6Addr>() {
+        return Some(format!("[{address}]"));
+    }
+    if host.contains(['/', '\\', '@', '?', '#']) || (host.contains(':') && !host.starts_with('[')) {
+        return None;
+    }
+    let url = Url::parse(&format!("http://{host}/")).ok()?;
+    let name = url.host_str()?.trim_end_matches('.');
+    (url.port().is_none() && !name.is_empty()).then(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -65,12 +65,12 @@ mod policy;
 mod redirect;
 mod response;
 
+#[cfg(any(feature = "gateway", feature = "openapi"))]
+pub(crate) use crate::egress::addresses::normalised_host;
 pub use crate::egress::client::{EgressClient, EgressRequest, RunContextExt};
 pub use crate::egress::error::EgressError;
 pub use crate::egress::guard::client_builder;
 #[cfg(feature = "mcp")]
 pub(crate) use crate::egress::guard::client_builder_for;
 pub use crate::egress::policy::EgressPolicy;
-#[cfg(any(feature = "gateway", feature = "openapi"))]
-pub(crate) use crate::egress::policy::normalised_host;
 pub use crate::egress::response::EgressResponse;

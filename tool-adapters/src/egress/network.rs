@@ -1,7 +1,6 @@
 //! The way to servers: a proxy, and the certificates that are trusted beside those of the system.
 
-use crate::egress::error::EgressError;
-use crate::egress::policy::{EgressPolicy, normalised_host};
+use crate::egress::addresses::normalised_host;
 use hyper::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Certificate, ClientBuilder, NoProxy, Proxy, Url};
@@ -105,36 +104,6 @@ pub(crate) fn proxy_url(address: &str) -> Result<Url, String> {
     let url = Url::parse(&address).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     // The address may have a password.
     url.ok_or_else(|| "expected the address of a proxy, such as \"http://proxy.example:3128\"".to_owned())
-}
-
-impl EgressPolicy {
-    /// Sets the way to servers. By default it is direct.
-    pub(crate) fn network(mut self, network: Network) -> Self {
-        self.network = Some(Arc::new(network));
-        self
-    }
-
-    /// Returns true if requests to a URL go to a proxy.
-    pub(crate) fn is_proxied(&self, url: &Url) -> bool {
-        self.network.as_ref().is_some_and(|network| network.is_proxied(url))
-    }
-
-    /// Checks the address of a URL that a proxy resolves, as far as it is known here. One that is not known here is known to the proxy
-    /// only.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if all addresses of the name are refused.
-    pub(crate) async fn check_proxied(&self, url: &Url) -> Result<(), EgressError> {
-        if !self.is_proxied(url) {
-            return Ok(());
-        }
-        self.check_url(url)?;
-        match self.resolve(url.host_str().unwrap_or_default(), 0).await {
-            Err(error @ (EgressError::NotPublic { .. } | EgressError::NotAllowed { .. })) => Err(error),
-            _ => Ok(()),
-        }
-    }
 }
 
 #[cfg(test)]

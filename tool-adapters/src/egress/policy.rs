@@ -1,7 +1,8 @@
 //! The rules for requests of tools: the hosts, the networks and the limits.
 
-use crate::egress::addresses::{behind_nat64, parse_network, special_range};
+use crate::egress::addresses::{behind_nat64, normalised_host, parse_network, special_range};
 use crate::egress::error::EgressError;
+use crate::egress::network::Network;
 use crate::providers::Provider;
 use crate::providers::spec::Endpoint;
 use ipnet::IpNet;
@@ -9,7 +10,7 @@ use reqwest::Url;
 use reqwest::dns::Resolve;
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ pub struct EgressPolicy {
     only_allowed: bool,
     resolver: Option<Arc<dyn Resolve>>,
     #[cfg(feature = "gateway")]
-    pub(crate) network: Option<Arc<crate::egress::network::Network>>,
+    pub(crate) network: Option<Arc<Network>>,
     problems: Vec<String>,
     pub(crate) max_redirects: usize,
     pub(crate) max_body: usize,
@@ -248,17 +249,34 @@ fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// Returns a host in the form that URLs give it, without the dot at the end.
-pub(crate) fn normalised_host(host: &str) -> Option<String> {
-    if let Ok(address) = host.parse::<Ipv6Addr>() {
-        return Some(format!("[{address}]"));
+impl EgressPolicy {
+    /// Sets the way to servers. By default it is direct.
+    pub(crate) fn network(mut self, network: Network) -> Self {
+        self.network = Some(Arc::new(network));
+        self
     }
-    if host.contains(['/', '\\', '@', '?', '#']) || (host.contains(':') && !host.starts_with('[')) {
-        return None;
+
+    /// Returns true if requests to a URL go to a proxy.
+    pub(crate) fn is_proxied(&self, url: &Url) -> bool {
+        self.network.as_ref().is_some_and(|network| network.is_proxied(url))
     }
-    let url = Url::parse(&format!("http://{host}/")).ok()?;
-    let name = url.host_str()?.trim_end_matches('.');
-    (url.port().is_none() && !name.is_empty()).then(|| name.to_owned())
+
+    /// Checks the address of a URL that a proxy resolves, as far as it is known here. One that is not known here is known to the proxy
+    /// only.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if all addresses of the name are refused.
+    pub(crate) async fn check_proxied(&self, url: &Url) -> Result<(), EgressError> {
+        if !self.is_proxied(url) {
+            return Ok(());
+        }
+        self.check_url(url)?;
+        match self.resolve(url.host_str().unwrap_or_default(), 0).await {
+            Err(error @ (EgressError::NotPublic { .. } | EgressError::NotAllowed { .. })) => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The servers that people have configured for their client: `mcp.json` and its like, as each client writes it.
 
-use crate::gateway::document::{Fields, Problems};
+use crate::gateway::document::Fields;
+use crate::gateway::problems::Problems;
 use crate::gateway::source;
 use crate::gateway::tool_choice::{ApprovedTools, ToolChoice};
-use crate::gateway::value::{Expand, env_file, is_env_name, read_bounded};
+use crate::gateway::value::{Expand, Secret, env_file, is_env_name, read_bounded};
 use reqwest::Url;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -47,9 +48,6 @@ pub(crate) enum Target {
     Command { program: String, arguments: Vec<String>, env: Vec<(String, Secret)>, cwd: Option<PathBuf> },
     Url { url: Url, headers: Vec<(String, Secret)> },
 }
-
-/// A value that may be a secret.
-pub(crate) type Secret = Zeroizing<String>;
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

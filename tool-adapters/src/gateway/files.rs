@@ -1,9 +1,9 @@
 //! The files of a gateway: their paths, and their contents together.
 
-use crate::gateway::config::{self, Input, Secret, ServerEntry};
-use crate::gateway::document::{Problems, join};
+use crate::gateway::config::{self, Input, ServerEntry};
 use crate::gateway::policy::GatewayPolicy;
-use crate::gateway::value::{EditorVariables, Expand, text_of};
+use crate::gateway::problems::{Problems, join};
+use crate::gateway::value::{EditorVariables, Expand, Secret, text_of};
 use crate::mcp::PinError;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,7 @@
 //! The tools, prompts and resources of all servers under the policies, as one context.
 
-use crate::gateway::policy::{GatewayPolicy, shown_name};
+use crate::gateway::policy::GatewayPolicy;
+use crate::gateway::tool_choice::shown_name;
 use crate::gateway::upstream::{Upstream, quarantined};
 use crate::mcp::{ImportedToolset, messages};
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -1,8 +1,8 @@
 //! Logins at servers: their settings in the policy, the files that keep them, and the person who signs in.
 
 use crate::egress::EgressPolicy;
-use crate::gateway::config::Secret;
 use crate::gateway::document::Fields;
+use crate::gateway::value::Secret;
 use crate::mcp::{LoginRequest, LoginStore, OAuthLogin};
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -4,7 +4,7 @@
 //! approvals, loop detection, deadlines, limits of size, pins, egress rules and an audit log. See the chapter on the gateway
 //! in the book.
 //!
-//! - `command`: the command line; `log`: its log; `files`: its files, and `source`, `document` and `value`: what is common to them
+//! - `command`: the command line; `log`: its log; `files`: its files, and `problems`, `source`, `document` and `value`: what is common to them
 //! - `config`: the servers; `policy`: the policies, `conditions`: their conditions on arguments, and `spellings`: those of URIs
 //! - `login`: the logins at servers, with the feature `mcp-auth`
 //! - `upstream`: the connection to a server; `governed`: the tools of all servers under the policies
@@ -24,6 +24,7 @@ mod log;
 #[cfg(feature = "mcp-auth")]
 mod login;
 mod policy;
+mod problems;
 mod running;
 mod source;
 mod spellings;

@@ -3,12 +3,13 @@
 use crate::egress::EgressPolicy;
 use crate::egress::network::{Network, ProxySettings, proxy_url};
 use crate::gateway::conditions::{Condition, asks};
-use crate::gateway::config::{Secret, ServerEntry, Target};
-use crate::gateway::document::{Fields, Problems, join};
+use crate::gateway::config::{ServerEntry, Target};
+use crate::gateway::document::Fields;
+use crate::gateway::problems::{Problems, join};
 use crate::gateway::source;
 use crate::gateway::spellings::{LeftOut, Spelling, spellings};
-use crate::gateway::tool_choice::ApprovedTools;
-use crate::gateway::value::{self, Expand, read_bounded};
+use crate::gateway::tool_choice::{ApprovedTools, matches_tool};
+use crate::gateway::value::{self, Expand, Secret, read_bounded};
 use crate::mcp::Server;
 use crate::providers::tool_names::NameRule;
 #[cfg(feature = "mcp-auth")]
@@ -784,16 +785,6 @@ impl FixedSettings {
         ];
         parts.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
     }
-}
-
-/// Returns the name of a tool that clients see, which has no `:` and `/`.
-pub(crate) fn shown_name(tool: &str) -> String {
-    tool.replace([':', '/'], "_")
-}
-
-/// Returns true if a pattern matches the name of a tool, or the one that clients see.
-pub(crate) fn matches_tool(pattern: &str, tool: &str) -> bool {
-    matches_wildcards(pattern, tool) || matches_wildcards(pattern, &shown_name(tool))
 }
 
 fn set<T>(field: &mut T, value: Option<T>) {

@@ -1,22 +1,11 @@
 //! The texts of the gateway's files: their values, and the line and column of each.
 
-use crate::gateway::document::{Problems, join};
+use crate::gateway::problems::{Position, Positions, Problems, join};
 use jsonc_parser::ast::Value as Node;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
-use std::collections::HashMap;
 use toml::de::{DeTable, DeValue};
-
-/// A place in a text. Lines and characters are counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Position {
-    pub(crate) line: usize,
-    pub(crate) column: usize,
-}
-
-/// The positions of the members of a text, by their places, such as `limits.max_calls`.
-pub(crate) type Positions = HashMap<String, Position>;
 
 /// Finds positions in a text.
 struct Lines<'a> {

@@ -1,9 +1,9 @@
 //! The tools of a server that its user has switched on and off, or approved once and for all, in each client's spelling.
 
 use crate::gateway::document::Fields;
-use crate::gateway::policy::matches_tool;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use tool_core::text::matches_wildcards;
 
 /// The members that name tools which are left out. Clients differ.
 const OFF: [&str; 9] = [
@@ -153,4 +153,14 @@ impl ApprovedTools {
         let approves = |patterns: &[String]| patterns.iter().any(|pattern| matches_tool(pattern, tool));
         self.0.iter().find(|(_, patterns)| approves(patterns)).map(|(member, _)| *member)
     }
+}
+
+/// Returns the name of a tool that clients see, which has no `:` and `/`.
+pub(crate) fn shown_name(tool: &str) -> String {
+    tool.replace([':', '/'], "_")
+}
+
+/// Returns true if a pattern matches the name of a tool, or the one that clients see.
+pub(crate) fn matches_tool(pattern: &str, tool: &str) -> bool {
+    matches_wildcards(pattern, tool) || matches_wildcards(pattern, &shown_name(tool))
 }

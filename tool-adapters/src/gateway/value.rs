@@ -1,7 +1,6 @@
 //! The forms of values in the gateway's files: times, sizes, amounts of money, and variables of the environment.
 
-use crate::gateway::config::Secret;
-use crate::gateway::document::join;
+use crate::gateway::problems::join;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -12,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tool_core::trace::Cost;
 use zeroize::Zeroizing;
+
+/// A value that may be a secret.
+pub(crate) type Secret = Zeroizing<String>;
 
 /// The variables that replace `${NAME}`, `${NAME:-default}`, `${env:NAME}` and, in the files of clients, the variables of their
 /// editors.

@@ -1,7 +1,7 @@
 //! Answers: JSON and text become results, and statuses kinds of errors.
 
 use crate::egress::{EgressError, EgressResponse};
-use crate::openapi::plan::is_json;
+use crate::openapi::headers::is_json;
 use crate::openapi::redact::Secrets;
 use crate::transport::retry_after::requested_delay;
 use reqwest::StatusCode;

@@ -1,15 +1,12 @@
 //! A document: its version, its references and its operations.
 
-use crate::openapi::refusal::{OpenApiError, RefusalReason};
+use crate::openapi::refusal::{MAX_DOCUMENT, OpenApiError, RefusalReason};
 use crate::openapi::yaml;
 use reqwest::Method;
 use serde_json::{Map, Value};
 use tool_core::json::unless_too_deep;
 use tool_core::schema::percent_decode;
 use tool_core::text::truncate;
-
-/// Maximum size of a document in bytes.
-pub(crate) const MAX_DOCUMENT: usize = 64 << 20;
 
 /// Maximum number of references that lead to one another.
 const MAX_HOPS: usize = 16;

@@ -19,8 +19,8 @@ mod style;
 mod toolset;
 mod yaml;
 
-#[cfg(feature = "cli")]
-pub(crate) use crate::openapi::document::MAX_DOCUMENT;
 pub use crate::openapi::document::Operation;
+#[cfg(feature = "cli")]
+pub(crate) use crate::openapi::refusal::MAX_DOCUMENT;
 pub use crate::openapi::refusal::{OpenApiError, RefusalReason, RefusedOperation};
 pub use crate::openapi::toolset::{OfferedOperation, OpenApi, OpenApiToolset};

@@ -1,7 +1,7 @@
 //! Bodies of `multipart/form-data`: a part for each member, and files from base64.
 
 use crate::openapi::document::Document;
-use crate::openapi::plan::is_json;
+use crate::openapi::headers::is_json;
 use crate::openapi::style::scalar;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

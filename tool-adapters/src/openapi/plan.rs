@@ -2,7 +2,7 @@
 
 use crate::openapi::document::{Document, Operation};
 use crate::openapi::encode::{escape_literal, has_dot_segment};
-use crate::openapi::headers::{is_of_the_connection, is_of_the_program};
+use crate::openapi::headers::{essence, is_json, is_of_the_connection, is_of_the_program};
 use crate::openapi::multipart::{PartForm, part_forms};
 use crate::openapi::names::Names;
 use crate::openapi::refusal::RefusalReason;
@@ -431,17 +431,6 @@ fn member_styles(media: &Map<String, Value>) -> BTreeMap<String, (Style, bool)> 
         }
     };
     encodings.filter_map(|(name, encoding)| Some((name.clone(), style_of(encoding)?))).collect()
-}
-
-fn essence(media_type: &str) -> String {
-    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
-}
-
-/// Returns true for a media type of JSON, and for ranges that contain it.
-pub(crate) fn is_json(media_type: &str) -> bool {
-    let essence = essence(media_type);
-    matches!(essence.as_str(), "application/json" | "text/json" | "*/*" | "application/*")
-        || (essence.contains('/') && essence.ends_with("+json"))
 }
 
 /// Returns the description of an operation for the model.

@@ -3,6 +3,9 @@
 use std::fmt;
 use tool_core::text::escape_invisible;
 
+/// Maximum size of a document in bytes.
+pub(crate) const MAX_DOCUMENT: usize = 64 << 20;
+
 /// A document cannot be read, or the settings do not fit it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

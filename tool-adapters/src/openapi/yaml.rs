@@ -1,6 +1,6 @@
 //! Documents in YAML, with the bounds of documents in JSON: their size, their depth, and what their aliases add.
 
-use crate::openapi::document::MAX_DOCUMENT;
+use crate::openapi::refusal::MAX_DOCUMENT;
 use serde_json::Value;
 use std::thread;
 use tool_core::text::truncate;

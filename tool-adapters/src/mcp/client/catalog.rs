@@ -129,8 +129,9 @@ impl RemoteServer {
         list: &ServerList<T>,
     ) -> Vec<T> {
         let mut items = Vec::new();
-        if let Err(error) = self.pages(connection, list, &mut items).await {
-            let (server, error) = (self.options.name.escape_debug(), self.list_error(&error));
+        let reader = self.reader(connection);
+        if let Err(error) = reader.pages(list, &mut items).await {
+            let (server, error) = (self.options.name.escape_debug(), reader.error_text(&error));
             tracing::warn!(%server, method = list.method, error, "failed to list all that a server has");
         }
         items

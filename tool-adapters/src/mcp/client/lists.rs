@@ -2,11 +2,12 @@
 //! be read.
 
 use crate::mcp::client::error::describe;
+use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Declaration;
-use crate::mcp::client::quarantine::QuarantineReason;
-use crate::mcp::client::remote::{Connection, RemoteServer, bytes_of};
+use crate::mcp::client::quarantine::{Quarantine, QuarantineReason};
+use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomResult, PaginatedRequestParams, ServerResult};
-use rmcp::service::ServiceError;
+use rmcp::service::{Peer, ServiceError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -53,20 +54,26 @@ struct ReadEntry<T> {
     dropped: Vec<String>,
 }
 
-impl RemoteServer {
+/// Reads the lists of a connected server.
+pub(crate) struct ListReader<'a> {
+    pub(crate) peer: &'a Peer<RoleClient>,
+    pub(crate) options: &'a RemoteOptions,
+    pub(crate) quarantine: &'a Quarantine,
+}
+
+impl ListReader<'_> {
     /// Adds all entries of a list to `items`. Fails if a page cannot be had.
     pub(crate) async fn pages<T: Serialize + DeserializeOwned>(
         &self,
-        connection: &Connection,
         list: &ServerList<T>,
         items: &mut Vec<T>,
     ) -> Result<(), ListError> {
-        let listing = self.read_pages(connection, list, items);
+        let listing = self.read_pages(list, items);
         let is_whole = timeout(self.options.timeout, listing).await.map_err(|_| ListError::Timeout)??;
         if is_whole {
             self.quarantine.lift(list.method);
         } else {
-            self.quarantine(list.method, QuarantineReason::Endless);
+            self.leave_out(list.method, QuarantineReason::Endless);
         }
         Ok(())
     }
@@ -74,7 +81,6 @@ impl RemoteServer {
     /// Reads the pages; returns false for a list that is not read to its end.
     async fn read_pages<T: Serialize + DeserializeOwned>(
         &self,
-        connection: &Connection,
         list: &ServerList<T>,
         items: &mut Vec<T>,
     ) -> Result<bool, ServiceError> {
@@ -83,7 +89,7 @@ impl RemoteServer {
         let mut cursors = HashSet::new();
         for _ in 0..MAX_PAGES {
             let request = (list.request)(PaginatedRequestParams::default().with_cursor(cursor));
-            let page = match (list.read)(connection.peer.send_request(request).await?) {
+            let page = match (list.read)(self.peer.send_request(request).await?) {
                 Ok(page) => page,
                 Err(other) => match *other {
                     ServerResult::CustomResult(CustomResult(page)) => self.tolerant_page(page, list)?,
@@ -133,15 +139,20 @@ impl RemoteServer {
                 }
                 Err(error) => {
                     let reason = truncate(&self.options.credentials.display(&error), MAX_REASON);
-                    self.quarantine(&self.options.credentials.redact(&name), QuarantineReason::Unreadable(reason));
+                    self.leave_out(&self.options.credentials.redact(&name), QuarantineReason::Unreadable(reason));
                 }
             }
         }
         Ok(PageOf { items, next })
     }
 
+    /// Names what is left out, with the reason.
+    fn leave_out(&self, name: &str, reason: QuarantineReason) {
+        self.quarantine.add(&self.options.name, name, false, reason);
+    }
+
     /// Returns the text of an error, without keys.
-    pub(crate) fn list_error(&self, error: &ListError) -> String {
+    pub(crate) fn error_text(&self, error: &ListError) -> String {
         match error {
             ListError::Failed(error) => self.options.credentials.display(&describe(error)),
             ListError::Timeout => "the server did not answer in time".to_owned(),
@@ -194,6 +205,11 @@ fn read_entry<T: DeserializeOwned>(entry: Value) -> Result<ReadEntry<T>, String>
     }
     let item = item(&read).map_err(|error| error.to_string())?;
     Ok(ReadEntry { item, dropped })
+}
+
+/// Returns the bytes of a declaration.
+fn bytes_of(declared: &impl Serialize) -> usize {
+    serde_json::to_string(declared).map_or(0, |text| text.len())
 }
 
 /// Removes the keywords of a schema that are null, as some servers write those that they do not set.

@@ -5,7 +5,7 @@ use crate::mcp::client::budget::ServerSpending;
 use crate::mcp::client::changes::{ChangeSender, ChangedLists};
 use crate::mcp::client::direct::DirectCalls;
 use crate::mcp::client::error::{ImportError, describe};
-use crate::mcp::client::lists::{ListError, PageOf, ServerList, remove_nulls};
+use crate::mcp::client::lists::{ListError, ListReader, PageOf, ServerList, remove_nulls};
 use crate::mcp::client::notices::{ListChanges, Pause};
 use crate::mcp::client::options::{RemoteOptions, is_stateless};
 use crate::mcp::client::pins::{Declaration, Fingerprint, ToolPins};
@@ -17,7 +17,6 @@ use crate::mcp::client::tasks::{TaskSupport, TaskTools, is_lost};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomRequest, ListToolsRequest, ServerResult, Tool};
 use rmcp::service::{Peer, ServiceError};
-use serde::Serialize;
 use serde_json::json;
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -162,11 +161,6 @@ impl Connection {
     fn last_lines(&self) -> String {
         self.process.as_ref().map(ServerProcess::last_lines).unwrap_or_default()
     }
-}
-
-/// Returns the bytes of a declaration.
-pub(crate) fn bytes_of(declared: &impl Serialize) -> usize {
-    serde_json::to_string(declared).map_or(0, |text| text.len())
 }
 
 /// Returns true if the server declares that it has tools.
@@ -320,6 +314,11 @@ impl RemoteServer {
         Declaration::ALL.into_iter().filter(is_imported).collect()
     }
 
+    /// Returns the reader of the lists of a connection.
+    pub(crate) fn reader<'a>(&'a self, connection: &'a Connection) -> ListReader<'a> {
+        ListReader { peer: &connection.peer, options: &self.options, quarantine: &self.quarantine }
+    }
+
     /// Returns all tools of the list, in which keys are masked, with the fingerprints of what the server sent. Quarantines tools
     /// with a key in a name.
     async fn list(&self, connection: &Connection) -> Result<Vec<(Tool, Fingerprint)>, ImportError> {
@@ -335,7 +334,7 @@ impl RemoteServer {
             },
         };
         let mut listed = Vec::new();
-        match self.pages(connection, &list, &mut listed).await {
+        match self.reader(connection).pages(&list, &mut listed).await {
             Ok(()) => {}
             // A server with prompts or resources only need not know the method.
             Err(ListError::Failed(ServiceError::McpError(_))) if !declares_tools(connection) => {}
