@@ -285,9 +285,6 @@ impl Drop for BlockingCaller<'_> {
 /// Continues a call whose arguments were decoded from `text`. The gate is asked last, so the arguments are known to be valid.
 pub(crate) async fn run_deferred(gate: &AdmissionGate<'_>, text: &str) -> ToolResponse {
     let call = gate.call;
-    if let Err(error) = timer::check() {
-        return call.answer().fail(error.did_not_run());
-    }
     let refund = match admit(gate, text).await {
         Ok(Some(refund)) => refund,
         Ok(None) => return request_approval(call, text).await,
@@ -312,7 +309,12 @@ pub(crate) async fn run_deferred(gate: &AdmissionGate<'_>, text: &str) -> ToolRe
 /// Waits for the store's verdict. Returns the guard of the call's charge, or `None` if the call needs approval first.
 async fn admit(gate: &AdmissionGate<'_>, text: &str) -> Result<Option<RefundGuard>, ToolError> {
     let call = gate.call;
-    match gate.take_deferral() {
+    let deferral = gate.take_deferral();
+    // A refusal waits for nothing.
+    if !matches!(deferral, Some(Deferral::Refused(_))) {
+        timer::check().map_err(ToolError::did_not_run)?;
+    }
+    match deferral {
         Some(Deferral::Refused(error)) => Err(error),
         // A call that may not run beside another one is an attempt all the same.
         Some(Deferral::Duplicate(error)) => {
