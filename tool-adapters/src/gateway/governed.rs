@@ -15,7 +15,6 @@ use tool_core::{FunctionTool, RegistryErrors, Tool, ToolContext, Toolset};
 const GATEWAY: &str = "the gateway";
 
 /// The offered tools, prompts and resources of a server. The connection lasts for as long as they do.
-#[derive(Clone)]
 struct GovernedToolset {
     server: String,
     tools: Vec<Tool>,
@@ -126,7 +125,8 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
         };
         sources.push((Arc::clone(&imported), quarantined));
         let (prompts, resources) = (own_prompts, own_resources.into_iter().map(only_allowed).collect());
-        toolsets.push(GovernedToolset { server: server.to_string(), tools, prompts, resources, _imported: imported });
+        let server = server.to_string();
+        toolsets.push(Arc::new(GovernedToolset { server, tools, prompts, resources, _imported: imported }));
     }
     let sources = OfferSources { policy: Arc::clone(policy), servers: sources };
     let mut refused = Vec::new();
@@ -137,18 +137,18 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
     Ok(Offer { tools, servers: names.servers, clashes: names.clashes, refused, sources })
 }
 
-fn context(toolsets: &[GovernedToolset], policy: &GatewayPolicy) -> Result<ToolContext, RegistryErrors> {
+fn context(toolsets: &[Arc<GovernedToolset>], policy: &GatewayPolicy) -> Result<ToolContext, RegistryErrors> {
     let mut builder =
         ToolContext::builder().max_argument_bytes(policy.max_arguments).max_output_bytes(policy.max_result);
     for toolset in toolsets {
-        builder = builder.with(toolset.clone());
+        builder = builder.with(Arc::clone(toolset));
     }
     builder.build()
 }
 
 /// Builds a context of the servers that fit together: one that does not harms itself alone.
 fn context_of_fitting(
-    toolsets: Vec<GovernedToolset>,
+    toolsets: Vec<Arc<GovernedToolset>>,
     policy: &GatewayPolicy,
     refused: &mut Vec<String>,
 ) -> Result<ToolContext, RegistryErrors> {

@@ -184,12 +184,8 @@ impl Expand {
         if self.is_plain {
             return None;
         }
-        let names = text.split('$').skip(1).map(|after| {
-            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
-            after.get(..end).unwrap_or_default()
-        });
         let is_set = |name: &&str| is_variable(name) && name.len() > 1 && self.get(name).is_some();
-        names.into_iter().find(is_set)
+        text.split('$').skip(1).map(plain_name).find(is_set)
     }
 
     /// Replaces each `$NAME` of a text that is a variable of the environment, if the file is of a client that does so.
@@ -201,8 +197,7 @@ impl Expand {
         let mut from = 0;
         while let Some(at) = expanded.get(from..).and_then(|rest| rest.find('$')).map(|at| from + at) {
             let after = expanded.get(at + 1..).unwrap_or_default();
-            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
-            let name = after.get(..end).unwrap_or_default().to_owned();
+            let name = plain_name(after).to_owned();
             from = at + 1;
             if let Some(value) = Some(&name).filter(|name| is_variable(name)).and_then(|name| self.get(name)) {
                 expanded.replace_range(at..=at + name.len(), &value);
@@ -211,6 +206,12 @@ impl Expand {
         }
         expanded
     }
+}
+
+/// Returns the name that follows a `$`.
+fn plain_name(after: &str) -> &str {
+    let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+    after.get(..end).unwrap_or_default()
 }
 
 /// Returns true for a name that a variable of the environment may have.

@@ -5,6 +5,7 @@ use crate::openapi::headers::is_json;
 use crate::openapi::style::scalar;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use memchr::memmem;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -151,7 +152,7 @@ fn boundary(parts: &[Part]) -> String {
     loop {
         let random = RandomState::new();
         let boundary = format!("form-{:016x}{:016x}", random.hash_one(0), random.hash_one(1));
-        let is_in = |bytes: &[u8]| bytes.windows(boundary.len()).any(|window| window == boundary.as_bytes());
+        let is_in = |bytes: &[u8]| memmem::find(bytes, boundary.as_bytes()).is_some();
         if !parts.iter().any(|part| is_in(&part.contents) || is_in(part.head.as_bytes())) {
             return boundary;
         }

@@ -284,7 +284,7 @@ impl OpenMessage {
     }
 
     fn read_event(&mut self, name: &str, text: &str, events: &mut Vec<Event>) {
-        if is_too_large_to_parse(text) {
+        if is_too_large_to_parse(text.as_bytes()) {
             events.push(Event::Error(malformed("expected fewer values in an event", text)));
             return;
         }
@@ -295,7 +295,7 @@ impl OpenMessage {
 
     /// Reads a text that is a whole answer if it can be parsed.
     fn read_attempt(&mut self, text: &str, events: &mut Vec<Event>) -> bool {
-        if is_too_large_to_parse(text) {
+        if is_too_large_to_parse(text.as_bytes()) {
             return false;
         }
         let before = events.len();

@@ -1,6 +1,6 @@
 //! What the policies allow.
 
-use crate::support::{Client, Folder, start};
+use crate::support::{Client, Folder, start, start_version};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -135,12 +135,17 @@ async fn prompts_and_resources_pass_through() {
     gateway.close().await;
 }
 
+/// Checks that a URI is refused, or served, in each method.
+async fn check_uri(client: &mut Client, uri: &str, is_refused: bool) {
+    for method in ["resources/read", "resources/subscribe"] {
+        let answer = client.request(method, json!({"uri": uri})).await;
+        assert_eq!(answer.get("error").is_some(), is_refused, "{method} {uri}: {answer}");
+    }
+}
+
 #[tokio::test]
 async fn a_template_serves_no_uri_that_is_denied() {
-    let folder = Folder::new("deny = ['note://7', 'file:///etc/*']");
-    folder.servers(&json!({"one": folder.child("one", "changes")}));
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (_folder, gateway, mut client) = start_version("deny = ['note://7', 'file:///etc/*']", "changes").await;
     for (uri, is_denied) in [
         ("note://7", true),
         ("note://%37", true),
@@ -152,20 +157,15 @@ async fn a_template_serves_no_uri_that_is_denied() {
         ("FILE:///etc/passwd", true),
         ("file:///home/etc/passwd", false),
     ] {
-        for method in ["resources/read", "resources/subscribe"] {
-            let answer = client.request(method, json!({"uri": uri})).await;
-            assert_eq!(answer.get("error").is_some(), is_denied, "{method} {uri}: {answer}");
-        }
+        check_uri(&mut client, uri, is_denied).await;
     }
     gateway.close().await;
 }
 
 #[tokio::test]
 async fn no_spelling_leaves_the_allowed_folder() {
-    let folder = Folder::new("allow = ['file:///data/public/*', 'file:///{+path}']");
-    folder.servers(&json!({"one": folder.child("one", "changes")}));
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let policy = "allow = ['file:///data/public/*', 'file:///{+path}']";
+    let (_folder, gateway, mut client) = start_version(policy, "changes").await;
     for (path, is_refused) in [
         ("a.md", false),
         ("sub/../a.md", false),
@@ -176,20 +176,15 @@ async fn no_spelling_leaves_the_allowed_folder() {
         ("x#/../..", true),
     ] {
         let uri = format!("file:///data/public/{path}");
-        for method in ["resources/read", "resources/subscribe"] {
-            let answer = client.request(method, json!({"uri": uri})).await;
-            assert_eq!(answer.get("error").is_some(), is_refused, "{method} {uri}: {answer}");
-        }
+        check_uri(&mut client, &uri, is_refused).await;
     }
     gateway.close().await;
 }
 
 #[tokio::test]
 async fn completion_is_limited_to_what_is_allowed() {
-    let folder = Folder::new("deny = ['file:///etc/*', 'one_greet']\n[audit]\nfile = 'audit.jsonl'");
-    folder.servers(&json!({"one": folder.child("one", "changes")}));
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let policy = "deny = ['file:///etc/*', 'one_greet']\n[audit]\nfile = 'audit.jsonl'";
+    let (folder, gateway, mut client) = start_version(policy, "changes").await;
     let argument = json!({"name": "path", "value": "h"});
     let reference = json!({"type": "ref/resource", "uri": "file:///{+path}"});
     let answer = client.request("completion/complete", json!({"ref": reference, "argument": argument})).await;
@@ -212,10 +207,7 @@ async fn completion_is_limited_to_what_is_allowed() {
 #[tokio::test]
 async fn a_server_takes_no_name_of_a_control_tool() {
     let policy = |deny: &str| format!("deny = '{deny}'\n[limits]\nsearch_over = 3\n[servers.one]\nprefix = ''");
-    let folder = Folder::new(&policy("hold"));
-    folder.servers(&json!({"one": folder.child("one", "takes")}));
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
+    let (folder, gateway, mut client) = start_version(&policy("hold"), "takes").await;
     let (found, is_error) = client.call("search_tools", json!({"query": "repeat a text"})).await;
     assert!(!is_error && found.contains("echo") && !found.contains("shadow"), "{found}");
     assert!(!client.call("echo", json!({"text": "a"})).await.1);

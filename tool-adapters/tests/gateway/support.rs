@@ -67,7 +67,13 @@ impl Folder {
 
 /// Starts a gateway with one server, `one`, and a client.
 pub(crate) async fn start(policy: &str) -> (Folder, Gateway, Client) {
+    start_version(policy, "v1").await
+}
+
+/// Starts a gateway with a version of the server `one`, and a client.
+pub(crate) async fn start_version(policy: &str, version: &str) -> (Folder, Gateway, Client) {
     let folder = Folder::new(policy);
+    folder.servers(&json!({"one": folder.child("one", version)}));
     let gateway = folder.open().await;
     let client = Client::connect(&gateway).await;
     (folder, gateway, client)

@@ -44,7 +44,7 @@ struct ToolCallOptions {
     depth: u32,
 }
 
-/// The token of a host that may cancel the call. Calls are equal whoever cancels them.
+/// The token of a host that may cancel the call. Calls with different tokens are equal.
 #[derive(Clone, Debug)]
 struct Cancellation(CancellationToken);
 

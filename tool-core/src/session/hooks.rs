@@ -97,9 +97,8 @@ pub struct HookedRequest<'a> {
     pub turn: u64,
     /// The kind of the request.
     pub kind: RequestKind,
-    /// The name of the prompt or of the tool, or the URI of the resource, as it was sent; of a completion the name of the prompt or the
-    /// URI template. It may have any length and
-    /// characters.
+    /// The name of the prompt or of the tool, or the URI of the resource, as it was sent; of a completion the name of the prompt or
+    /// the URI template. It may have any length and characters.
     pub name: &'a str,
     /// The arguments' JSON text: of a call as it was sent, which may be invalid; `{}` for a resource; of a completion
     /// the values so far, by name.

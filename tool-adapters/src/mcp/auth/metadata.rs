@@ -179,8 +179,7 @@ impl fmt::Display for Attempts {
 
 /// Returns true if two texts name one issuer. Servers and settings differ by the last slash, which no other server can add.
 pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
-    let plain = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
-    plain(one) == plain(other)
+    one.strip_suffix('/').unwrap_or(one) == other.strip_suffix('/').unwrap_or(other)
 }
 
 impl IssuerMetadata {

@@ -1,6 +1,5 @@
 //! The results of a server's tools, as outputs of tools, and the errors of answers that cannot be read.
 
-use crate::providers::framing::frame::is_too_large_to_parse;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData, RequestId, ResourceContents, ServerJsonRpcMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,18 +16,13 @@ const MAX_PROBLEMS: usize = 5;
 /// Maximum number of bytes of a message of a server.
 pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 
-/// Returns the error of an answer that is too long to be read.
-/// Returns true for a message whose values would take too much memory.
-pub(crate) fn takes_too_much(message: &[u8]) -> bool {
-    std::str::from_utf8(message).is_ok_and(is_too_large_to_parse)
-}
-
-/// Returns the error of such a message.
+/// Returns the error of an answer whose values would take too much memory.
 pub(crate) fn too_many_values() -> ErrorData {
     let message = "expected an answer with fewer values from the tool's server; ask for less at once";
     ErrorData::internal_error(message, None)
 }
 
+/// Returns the error of an answer that is too long to be read.
 pub(crate) fn too_long(size: impl std::fmt::Display) -> ErrorData {
     let message = format!(
         "expected an answer of at most {MAX_MESSAGE} bytes from the tool's server, got {size}; ask for less at once"

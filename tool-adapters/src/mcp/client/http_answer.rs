@@ -2,7 +2,8 @@
 //!
 //! rmcp's client reads JSON as each type of answer in turn, and does not tell the size of an answer that is too long.
 
-use crate::mcp::client::answer::{MAX_MESSAGE, takes_too_much, too_long, too_many_values};
+use crate::mcp::client::answer::{MAX_MESSAGE, too_long, too_many_values};
+use crate::providers::framing::frame::is_too_large_to_parse;
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, poll_fn as poll_fn_stream};
 use hyper::Response;
@@ -55,7 +56,7 @@ pub(crate) async fn check_token(response: Response<Body>, has_session: bool) -> 
     match (response.status(), challenge.map(str::to_owned)) {
         (status @ StatusCode::UNAUTHORIZED, None) if has_session => {
             let text = body(response, MAX_REFUSAL).await.ok().and_then(Result::ok).unwrap_or_default();
-            if is_lost_session(status, &String::from_utf8_lossy(&text)) {
+            if is_lost_session(status, &text) {
                 return Err(StreamableHttpError::SessionExpired);
             }
             Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(String::new())))
@@ -76,8 +77,8 @@ pub(crate) fn refused(status: StatusCode, text: &str) -> HttpError {
     StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {text}").into())
 }
 
-/// Reads the answer to a request of the protocol, or to another message.
-pub(crate) async fn read(response: Response<Body>, is_request: bool) -> HttpResult<Posted> {
+/// Reads the answer to a request of the protocol, or to another message. In a session, fails if the server does not know it.
+pub(crate) async fn read(response: Response<Body>, is_request: bool, has_session: bool) -> HttpResult<Posted> {
     let status = response.status();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let kind = header(CONTENT_TYPE.as_str()).unwrap_or_default();
@@ -86,12 +87,12 @@ pub(crate) async fn read(response: Response<Body>, is_request: bool) -> HttpResu
         return Ok(Posted::Accepted);
     }
     if !status.is_success() {
-        return refusal(response, is_json).await;
+        return refusal(response, is_json, has_session).await;
     }
     let session = header(HEADER_SESSION_ID).map(str::to_owned);
     if is_json {
         return Ok(match body(response, MAX_MESSAGE).await? {
-            Ok(text) if takes_too_much(&text) => Posted::Failed(too_many_values()),
+            Ok(text) if is_too_large_to_parse(&text) => Posted::Failed(too_many_values()),
             Ok(text) => Posted::Text(text, session),
             Err(size) => Posted::Failed(too_long(size)),
         });
@@ -123,7 +124,7 @@ const LOST_SESSION: [&str; 12] = [
 ];
 
 /// Returns true if a refusal of a message in a session says that the server does not know the session.
-pub(crate) fn is_lost_session(status: StatusCode, text: &str) -> bool {
+fn is_lost_session(status: StatusCode, text: &[u8]) -> bool {
     match status {
         StatusCode::NOT_FOUND | StatusCode::GONE => true,
         StatusCode::BAD_REQUEST
@@ -131,7 +132,8 @@ pub(crate) fn is_lost_session(status: StatusCode, text: &str) -> bool {
         | StatusCode::FORBIDDEN
         | StatusCode::UNPROCESSABLE_ENTITY => {
             // `Mcp-Session-Id` is written in several ways.
-            let text = text.to_ascii_lowercase().replace(['-', '_'], " ").replace("mcp session", "session");
+            let text = String::from_utf8_lossy(text).to_ascii_lowercase();
+            let text = text.replace(['-', '_'], " ").replace("mcp session", "session");
             LOST_SESSION.iter().any(|words| text.contains(words))
         }
         _ => false,
@@ -139,7 +141,7 @@ pub(crate) fn is_lost_session(status: StatusCode, text: &str) -> bool {
 }
 
 /// Reads the answer of a server that does not serve a message.
-async fn refusal(response: Response<Body>, is_json: bool) -> HttpResult<Posted> {
+async fn refusal(response: Response<Body>, is_json: bool, has_session: bool) -> HttpResult<Posted> {
     #[derive(Deserialize)]
     struct Failure {
         #[serde(rename = "error")]
@@ -152,6 +154,9 @@ async fn refusal(response: Response<Body>, is_json: bool) -> HttpResult<Posted> 
         return Err(failed);
     }
     let text = body(response, MAX_REFUSAL).await.ok().and_then(Result::ok).unwrap_or_default();
+    if has_session && is_lost_session(status, &text) {
+        return Err(StreamableHttpError::SessionExpired);
+    }
     if is_json && status != StatusCode::FORBIDDEN && serde_json::from_slice::<Failure>(&text).is_ok() {
         return Ok(Posted::Text(text, None));
     }

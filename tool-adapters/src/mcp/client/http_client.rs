@@ -5,7 +5,7 @@ use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, too_many_values
 use crate::mcp::client::credentials::SecretKind;
 use crate::mcp::client::credentials::{Credentials, Token};
 use crate::mcp::client::error::{ImportError, text_with_causes};
-use crate::mcp::client::http_answer::{self, Events, HttpError, HttpResult, Posted, StreamError, is_lost_session};
+use crate::mcp::client::http_answer::{self, Events, HttpError, HttpResult, Posted, StreamError};
 #[cfg(feature = "mcp-auth")]
 use crate::mcp::client::logins;
 use crate::mcp::client::plain_client::PlainClient;
@@ -130,20 +130,7 @@ impl AuthorizedClient {
     /// Sends a message, and returns its answer.
     async fn answer(&self, session: &HttpSession, message: Bytes, sent: Sent) -> HttpResult<Posted> {
         let answer = match self.send(&Method::POST, &session.headers, Some(&message)).await {
-            Ok(response) => {
-                let status = response.status();
-                match http_answer::read(response, sent != Sent::Other).await {
-                    Ok(Posted::Refused(_, text)) if session.has_id && is_lost_session(status, &text) => {
-                        Err(StreamableHttpError::SessionExpired)
-                    }
-                    Ok(Posted::Text(text, _))
-                        if session.has_id && is_lost_session(status, &String::from_utf8_lossy(&text)) =>
-                    {
-                        Err(StreamableHttpError::SessionExpired)
-                    }
-                    read => read,
-                }
-            }
+            Ok(response) => http_answer::read(response, sent != Sent::Other, session.has_id).await,
             Err(error) => Err(error),
         };
         let answer = answer.map_err(|error| self.masked(error));
@@ -167,7 +154,7 @@ impl AuthorizedClient {
             Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
             }
-            Ok(response) => match http_answer::read(response, true).await {
+            Ok(response) => match http_answer::read(response, true, false).await {
                 Ok(Posted::Events(events, _)) => Ok(events),
                 Ok(Posted::Refused(status, text)) => Err(http_answer::refused(status, &text)),
                 Ok(_) => Err(StreamableHttpError::UnexpectedContentType(None)),
@@ -278,7 +265,7 @@ impl AuthorizedClient {
         let events = events.map(move |event| match event {
             Ok(mut event) => {
                 let text = event.data.as_deref().unwrap_or_default();
-                if is_too_large_to_parse(text) {
+                if is_too_large_to_parse(text.as_bytes()) {
                     return Ok(fail(too_many_values()).unwrap_or_default());
                 }
                 tasks.note(text.as_bytes());

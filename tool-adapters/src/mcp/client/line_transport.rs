@@ -3,13 +3,14 @@
 //! rmcp's own transport drops lines that are too long or not readable, so that their calls wait until they time out. Here such a
 //! line is the error of its call.
 
-use crate::mcp::client::answer::{MAX_MESSAGE, failure, takes_too_much, too_long, too_many_values, unreadable};
+use crate::mcp::client::answer::{MAX_MESSAGE, failure, too_long, too_many_values, unreadable};
 use crate::mcp::client::direct::{DirectCalls, LineWriter, write_line};
 use crate::mcp::client::notices::RateLimit;
 use crate::mcp::client::process::ServerProcess;
 use crate::mcp::client::rights::with_unknown_modes;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{BoundedLines, IdScanner, Line, MessageId};
+use crate::providers::framing::frame::is_too_large_to_parse;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::ErrorData;
@@ -58,7 +59,7 @@ impl LineTransport {
     }
 
     fn read(&mut self, text: &Bytes) {
-        if takes_too_much(text) {
+        if is_too_large_to_parse(text) {
             return self.fail(IdScanner::scan(text), too_many_values);
         }
         let text = &without_mark(text);

@@ -25,6 +25,19 @@ const MAX_REASON: usize = 300;
 
 /// The members without which an entry says nothing.
 const REQUIRED: [&str; 4] = ["name", "uri", "uriTemplate", "inputSchema"];
+/// The other members that are read. Further ones are not looked at, whatever they are.
+const OPTIONAL: [&str; 10] = [
+    "title",
+    "description",
+    "annotations",
+    "outputSchema",
+    "icons",
+    "execution",
+    "_meta",
+    "arguments",
+    "mimeType",
+    "size",
+];
 /// The keywords of a schema whose value may be null.
 const VALUES: [&str; 5] = ["default", "const", "enum", "example", "examples"];
 /// The keywords of a schema that have a schema for each name.
@@ -181,10 +194,12 @@ fn read_entry<T: DeserializeOwned>(entry: Value) -> Result<ReadEntry<T>, String>
     let mut dropped = Vec::new();
     let mut optional = Vec::new();
     for (name, value) in members {
-        match REQUIRED.contains(&&*name) {
-            true if name == "inputSchema" && !value.is_object() => dropped.push(name),
-            true => _ = read.insert(name, value),
-            false => optional.push((name, value)),
+        if name == "inputSchema" && !value.is_object() {
+            dropped.push(name);
+        } else if OPTIONAL.contains(&&*name) {
+            optional.push((name, value));
+        } else {
+            read.insert(name, value);
         }
     }
     if is_tool {

@@ -15,12 +15,12 @@ const MAX_PARSED_BYTES: usize = 64 * 1024 * 1024;
 
 /// Returns true for an event whose values would take too much memory. It is estimated by the brackets and commas outside of
 /// strings.
-pub(crate) fn is_too_large_to_parse(text: &str) -> bool {
-    if text.len() <= SMALL_EVENT_BYTES {
+pub(crate) fn is_too_large_to_parse(json: &[u8]) -> bool {
+    if json.len() <= SMALL_EVENT_BYTES {
         return false;
     }
-    let mut size = text.len();
-    let mut rest = text.as_bytes();
+    let mut size = json.len();
+    let mut rest = json;
     while let Some((byte, after)) = rest.split_first() {
         rest = match byte {
             b'"' => after_string(after),

@@ -309,7 +309,7 @@ impl LiveTask {
     }
 
     fn receive(&mut self, bytes: &[u8], connection: &mut Connection) {
-        let text = std::str::from_utf8(bytes).ok().filter(|text| !is_too_large_to_parse(text));
+        let text = std::str::from_utf8(bytes).ok().filter(|_| !is_too_large_to_parse(bytes));
         let Some(message) = text.and_then(parse_message) else {
             // The protocol describes the problem, and takes note that a part of the response may be lost.
             for event in self.protocol.push_message(bytes) {
