@@ -65,7 +65,7 @@ mod policy;
 mod redirect;
 mod response;
 
-#[cfg(any(feature = "gateway", feature = "openapi"))]
+#[cfg(feature = "openapi")]
 pub(crate) use crate::egress::addresses::normalised_host;
 pub use crate::egress::client::{EgressClient, EgressRequest, RunContextExt};
 pub use crate::egress::error::EgressError;

@@ -2,6 +2,7 @@
 
 use crate::egress::addresses::{behind_nat64, normalised_host, parse_network, special_range};
 use crate::egress::error::EgressError;
+#[cfg(feature = "gateway")]
 use crate::egress::network::Network;
 use crate::providers::Provider;
 use crate::providers::spec::Endpoint;
@@ -249,6 +250,7 @@ fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
+#[cfg(feature = "gateway")]
 impl EgressPolicy {
     /// Sets the way to servers. By default it is direct.
     pub(crate) fn network(mut self, network: Network) -> Self {

@@ -21,6 +21,7 @@ use crate::providers::mcp::messages::with_hints;
 use rmcp::model::{self, CallToolRequestParams, ErrorCode, JsonObject, RequestParamsMeta, ServerResult};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
+#[cfg(feature = "gateway")]
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -533,6 +534,7 @@ impl Offer {
 /// resources again.
 pub struct ImportedToolset {
     tools: Vec<Tool>,
+    #[cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "only the gateway goes back from a name"))]
     names: OfferedNames,
     catalog: Catalog,
     remote: Arc<RemoteServer>,
