@@ -179,7 +179,9 @@ async fn an_issuer_that_names_another_is_refused() {
 #[tokio::test]
 async fn an_issuer_that_differs_by_its_last_slash_is_the_same() {
     let (issuer, person) = (Issuer::start().await, Person::default());
-    issuer.behaviour().metadata = json!({"issuer": format!("{}/", issuer.url)});
+    let spelled = format!("{}/", issuer.url);
+    issuer.behaviour().metadata = json!({"issuer": spelled});
+    issuer.behaviour().callback = [("iss".to_owned(), spelled)].into();
     let url = protected(&issuer).await;
     let registered = Person::default();
     connect(&url, registered.login().client(&issuer.url, "planner")).await.expect("the client of this issuer");
@@ -219,6 +221,17 @@ async fn a_client_that_is_registered_by_hand_needs_no_word_about_pkce() {
     issuer.behaviour().metadata = json!({"code_challenge_methods_supported": ["plain"]});
     let error = login_error(connect(&url, Person::default().login().client(&issuer.url, "planner")).await);
     assert!(error.to_string().contains("PKCE"), "{error}");
+}
+
+// C21
+#[tokio::test]
+async fn a_redirect_names_the_issuer_byte_for_byte() {
+    let (issuer, person) = (Issuer::start().await, Person::default());
+    issuer.behaviour().callback = [("iss".to_owned(), format!("{}/", issuer.url))].into();
+    let url = protected(&issuer).await;
+    let error = login_error(connect(&url, person.login()).await);
+    assert!(matches!(error, LoginError::Callback(_)), "{error}");
+    assert!(issuer.requests("/token").is_empty(), "the code is sent to no one");
 }
 
 #[tokio::test]

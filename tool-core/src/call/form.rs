@@ -63,15 +63,31 @@ impl Form {
         Self { schema, validator: Validator::for_tool(enforced), is_single: false }
     }
 
-    /// Reads an answer as the arguments of a call are read, or returns every problem.
+    /// Reads an answer as the arguments of a call are read, or returns every problem. A field that the answer leaves out has the
+    /// form's default.
     pub(crate) fn read<T: DeserializeOwned>(&self, answer: Value) -> Result<T, AskError> {
-        let Some(answer) = unless_too_deep(answer) else {
+        let Some(mut answer) = unless_too_deep(answer) else {
             return Err(AskError::InvalidAnswer(vec![Problem::too_deep(MAX_DEPTH)]));
         };
+        self.add_defaults(&mut answer);
         let prepared = prepare(&answer.to_string(), None, &self.validator, MAX_ANSWER, Coercions::ALL);
         let text = prepared.map_err(AskError::InvalidAnswer)?.text;
         let read = if self.is_single { decode(&text).map(|Single { answer }| answer) } else { decode(&text) };
         read.map_err(|problem| AskError::InvalidAnswer(vec![problem]))
+    }
+
+    fn add_defaults(&self, answer: &mut Value) {
+        let fields = self.schema.get("properties").and_then(Value::as_object);
+        let (Some(answer), Some(fields)) = (answer.as_object_mut(), fields) else {
+            return;
+        };
+        for (name, field) in fields {
+            if let Some(default) = field.get("default")
+                && !answer.contains_key(name)
+            {
+                answer.insert(name.clone(), default.clone());
+            }
+        }
     }
 }
 

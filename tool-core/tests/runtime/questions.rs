@@ -541,6 +541,19 @@ async fn form_that_is_known_at_run_time_is_enforced() {
 
 // R-Q6
 #[tokio::test]
+async fn field_that_is_left_out_has_the_default_of_the_form() {
+    let form = json!({"type": "object", "properties": {
+        "name": {"type": "string", "default": "John"},
+        "age": {"type": "integer", "default": 30},
+        "note": {"type": "string"},
+    }, "required": ["age"]});
+    let answer = filled(form, json!({"name": "Ann"})).await;
+    let data = answer.data_json().map(serde_json::from_str::<Value>);
+    assert_eq!(data.expect("data").expect("JSON"), json!({"name": "Ann", "age": 30}));
+}
+
+// R-Q6
+#[tokio::test]
 async fn schema_that_is_no_form_is_refused() {
     let with = |property: Value| json!({"type": "object", "properties": {"x": property}});
     let forms = [

@@ -280,7 +280,8 @@ impl Flow<'_> {
         }
         let issuer = &self.found.issuer;
         let is_own = match &params.issuer {
-            Some(named) => is_same_issuer(named, &issuer.issuer),
+            // RFC 9207 compares the texts as they are: a server knows how its own metadata spells it.
+            Some(named) => *named == issuer.issuer,
             None => !issuer.authorization_response_iss_parameter_supported,
         };
         if !is_own {
