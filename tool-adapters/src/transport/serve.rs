@@ -59,6 +59,10 @@ impl HttpLimits {
     }
 }
 
+/// The bytes that the kernel keeps of an answer until it has sent them.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const MAX_UNSENT: u32 = 128 << 10;
+
 /// The answer to a connection that exceeds a limit.
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-type: text/plain\r\n\r\n\
     too many connections of this address or of all are open; close some, or try again later";
@@ -155,9 +159,8 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // A head and its body are written one after the other, and the second would wait for the client.
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "failed to set TCP_NODELAY");
+                if let Err(error) = set_up(&stream) {
+                    tracing::debug!(%error, "failed to set the options of a connection");
                 }
                 return (stream, peer);
             }
@@ -168,6 +171,16 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             }
         }
     }
+}
+
+/// Sets the options of a connection.
+fn set_up(stream: &TcpStream) -> io::Result<()> {
+    // A head and its body are written one after the other, and the second would wait for the client.
+    stream.set_nodelay(true)?;
+    // What the kernel keeps for a client counts for no share. Bytes on their way to the client do not count here.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    socket2::SockRef::from(stream).set_tcp_notsent_lowat(MAX_UNSENT)?;
+    Ok(())
 }
 
 /// A stream that fails if the other side takes too few bytes of what is written, or if too many bytes wait for its address.
@@ -255,6 +268,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
     use std::pin::pin;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::time::sleep;
@@ -297,6 +311,27 @@ mod tests {
             stream.write_all(&[0; 100]).await.expect("the client reads");
             sleep(Duration::from_secs(3_600)).await;
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn the_kernel_keeps_little_for_a_client_that_does_not_read() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a connection");
+        let (stream, _) = accept(&listener).await;
+
+        let mut kept = 0;
+        while kept < 8 << 20 {
+            let written = timeout(Duration::from_millis(200), stream.writable()).await;
+            match written.map(|ready| ready.and_then(|()| stream.try_write(&[0; 16 << 10]))) {
+                Ok(Ok(count)) => kept += count,
+                Ok(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(Err(error)) => panic!("{error}"),
+                Err(_) => break,
+            }
+        }
+        assert!(kept <= 1 << 20, "{kept}");
+        drop(client);
     }
 
     #[tokio::test(start_paused = true)]
