@@ -227,6 +227,28 @@ async fn heads_and_bodies_that_never_end_are_closed() {
 }
 
 #[tokio::test]
+async fn bytes_after_a_body_of_two_lengths_are_no_request() {
+    let url = serve(&server()).await;
+    let chunked = format!("{:x}\r\n{LIST}\r\n0\r\n\r\n", LIST.len());
+    let lengths = |body: &str| {
+        let length = format!("content-length: {}\r\n", body.len());
+        let chunked = "transfer-encoding: chunked\r\n".to_owned();
+        [[length.clone(), chunked.clone()].concat(), [chunked, length].concat()]
+    };
+    for both in lengths(&chunked).into_iter().chain(lengths("")) {
+        let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n";
+        let first = format!("{head}content-type: application/json\r\n{both}\r\n{chunked}");
+
+        let mut stream = connect(&url).await;
+        stream.write_all(format!("{first}{}", request(LIST)).as_bytes()).await.expect("the server reads");
+        let mut answers = Vec::new();
+        _ = timeout(Duration::from_secs(10), stream.read_to_end(&mut answers)).await.expect("the connection is closed");
+        let answers = String::from_utf8_lossy(&answers);
+        assert_eq!(answers.matches("HTTP/1.1 ").count(), 1, "{both}: {answers}");
+    }
+}
+
+#[tokio::test]
 async fn an_address_has_a_share_of_the_connections() {
     let url = serve(&server().max_connections_per_address(20)).await;
     let (mut open, mut refused) = (Vec::new(), 0);
