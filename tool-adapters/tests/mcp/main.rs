@@ -15,6 +15,8 @@ mod http;
 mod http_answers;
 mod import;
 mod lists;
+#[cfg(feature = "redis")]
+mod lost_sessions;
 mod malformed;
 #[cfg(unix)]
 #[path = "../support/other.rs"]

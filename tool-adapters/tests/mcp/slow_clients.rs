@@ -101,22 +101,25 @@ async fn a_client_over_lines_that_was_idle_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_over_http_that_only_lists_goes_on() {
+async fn a_client_over_http_that_only_listed_opens_another_session() {
     let app = brief().router();
     let (initialize, list) = (initialize(), serde_json::from_str::<Value>(LIST).expect("JSON"));
-    let opened = app.clone().oneshot(post("", &[], &initialize)).await.expect("an answer");
-    let session = opened.headers()["mcp-session-id"].to_str().expect("an id");
-    let headers = [("mcp-session-id", session), ("mcp-protocol-version", "2025-11-25")];
     let add = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1, "b": 2}}});
     for _ in 0..3 {
+        let opened = app.clone().oneshot(post("", &[], &initialize)).await.expect("an answer");
+        let session = opened.headers()["mcp-session-id"].to_str().expect("an id");
+        let headers = [("mcp-session-id", session), ("mcp-protocol-version", "2025-11-25")];
         let answer = app.clone().oneshot(post("", &headers, &add)).await.expect("an answer");
-        let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
-        assert!(!String::from_utf8_lossy(&body).contains("has ended"), "{body:?}");
+        assert_eq!(answer.status(), StatusCode::OK);
+
+        // Lists keep the session of the protocol, and not the one in the store.
         for _ in 0..3 {
             advance(Duration::from_secs(30)).await;
             let answer = app.clone().oneshot(post("", &headers, &list)).await.expect("an answer");
             assert_eq!(answer.status(), StatusCode::OK);
         }
+        let answer = app.clone().oneshot(post("", &headers, &add)).await.expect("an answer");
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "the client opens another");
     }
 }
 

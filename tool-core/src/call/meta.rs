@@ -85,6 +85,8 @@ pub(crate) struct OptionalMeta {
     pub(crate) problems: Vec<Problem>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) empty: Option<bool>,
+    #[serde(skip)]
+    pub(crate) session_is_lost: bool,
     /// The members that the tool has added.
     #[serde(flatten, serialize_with = "serialize_extra")]
     pub(crate) extra: Map<String, Value>,
@@ -301,6 +303,12 @@ impl<'a> ResponseMeta<'a> {
     /// Returns the pending approvals of the call and of calls that its tool made.
     pub fn confirmations(&self) -> impl Iterator<Item = &'a Confirmation> + use<'a> {
         self.confirmation().into_iter().chain(self.nested_confirmations())
+    }
+
+    /// Returns true if the call did not begin because the session's store does not know the session any more: it has expired there,
+    /// the store has lost it, or another process has ended it. Open another session to make the call again.
+    pub fn session_is_lost(&self) -> bool {
+        self.optional().is_some_and(|optional| optional.session_is_lost)
     }
 
     /// Returns every problem of arguments that failed validation.

@@ -177,6 +177,10 @@ const MAX_NESTING: u8 = 4;
 const MIN_PARSED: usize = 64 * 1024;
 
 impl RedactionRules {
+    fn is_empty(&self) -> bool {
+        self.without_defaults && self.keys.is_empty() && self.pointers.is_empty() && self.custom.is_empty()
+    }
+
     /// Returns whether a key or a name stands for a secret. `normalized`: see [`normalize`].
     fn is_secret(&self, normalized: &str, is_number: bool) -> bool {
         (!self.without_defaults && is_secret_word(normalized, is_number))
@@ -365,7 +369,7 @@ impl RedactingWriter<'_> {
 
     /// Redacts a string, which may hold JSON itself.
     fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.nesting > 0 && text.trim_start().starts_with(['{', '[', '"']) {
+        if self.nesting > 0 && !self.rules.is_empty() && text.trim_start().starts_with(['{', '[', '"']) {
             let (json, is_complete) = self.rules.redact_json(text, self.nesting - 1);
             if is_complete {
                 return Cow::Owned(json);

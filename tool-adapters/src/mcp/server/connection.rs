@@ -237,20 +237,25 @@ impl Connection {
         Ok(result)
     }
 
-    /// Begins a call in the client's session, which is replaced if it has expired.
+    /// Begins a call in the client's session, which is replaced if the store has lost it.
     async fn begin_call(&self, context: &ServerContext) -> McpResult<(RunningCall, Session)> {
         let client_session = self.client_session(context)?;
         let session = client_session.get(context).await?;
-        let (running, has_expired) = client_session.begin_call(&session).await;
-        match &self.shared {
-            _ if !has_expired => Ok((running, session)),
-            Some(shared) if !self.session.is_open() => {
-                shared.remove(&client(context), &client_session);
-                let client_session = self.client_session(context)?;
-                let session = client_session.get(context).await?;
-                Ok((client_session.begin_call(&session).await.0, session))
-            }
-            _ => Ok((running, client_session.open_again().await?)),
+        let (running, is_lost) = client_session.begin_call(&session).await;
+        if !is_lost {
+            return Ok((running, session));
+        }
+        self.lose(&client(context), &client_session, &session);
+        let client_session = self.client_session(context)?;
+        let session = client_session.get(context).await?;
+        Ok((client_session.begin_call(&session).await.0, session))
+    }
+
+    /// Gives up a session that the store has lost, so that the client's next call opens another.
+    pub(crate) fn lose(&self, client: &Client, of: &Arc<ClientSession>, lost: &Session) {
+        of.lose(lost);
+        if let Some(shared) = self.shared.as_ref().filter(|_| !self.session.is_open()) {
+            shared.remove(client, of);
         }
     }
 
@@ -378,17 +383,28 @@ impl Connection {
         request: &CallToolRequestParams,
         context: &ServerContext,
     ) -> McpResult<CallToolResponse> {
-        let step = if call.becomes_task {
-            let Some(step) = call.run(context).now_or_never() else { return self.start_task(call) };
-            step
-        } else {
-            call.run(context).await
-        };
-        let response = match step {
-            Step::Answered(response) => response,
-            Step::Asked(requests) => {
-                call.asking = call.asking.detached();
-                return Ok(self.parked.park(call, requests, confirm::digest_of_call(request))?.into());
+        let mut has_begun_again = false;
+        let response = loop {
+            let step = if call.becomes_task {
+                let Some(step) = call.run(context).now_or_never() else { return self.start_task(call) };
+                step
+            } else {
+                call.run(context).await
+            };
+            match step {
+                // Nothing was done, so the call is made once more in a session that the store knows.
+                Step::Answered(response) if response.meta().session_is_lost() && !has_begun_again => {
+                    has_begun_again = true;
+                    self.lose(&client(context), call.client_session(), &call.session);
+                    let wanted = self.wanted(&context.meta, is_stateless(context));
+                    call = OngoingCall::new(self.begin_call(context).await?, request, wanted, self.may_ask(context));
+                    call.becomes_task = self.becomes_task(&call, context)?;
+                }
+                Step::Answered(response) => break response,
+                Step::Asked(requests) => {
+                    call.asking = call.asking.detached();
+                    return Ok(self.parked.park(call, requests, confirm::digest_of_call(request))?.into());
+                }
             }
         };
         if call.has_searched(&response) && !is_stateless(context) {

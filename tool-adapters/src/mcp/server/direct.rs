@@ -18,7 +18,7 @@ use crate::transport::quota::Share;
 use axum::body::Body;
 use axum::http::header::{self, AsHeaderName};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, GetMeta,
@@ -134,7 +134,11 @@ pub(crate) async fn answer(
     }
     let (id, has_sessions) = (request.id, *revision < ProtocolVersion::V_2026_07_28);
     let wanted = connection.wanted(request.meta, !has_sessions);
-    let call = Some(connection.begin_at_once(client, request.params, wanted)?);
+    let call = connection.begin_at_once(client, request.params, wanted);
+    if call.is_none() && has_sessions && Box::pin(connection.session.begin_due_turn()).await {
+        return Some(unknown_session());
+    }
+    let call = Some(call?);
     let mut held = HeldCall { connection, id, ends_with_client: !has_sessions, is_noted: false, call, buffered };
     let attributes = || connection.attributes(id, Some(revision), Some(parts));
     let (response, is_cancelled) = held.response(connection.parent(request.meta), attributes).await;
@@ -144,6 +148,11 @@ pub(crate) async fn answer(
         return Some(([(header::CONTENT_TYPE, "text/event-stream")], Body::empty()).into_response());
     }
     if let Some(response) = response {
+        if response.meta().session_is_lost() {
+            connection.lose(client, call.client_session(), &call.session);
+            // Without a session of the protocol, the call begins in another one.
+            return has_sessions.then(unknown_session);
+        }
         if let Some(answer) = answered(&call, &response, id, revision) {
             return Some(json_response(answer));
         }
@@ -151,6 +160,13 @@ pub(crate) async fn answer(
     }
     parts.extensions.insert(call.hand_over());
     None
+}
+
+/// Returns the answer to a request for a session that does not exist, has ended, belongs to another client, or was lost by its
+/// store. It is the same for all of them.
+pub(crate) fn unknown_session() -> Response {
+    let message = "Not Found: this client has no such session; open one with `initialize`";
+    (StatusCode::NOT_FOUND, message).into_response()
 }
 
 /// Answers a request over HTTP for the list of a session's tools.
@@ -309,6 +325,10 @@ impl LineCall {
         let response = trace::import(connection.parent(request.meta), responding).await;
         if !connection.calls.remove(&id) {
             return Ok(None);
+        }
+        if response.meta().session_is_lost() {
+            connection.lose(&Client::default(), self.call.client_session(), &self.call.session);
+            return Err(message);
         }
         if let Some(answer) = answered(&self.call, &response, &id, revision) {
             return Ok(Some((id, answer)));

@@ -75,6 +75,13 @@ impl Endpoint {
         let answer = Box::pin(self.rmcp.handle(Request::from_parts(parts, body)));
         answer.map(|answer| answer.map(Body::new))
     }
+
+    /// Ends the session that a request names, as its store does not know it any more.
+    fn end_lost_session(&self, headers: &HeaderMap) {
+        if let Some(id) = headers.get(&SESSION_HEADER).and_then(|id| id.to_str().ok()) {
+            self.gate.sessions.end(id);
+        }
+    }
 }
 
 struct Gate {
@@ -126,9 +133,7 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
         parts.headers.remove(&SESSION_HEADER);
     }
     let Some(connection) = gate.connection(&client, &parts.headers) else {
-        // One answer for sessions that do not exist, have ended, or belong to another client.
-        let message = "Not Found: this client has no such session; open one with `initialize`";
-        return (StatusCode::NOT_FOUND, message).into_response();
+        return direct::unknown_session();
     };
     match parts.method {
         Method::POST => {}
@@ -193,6 +198,9 @@ impl CheckedRequest {
         if let Some(answer) =
             direct::answer(&self.connection, &self.client, message, (&mut self.parts, &self.buffered)).await
         {
+            if answer.status() == StatusCode::NOT_FOUND {
+                self.endpoint.end_lost_session(&self.parts.headers);
+            }
             return answer;
         }
         if let Some(answer) = direct::list_tools(&self.connection, message, &self.parts.headers) {

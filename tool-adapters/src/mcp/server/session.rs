@@ -232,6 +232,14 @@ struct OpenedSession {
     session: Session,
     client: ClientInfo,
     refresh: u64,
+    /// True if the store does not know the session any more.
+    is_lost: bool,
+}
+
+impl OpenedSession {
+    fn is_current(&self, state: &ServerState) -> bool {
+        !self.is_lost && self.refresh == state.refreshes.count()
+    }
 }
 
 /// The calls under way and the last change of their number, from which the end of a turn is inferred.
@@ -278,7 +286,7 @@ impl ClientSession {
     /// Returns the session if it is open and has the current tools.
     pub(crate) fn current(&self) -> Option<Session> {
         let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
-        let current = opened.as_ref().filter(|opened| opened.refresh == self.state.refreshes.count());
+        let current = opened.as_ref().filter(|opened| opened.is_current(&self.state));
         current.map(|opened| opened.session.clone())
     }
 
@@ -296,24 +304,35 @@ impl ClientSession {
         }
     }
 
-    /// Opens the session, or gives it the tools of the last refresh. A session that has ended stays as it is.
+    /// Opens the session, gives it the tools of the last refresh, or opens another in the place of one that is lost, as its client
+    /// does not know of that. A session that the host has ended stays as it is.
     pub(crate) async fn open_or_renew(self: &Arc<Self>, client: impl FnOnce() -> ClientInfo) -> McpResult<Session> {
         let _opening = self.opening.lock().await;
         if let Some(session) = self.current() {
             return Ok(session);
         }
         match self.opened() {
+            Some(opened) if opened.is_lost => self.open(self.new_id()?, opened.client, false).await,
             Some(opened) if opened.session.state().ended => Ok(opened.session),
             Some(opened) => self.open(opened.session.id().as_str().to_owned(), opened.client, true).await,
             None => self.open(self.new_id()?, client(), false).await,
         }
     }
 
-    /// Opens another session in the place of one that has expired, as its client does not know of that.
-    pub(crate) async fn open_again(self: &Arc<Self>) -> McpResult<Session> {
-        let _opening = self.opening.lock().await;
-        let client = self.opened().map(|opened| opened.client).unwrap_or_default();
-        self.open(self.new_id()?, client, false).await
+    /// Gives up a session that the store does not know any more, unless another is open already.
+    pub(crate) fn lose(&self, lost: &Session) {
+        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = opened.as_mut().filter(|opened| opened.session.id() == lost.id()) {
+            tracing::warn!(session = %lost.id().as_str().escape_debug(), "the store has lost an MCP session");
+            opened.is_lost = true;
+        }
+    }
+
+    /// Begins a turn if the next call would, and returns true if that shows that the store has lost the session.
+    pub(crate) async fn begin_due_turn(self: &Arc<Self>) -> bool {
+        let Some(session) = self.current().filter(|_| self.begins_turn(&self.activity())) else { return false };
+        let (_running, is_lost) = self.begin_call(&session).await;
+        is_lost
     }
 
     async fn open(self: &Arc<Self>, id: String, client: ClientInfo, renews: bool) -> McpResult<Session> {
@@ -322,7 +341,7 @@ impl ClientSession {
         if !renews {
             self.state.refreshes.open().insert(Arc::as_ptr(self).addr(), Arc::downgrade(self));
         }
-        let opened = OpenedSession { session: session.clone(), client, refresh };
+        let opened = OpenedSession { session: session.clone(), client, refresh, is_lost: false };
         // The earlier session is dropped without the lock.
         let earlier = self.opened.write().unwrap_or_else(PoisonError::into_inner).replace(opened);
         drop(earlier);
@@ -343,15 +362,15 @@ impl ClientSession {
     }
 
     /// Counts a call as running, and begins a new turn if the session was idle for long enough. Returns true with it if the
-    /// session has expired. One that the host has ended stays ended.
+    /// store has lost the session. One that the host has ended stays ended.
     pub(crate) async fn begin_call(self: &Arc<Self>, session: &Session) -> (RunningCall, bool) {
         let (running, new_turn) = {
             let mut activity = self.activity();
             let new_turn = self.begins_turn(&activity);
             (self.count(&mut activity), new_turn)
         };
-        let has_expired = new_turn && !session.state().ended && session.next_turn().await.ended;
-        (running, has_expired)
+        let is_lost = new_turn && !session.state().ended && session.next_turn().await.ended;
+        (running, is_lost)
     }
 
     /// Counts a call as running that was begun before, so that it begins no turn.

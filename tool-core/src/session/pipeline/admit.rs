@@ -41,6 +41,8 @@ struct GateState<'a> {
     confirm_duplicate: bool,
     /// True if the call runs although the store was down.
     ungoverned: bool,
+    /// True if the store does not know the session, which has not ended here.
+    session_is_lost: bool,
 }
 
 /// The reason for which the gate stopped a call.
@@ -83,6 +85,11 @@ impl<'a> AdmissionGate<'a> {
     /// Returns true if the call runs without limits because the store was down.
     pub(crate) fn is_ungoverned(&self) -> bool {
         self.state.lock().as_ref().is_some_and(|state| state.ungoverned)
+    }
+
+    /// Returns true if the call was refused because the store does not know the session.
+    pub(crate) fn has_lost_session(&self) -> bool {
+        self.state.lock().as_ref().is_some_and(|state| state.session_is_lost)
     }
 
     pub(crate) fn take_deferral(&self) -> Option<Deferral> {
@@ -166,7 +173,10 @@ impl<'a> AdmissionGate<'a> {
                 Ok(())
             }
             Ok(Verdict::Refused(refusal)) => Err(refusal_error(self.call, &refusal)),
-            Ok(Verdict::Inactive) => Err(session_over()),
+            Ok(Verdict::Inactive) => {
+                self.state.lock().get_or_insert_default().session_is_lost = !self.call.session.calls.is_closed();
+                Err(session_over())
+            }
             Err(error) => self.without_store(&error),
         }
     }

@@ -143,7 +143,11 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
     let outcome = match session.record.mint(&request).await {
         Ok(ApprovalVerdict::Waits) => session.runtime.approvals.add(session, &pending.id),
         Ok(ApprovalVerdict::Full(limit)) => return call.answer().fail(too_many(&policy.approvals, limit)),
-        Ok(ApprovalVerdict::Inactive) => return call.answer().fail(session_over()),
+        Ok(ApprovalVerdict::Inactive) => {
+            let mut response = call.answer().fail(session_over());
+            response.optional_meta().session_is_lost = !session.calls.is_closed();
+            return response;
+        }
         Err(error) => {
             tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call for approval");
             let message =

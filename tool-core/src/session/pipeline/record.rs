@@ -69,6 +69,8 @@ pub(crate) async fn recorded(
         }
     } else if response.is_ok() && gate.is_ungoverned() {
         response.optional_meta().warnings.push("the session store was down, so no limits were applied".to_owned());
+    } else if gate.has_lost_session() {
+        response.optional_meta().session_is_lost = true;
     }
     finish(call, gate.turn(), is_audited, &mut response).await;
     response

@@ -1,0 +1,135 @@
+//! Sessions that the server's own store has lost: a Redis that was emptied, or started again without its data.
+
+use super::http::{HttpClient, serve};
+use super::support::{LineClient, tools};
+use redis::AsyncCommands;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use std::env;
+use std::time::Duration;
+use tool_adapters::mcp::{McpClient, Server};
+use tool_adapters::stores::RedisStore;
+use tool_core::{RunContext, Runtime, ToolContext};
+
+/// A store on the server that `REDIS_URL` names.
+struct Redis {
+    url: String,
+    prefix: String,
+}
+
+impl Redis {
+    /// Skips the test without a server.
+    fn of_test(test: &str) -> Option<Self> {
+        let url = env::var("REDIS_URL").ok().filter(|url| !url.is_empty());
+        if url.is_none() {
+            tool_core::testing::skip("REDIS_URL names no server");
+        }
+        let prefix = format!("lost-{test}-{}", std::process::id());
+        url.map(|url| Self { url, prefix })
+    }
+
+    /// Returns a server whose sessions are in this store. A pause of this length begins a turn.
+    async fn server(&self, turn_after: Duration) -> Server {
+        let store = RedisStore::connect(&self.url).await.expect("the server answers").prefix(&self.prefix);
+        let runtime = Runtime::builder(tools()).policy(Server::policy()).store(store).build().expect("a runtime");
+        Server::new(runtime).turn_after(turn_after)
+    }
+
+    /// Forgets all sessions of the store.
+    async fn forget(&self) {
+        let client = redis::Client::open(self.url.as_str()).expect("a URL");
+        let mut connection = client.get_multiplexed_async_connection().await.expect("the server answers");
+        let keys: Vec<String> = connection.keys(format!("*{}*", self.prefix)).await.expect("the keys");
+        assert!(!keys.is_empty(), "there is something to lose");
+        let _: () = connection.del(keys).await.expect("they are deleted");
+    }
+}
+
+fn sum(answer: &Value) -> &Value {
+    &answer["result"]["content"][0]["text"]
+}
+
+/// The next call may be in the turn of the last one, or begin another.
+const TURNS: [Duration; 2] = [Duration::from_secs(3_600), Duration::ZERO];
+
+// C22
+#[tokio::test]
+async fn a_lost_session_is_opened_again_over_lines() {
+    for turn_after in TURNS {
+        let Some(redis) = Redis::of_test("lines") else { return };
+        let mut client = LineClient::initialized(&redis.server(turn_after).await, json!({})).await;
+        for _ in 0..3 {
+            let answer = client.call("add", json!({"a": 1, "b": 2})).await;
+            assert_eq!(sum(&answer), "3", "{turn_after:?}: {answer}");
+            redis.forget().await;
+        }
+    }
+}
+
+// C22
+#[tokio::test]
+async fn all_calls_at_once_survive_a_loss() {
+    for turn_after in TURNS {
+        let Some(redis) = Redis::of_test("at-once") else { return };
+        let mut client = LineClient::initialized(&redis.server(turn_after).await, json!({})).await;
+        client.call("add", json!({"a": 1, "b": 2})).await;
+        redis.forget().await;
+
+        for id in 100..108 {
+            let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+            client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
+        }
+        for _ in 100..108 {
+            let answer = client.receive().await;
+            assert_eq!(sum(&answer), "3", "{turn_after:?}: {answer}");
+        }
+    }
+}
+
+// C22
+#[tokio::test]
+async fn a_lost_session_is_unknown_over_http() {
+    for turn_after in TURNS {
+        let Some(redis) = Redis::of_test("http") else { return };
+        let url = serve(&redis.server(turn_after).await).await;
+        let client = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
+        let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let answer = client.post(&call).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        redis.forget().await;
+        let answer = client.post(&call).await;
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{turn_after:?}: {:?}", answer.text().await);
+    }
+}
+
+// C22
+#[tokio::test]
+async fn a_client_without_a_session_goes_on_after_a_loss() {
+    for turn_after in TURNS {
+        let Some(redis) = Redis::of_test("stateless") else { return };
+        let url = serve(&redis.server(turn_after).await).await;
+        let client = HttpClient::new(&url);
+        for id in 1..4 {
+            let answer = client.call_stateless(id, "add", &json!({"a": 1, "b": 2}), json!({})).await;
+            assert_eq!(sum(&answer), "3", "{turn_after:?}: {answer}");
+            redis.forget().await;
+        }
+    }
+}
+
+// C22
+#[tokio::test]
+async fn no_call_of_our_client_is_lost_with_a_session() {
+    for turn_after in TURNS {
+        let Some(redis) = Redis::of_test("client") else { return };
+        let url = serve(&redis.server(turn_after).await).await;
+        let imported = McpClient::url(&url).connect().await.expect("a connection");
+        let tools = ToolContext::builder().with(imported).build().expect("sound tools");
+        for _ in 0..3 {
+            let response = tools.call("add", r#"{"a": 1, "b": 2}"#, &RunContext::detached()).await;
+            assert_eq!(response.into_text(), r#"{"result":3}"#, "{turn_after:?}");
+            redis.forget().await;
+        }
+    }
+}
