@@ -9,7 +9,7 @@ use std::env;
 use std::error::Error;
 use tool_adapters::mcp::{LoginRequest, McpClient, OAuthLogin};
 use tool_core::call::{Answer, AskError, Question};
-use tool_core::{RunContext, ToolContext};
+use tool_core::{RunContext, ToolContext, ToolDefinition};
 
 /// The document by which the suite knows the client.
 const CLIENT_METADATA: &str = "https://conformance-test.local/client-metadata.json";
@@ -52,7 +52,7 @@ fn arguments(tool: &str, tools: &ToolContext, context: &Value) -> Value {
         "valid_tool" => json!({"region": "us-west1"}),
         "json_schema_echo" => {
             let described = tools.definitions().find(|tool| tool.name() == "json_schema_2020_12_tool");
-            json!({"schema": described.map(|tool| tool.parameters())})
+            json!({"schema": described.map(ToolDefinition::parameters)})
         }
         _ => json!({}),
     }

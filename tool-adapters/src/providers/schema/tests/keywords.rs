@@ -155,7 +155,7 @@ fn row(table: &mut String, keyword: &str, told: &Value, schema: &Value, pointer:
     assert_eq!(projected(Provider::GeminiLive, schema).schema, projected(Provider::Gemini, schema).schema);
 }
 
-// Issue 4: for each keyword a test says whether it survives, weakens or is reported.
+// For each keyword a test says whether it survives, weakens or is reported.
 #[test]
 fn every_keyword_survives_or_is_reported() {
     let names = PROVIDERS.map(Provider::name).join(" | ");

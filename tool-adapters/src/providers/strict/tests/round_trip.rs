@@ -161,7 +161,7 @@ fn members(fields: &[Field], tag: Option<usize>, dice: &mut u64) -> (Value, Valu
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    // Issue 4: each projected schema, given a valid call, accepts it, and the call comes back unchanged.
+    // Each projected schema, given a valid call, accepts it, and the call comes back unchanged.
     #[test]
     fn a_valid_call_with_nulls_is_accepted_and_restored(fields in fields(shape()), seed: u64) {
         let mut named = Map::new();

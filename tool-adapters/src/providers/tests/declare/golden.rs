@@ -85,7 +85,7 @@ fn every_declaration_is_what_its_golden_file_says() {
     }
 }
 
-// Issue 4: strictness is computed, never asserted.
+// Strictness is computed, never asserted.
 #[test]
 fn what_is_declared_strict_is_and_nothing_else_is() {
     for provider in Provider::ALL {
