@@ -4,7 +4,15 @@ use crate::support::Folder;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tool_adapters::mcp::Server;
+use tool_core::{ToolContext, tool};
 
 /// Returns the first line of the first request that a proxy gets, after `--check` of a server at `mcp.example`.
 fn proxied(policy: impl Fn(&str) -> String, variable: Option<&str>) -> String {
@@ -66,4 +74,99 @@ async fn the_settings_of_the_way_are_checked() {
     folder.policy("[network]\nca_file = 'ca.pem'");
     let error = Gateway::open(folder.files()).await.expect_err("problems").to_string();
     assert!(error.contains("expected certificates in PEM"), "{error}");
+}
+
+/// Greet somebody.
+#[tool(category = "retrieval")]
+fn greet(name: &str) -> String {
+    format!("hello {name}")
+}
+
+/// Makes an authority in a folder, and a certificate of it for `mcp.example`. Returns false without `openssl`.
+fn make_certificates(folder: &Folder) -> bool {
+    let openssl = |arguments: &str| {
+        let mut command = Command::new("openssl");
+        command.args(arguments.split(' ')).current_dir(folder.as_path()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    folder.write("names", "subjectAltName=DNS:mcp.example");
+    openssl("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem")
+        && openssl("req -newkey rsa:2048 -nodes -subj /CN=server -keyout server.key -out server.csr")
+        && openssl("x509 -req -in server.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out server.pem")
+}
+
+/// Serves over TLS what is at an address, and returns the address.
+async fn serve_tls(folder: &Folder, plain: String) -> String {
+    let chain = CertificateDer::pem_file_iter(folder.path("server.pem")).expect("a file");
+    let chain = chain.collect::<Result<Vec<_>, _>>().expect("certificates");
+    let key = PrivateKeyDer::from_pem_file(folder.path("server.key")).expect("a key");
+    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key).expect("a sound pair");
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, plain) = (acceptor.clone(), plain.clone());
+            tokio::spawn(async move {
+                let mut stream = acceptor.accept(stream).await?;
+                let mut behind = tokio::net::TcpStream::connect(plain).await?;
+                copy_bidirectional(&mut stream, &mut behind).await
+            });
+        }
+    });
+    address
+}
+
+/// Starts a proxy that makes tunnels to an address, whatever the target is. Returns its address, and the targets as it is asked.
+async fn tunnels(to: String) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let (asked, targets) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (to, asked) = (to.clone(), asked.clone());
+            tokio::spawn(async move {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(stream.read_u8().await?);
+                }
+                let line = String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned();
+                _ = asked.send(line);
+                stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+                let mut behind = tokio::net::TcpStream::connect(to).await?;
+                copy_bidirectional(&mut stream, &mut behind).await
+            });
+        }
+    });
+    (address, targets)
+}
+
+// C19
+#[tokio::test]
+async fn a_server_behind_a_proxy_has_a_private_authority() {
+    let folder = Folder::new("");
+    if !make_certificates(&folder) {
+        tool_core::testing::skip("there is no openssl");
+        return;
+    }
+    let server =
+        Server::from_tools(ToolContext::builder().with(greet).build().expect("sound tools")).expect("a server");
+    let bound = server.allow_hosts(["mcp.example"]).bind(([127, 0, 0, 1], 0).into()).await.expect("an address");
+    let plain = bound.address().expect("an address").to_string();
+    tokio::spawn(bound.serve());
+    let (proxy, mut targets) = tunnels(serve_tls(&folder, plain).await).await;
+    folder.servers(&json!({"web": {"url": "https://mcp.example/mcp"}}));
+
+    for (authority, is_trusted) in [("ca_file = 'ca.pem'", true), ("", false)] {
+        folder.policy(&format!("[network]\nproxy = 'http://{proxy}'\n{authority}"));
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tool-gateway"));
+        command.arg("--config").arg(folder.path("mcp.json")).arg("--policy").arg(folder.path("policy.toml"));
+        let output = command.arg("--check").output().await.expect("started");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+
+        assert_eq!(output.status.success(), is_trusted, "{said}");
+        assert_eq!(said.contains("greet"), is_trusted, "{said}");
+        assert_eq!(targets.recv().await.as_deref(), Some("CONNECT mcp.example:443 HTTP/1.1"));
+    }
 }

@@ -4,6 +4,9 @@ use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
+use tokio::net::{TcpListener, TcpStream};
 use tool_adapters::mcp::McpClient;
 use tool_core::{ErrorKind, RunContext, ToolContext};
 
@@ -27,7 +30,7 @@ async fn answering(answer: impl Fn(&Value) -> Response + Clone + Send + Sync + '
             axum::Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result})).into_response()
         }
     });
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     tokio::spawn(async move { axum::serve(listener, app).await });
     let imported = McpClient::url(url).name("web").connect().await.expect("an import");
@@ -108,4 +111,92 @@ async fn a_refusal_without_a_message_names_its_status() {
 async fn an_answer_that_is_no_message_may_have_had_effects() {
     let html = |_: &Value| ([(header::CONTENT_TYPE, "text/html")], "<html></html>").into_response();
     assert_eq!(failed(html).await.0, ErrorKind::Unknown);
+}
+
+/// Reads the head and the body of a request, and returns its message.
+async fn read_request(stream: &mut BufStream<TcpStream>) -> Option<Value> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await.ok().filter(|read| *read > 0)?;
+        if let Some((name, value)) = line.trim().split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().ok()?;
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+/// Serves a connection of a server that never gets past `100 Continue` in the answer to a call.
+async fn serve_endless_continues(stream: TcpStream) -> Option<()> {
+    let mut stream = BufStream::new(stream);
+    loop {
+        let message = read_request(&mut stream).await?;
+        let result = match message["method"].as_str() {
+            Some("initialize") => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "s", "version": "1"}}),
+            Some("tools/list") => json!({"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}),
+            Some("tools/call") => loop {
+                stream.write_all(&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1_000)).await.ok()?;
+                stream.flush().await.ok()?;
+            },
+            _ => Value::Null,
+        };
+        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+        let head = match result {
+            Value::Null => "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n".to_owned(),
+            _ => format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            ),
+        };
+        stream.write_all(head.as_bytes()).await.ok()?;
+        stream.flush().await.ok()?;
+    }
+}
+
+// T35
+#[tokio::test]
+async fn endless_interim_answers_end_with_the_deadline() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    // The server has a thread of its own, as it never rests.
+    let server = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let listener = listener.into_std().expect("a listener");
+        runtime.block_on(async move {
+            let listener = TcpListener::from_std(listener).expect("a listener");
+            loop {
+                let (stream, _) = listener.accept().await.expect("a connection");
+                tokio::spawn(serve_endless_continues(stream));
+            }
+        })
+    });
+    let client = McpClient::url(url).name("web").timeout(Duration::from_millis(500));
+    let tools = ToolContext::builder().with(client.connect().await.expect("an import")).build().expect("tools");
+
+    // Both share the test's only thread.
+    let ticks = async {
+        let mut longest = Duration::ZERO;
+        loop {
+            let before = Instant::now();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            longest = longest.max(before.elapsed());
+            if before.elapsed() > Duration::from_secs(10) {
+                return longest;
+            }
+        }
+    };
+    let response = tokio::select! {
+        response = async { tools.call("ask", "{}", &RunContext::detached()).await } => response,
+        blocked = ticks => panic!("other tasks waited for {blocked:?}"),
+    };
+    assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Timeout), "{response:?}");
+    drop(server);
 }
