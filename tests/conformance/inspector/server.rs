@@ -120,12 +120,13 @@ fn sign_in(user: &str, password: &str) -> Result<String, ToolError> {
 /// A PNG of 96 × 64 pixels.
 const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAMAAADS6oI8AAAACVBMVEXm7voKYsT///8n4xttAAAATUlEQVR42u3NMQ7AIAwEQeP/P5qWNJEQCOFkrtvmJjIzxu3uAHwSaOMANYHHAQAAuBSYOgD8A3htQA1gqQEAwCFg6yEAAAAAAABAUaADmjgV56ySdqAAAAAASUVORK5CYII=";
 
-/// Draw the rainfall of six months. The answer has a picture, a picture of a type that the page does not show, and a text.
+/// Draw the rainfall of six months. The answer has a picture, two that the page does not show, and a text.
 #[tool(category = "retrieval")]
 fn draw_chart() -> Vec<Content> {
     vec![
         Content::image(PICTURE, "image/png"),
         Content::image("PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=", "image/svg+xml"),
+        Content::image("<img src=x onerror=alert(1)>", "image/png"),
         Content::text("Rainfall in mm, <b>January</b> to June"),
     ]
 }

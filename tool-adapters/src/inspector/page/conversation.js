@@ -1,7 +1,7 @@
 // A conversation in a session, with the model of the program or with a script.
 
 import { partsView } from "./content.js";
-import { el, freshId, labelled, note, report, section } from "./elements.js";
+import { breakable, el, freshId, labelled, note, report, section } from "./elements.js";
 import { parseJson } from "./exact.js";
 import { ask, guarded, path } from "./requests.js";
 import { openSession } from "./sessions.js";
@@ -64,32 +64,38 @@ function scriptInput() {
 }
 
 function messageView(message, audit) {
-  const waited = message.isError && wasAsked(message, audit);
+  const asked = message.isError && wasAsked(message, audit);
+  const failed = message.isError && !asked;
   const who = message.from === "tool" ? message.tool : message.from;
-  const mark = waited ? " waits for approval" : message.isError ? " failed" : "";
-  const title = el("p", { class: "who" }, el("strong", {}, who), mark);
-  const body = el("div", {});
-  if (message.content) body.append(partsView(message.content));
-  else if (waited) body.append("A person has to approve the call. It has not run.");
-  else if (message.text) body.append(el("p", { class: "text" }, message.text));
-  for (const call of message.calls ?? []) body.append(callView(call));
-  return el(
-    "div",
-    { class: `message ${message.from}${message.isError && !waited ? " wrong" : ""}` },
-    title,
-    body,
-  );
+  const title = el("p", { class: "who" }, el("strong", {}, ...breakable(who)));
+  if (asked) title.append(" asked for approval");
+  if (failed) title.append(" failed");
+
+  const view = el("div", { class: `message ${message.from}` }, title);
+  if (failed) view.classList.add("wrong");
+  if (asked) view.append(el("p", {}, stateOfApproval(message, audit)));
+  else if (message.content) view.append(partsView(message.content));
+  else if (message.text) view.append(el("p", { class: "text" }, message.text));
+  for (const call of message.calls ?? []) view.append(callView(call));
+  return view;
 }
 
 const callView = (call) =>
   el("p", { class: "called" }, el("strong", {}, call.name), " ", el("code", {}, call.arguments));
 
+const isOf =
+  ({ callId, tool }) =>
+  (entry) =>
+    entry.callId === callId && entry.tool === tool;
+
 /** Returns true if the answer to a call was that a person has to approve it. */
-function wasAsked({ callId, tool }, audit) {
-  return audit.some(
-    (entry) =>
-      entry.callId === callId &&
-      entry.tool === tool &&
-      entry.outcome.error === "CONFIRMATION_REQUIRED",
-  );
+function wasAsked(message, audit) {
+  const entries = audit.filter(isOf(message));
+  return entries.some(({ outcome }) => outcome.error === "CONFIRMATION_REQUIRED");
+}
+
+function stateOfApproval(message, audit) {
+  const { decision } = audit.filter(isOf(message)).find((entry) => entry.decision) ?? {};
+  if (!decision) return "A person has to approve the call. It has not run.";
+  return decision.approved ? "A person has approved the call." : "A person has denied the call.";
 }

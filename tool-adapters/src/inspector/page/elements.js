@@ -71,6 +71,21 @@ export function breakable(name) {
   return parts.flatMap((part, at) => (at === 0 ? [part] : [el("wbr"), part]));
 }
 
+/** Returns a number with its noun. */
+export const counted = (count, noun) => `${count} ${noun}${Number(count) === 1 ? "" : "s"}`;
+
+/** A line that stays a line of its own: of a list, of a table, or of code. */
+const OWN_LINE = /^(\s|[-*+#|>`]|\d+[.)])/;
+
+/** Returns the paragraphs of a text. Lines that the author has wrapped flow together. */
+export function prose(text) {
+  const paragraphs = text.split(/\n\s*\n/).map((paragraph) => {
+    const lines = paragraph.split("\n");
+    return lines.reduce((all, line) => all + (OWN_LINE.test(line) ? "\n" : " ") + line.trimEnd());
+  });
+  return paragraphs.map((paragraph) => el("p", { class: "text" }, paragraph));
+}
+
 /** The most characters of a text that the page shows. */
 const MAX_TEXT = 100_000;
 
@@ -113,20 +128,23 @@ export function labelled(text, control) {
   return el("div", { class: "control" }, el("label", { for: control.id }, text), control);
 }
 
-export const textColumn = (name) => ({ name, isNumber: false });
-export const numberColumn = (name) => ({ name, isNumber: true });
+/** A column of names, whose lines may end after a sign. */
+export const textColumn = (name) => ({ name, kind: "words" });
+/** A column of texts of any length. */
+export const longColumn = (name) => ({ name, kind: "words long" });
+/** A column of texts that stay on one line. */
+export const wholeColumn = (name) => ({ name, kind: "whole" });
+export const numberColumn = (name) => ({ name, kind: "number" });
 
 /** Shows rows under columns. The first value of a row is its heading, and numbers end where their heading ends. */
 export function table(label, columns, rows) {
   const cell = (value, at) => {
-    const kind = columns[at].isNumber ? "number" : "words";
-    const content = columns[at].isNumber ? [String(value)] : breakable(value);
-    return at === 0
-      ? el("th", { scope: "row", class: kind }, ...content)
-      : el("td", { class: kind }, ...content);
+    const { kind } = columns[at];
+    const content = kind.startsWith("words") ? breakable(value) : [String(value)];
+    const heading = { scope: "row", class: kind };
+    return at === 0 ? el("th", heading, ...content) : el("td", { class: kind }, ...content);
   };
-  const heading = ({ name, isNumber }) =>
-    el("th", { scope: "col", class: isNumber ? "number" : "words" }, name);
+  const heading = ({ name, kind }) => el("th", { scope: "col", class: kind }, name);
   const head = el("thead", {}, el("tr", {}, ...columns.map(heading)));
   const body = el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map(cell))));
   const scroller = { class: "wide", tabindex: "0", role: "group", "aria-label": label };

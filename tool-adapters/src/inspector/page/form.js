@@ -1,7 +1,7 @@
 // Forms of schemas. A field reads itself as JSON text, or as undefined for an absent value, so that numbers stay as they were
 // written.
 
-import { button, el, freshId, labelled } from "./elements.js";
+import { button, el, freshId, labelled, note } from "./elements.js";
 import { ExactNumber, inline, isObject, parseJson, pretty } from "./exact.js";
 
 /** The levels of required objects that a form opens by itself. */
@@ -69,6 +69,9 @@ function kindOfType(type, schema) {
   );
 }
 
+/** Returns a value of JSON in words: an empty text has its quotes. */
+const named = (value) => inline(value) || '""';
+
 /** The limits of a schema, in words. A value may be any JSON, as schemas are foreign. */
 const LIMITS = {
   minimum: (value) => `at least ${value}`,
@@ -90,9 +93,9 @@ function limitsOf(schema) {
   const words = [schema.type ?? []].flat().filter((type) => SCALARS.has(type));
   for (const [name, say] of Object.entries(LIMITS)) {
     const isSet = schema[name] !== undefined && schema[name] !== false;
-    if (isSet) words.push(say(inline(schema[name])));
+    if (isSet) words.push(say(named(schema[name])));
   }
-  if (hasDefault(schema)) words.push(`default ${inline(schema.default)}`);
+  if (hasDefault(schema)) words.push(`default ${named(schema.default)}`);
   return words.join(", ");
 }
 
@@ -120,6 +123,11 @@ class Field {
       this.schema.description ? el("p", {}, this.schema.description) : null,
       limits ? el("p", {}, limits) : null,
     );
+  }
+
+  /** Returns the text of a value that was left out: a required one that may be null is null. */
+  absent() {
+    return this.required && this.nullable ? "null" : undefined;
   }
 
   /** Reads the field, and notes its place for the problems of the answer. */
@@ -194,18 +202,14 @@ class TextField extends Field {
 
   text() {
     const { value } = this.input;
-    if (value === "") return this.required && this.nullable ? "null" : undefined;
+    if (value === "") return this.absent();
     // A text that is no number is sent as it is, so that the answer names the problem.
     return this.isNumber && isJsonNumber(value.trim()) ? value.trim() : JSON.stringify(value);
   }
 
   write(value) {
-    this.input.value =
-      value === undefined || value === null
-        ? ""
-        : typeof value === "string"
-          ? value
-          : JSON.stringify(value);
+    const isAbsent = value === undefined || value === null;
+    this.input.value = isAbsent ? "" : inline(value);
   }
 }
 
@@ -216,23 +220,18 @@ class ChoiceField extends Field {
     super(form, control, name, required);
     this.values = values.map((value) => JSON.stringify(value));
     const unset = hasDefault(this.schema)
-      ? `(default: ${inline(this.schema.default)})`
+      ? `(default: ${named(this.schema.default)})`
       : "(not set)";
-    const options = this.values.map((text, at) =>
-      el("option", { value: text }, inline(values[at])),
-    );
+    const options = this.values.map((text, at) => el("option", { value: text }, named(values[at])));
     // A value that has to be there, and of which there is one, is chosen.
-    const isFixed = required && values.length === 1;
-    if (!isFixed) options.unshift(el("option", { value: "" }, unset));
+    this.isFixed = required && values.length === 1;
+    if (!this.isFixed) options.unshift(el("option", { value: "" }, unset));
     this.labelled(el("select", this.described(), ...options));
   }
 
   text() {
-    return this.input.value === ""
-      ? this.required && this.nullable
-        ? "null"
-        : undefined
-      : this.input.value;
+    const { value } = this.input;
+    return value === "" ? this.absent() : value;
   }
 
   write(value) {
@@ -278,6 +277,8 @@ class ObjectField extends Field {
     this.depth = depth;
     this.grouped(this.toggle?.label, this.body);
     if (!this.toggle) this.build();
+    if (depth === 0 && this.members.size === 0)
+      this.body.append(note("The tool has no arguments."));
   }
 
   get isIncluded() {
@@ -305,7 +306,7 @@ class ObjectField extends Field {
   }
 
   text(pointer) {
-    if (!this.isIncluded) return this.required && this.nullable ? "null" : undefined;
+    if (!this.isIncluded) return this.absent();
     const parts = [];
     for (const [name, member] of this.members) {
       const text = member.read(`${pointer}/${escapePointer(name)}`);
@@ -440,28 +441,28 @@ class UnionField extends Field {
 
   choose(at) {
     this.choice.value = at;
-    this.inner =
-      at === ""
-        ? null
-        : makeField(this.form, this.alternatives[Number(at)], "", true, this.depth + 1, this.name);
+    this.inner = at === "" ? null : this.makeInner(this.alternatives[Number(at)]);
+    // A form that is one value needs no field of its own.
+    if (this.inner?.isFixed) this.inner.node.hidden = true;
     this.body.replaceChildren(...(this.inner ? [this.inner.node] : []));
+  }
+
+  makeInner(schema) {
+    return makeField(this.form, schema, "", true, this.depth + 1, this.name);
   }
 
   text(pointer) {
     const text = this.inner?.read(pointer);
-    this.form.places.set(pointer, this.inner?.input ? this.inner : this);
+    const isSeen = this.inner?.input && !this.inner.isFixed;
+    this.form.places.set(pointer, isSeen ? this.inner : this);
     return text;
   }
 
   write(value) {
+    const isAbsent = value === undefined || value === null;
     const fits = this.alternatives.findIndex((one) => fitsRoughly(value, one, this.form.root));
-    this.choose(
-      value === undefined || value === null
-        ? this.required
-          ? "0"
-          : ""
-        : String(Math.max(0, fits)),
-    );
+    const none = this.required ? "0" : "";
+    this.choose(isAbsent ? none : String(Math.max(0, fits)));
     this.inner?.write(value);
   }
 }
@@ -469,7 +470,7 @@ class UnionField extends Field {
 /** Returns a name for an alternative: its title, its tag, or its type. */
 function formName(schema, at) {
   const values = "const" in schema ? [schema.const] : schema.enum;
-  if (values) return values.map(inline).join(", ");
+  if (values) return values.map(named).join(", ");
   const tag = Object.entries(schema.properties ?? {}).find(([, member]) => "const" in member);
   const only =
     Object.keys(schema.properties ?? {}).length === 1 ? Object.keys(schema.properties)[0] : null;
@@ -480,15 +481,16 @@ function formName(schema, at) {
   );
 }
 
+function typeOf(value) {
+  if (Array.isArray(value)) return "array";
+  return value instanceof ExactNumber ? "number" : typeof value;
+}
+
 /** Returns true if a value could be of a schema, by its type, its tags and its required members. */
 function fitsRoughly(value, schema, root) {
   if ("const" in schema) return JSON.stringify(value) === JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.some((one) => JSON.stringify(one) === JSON.stringify(value));
-  const type = Array.isArray(value)
-    ? "array"
-    : value instanceof ExactNumber
-      ? "number"
-      : typeof value;
+  const type = typeOf(value);
   const types = [schema.type ?? []].flat().map((name) => (name === "integer" ? "number" : name));
   if (types.length && !types.includes(type)) return false;
   if (type !== "object") return true;
@@ -632,11 +634,10 @@ export class ArgumentsForm {
 
 export function problemText({ pointer, expected, got, hint }, isAtPlace) {
   const place = isAtPlace ? "" : `${pointer || "arguments"}: `;
-  const text =
-    expected === ""
-      ? got
-      : got === "nothing"
-        ? `missing, expected ${expected}`
-        : `expected ${expected}, got ${got}`;
-  return place + text + (hint ? `, ${hint}` : "");
+  return place + mismatch(expected, got) + (hint ? `, ${hint}` : "");
+}
+
+function mismatch(expected, got) {
+  if (expected === "") return got;
+  return got === "nothing" ? `missing, expected ${expected}` : `expected ${expected}, got ${got}`;
 }

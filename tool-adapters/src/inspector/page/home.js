@@ -30,11 +30,7 @@ function introduction(tools) {
   const first = tools[0].name;
   return [
     el("h2", {}, "Try a tool"),
-    el(
-      "p",
-      { class: "lead" },
-      "This page calls the tools of the program, and shows what they answer and what a model reads.",
-    ),
+    el("p", { class: "lead" }, purpose()),
     el(
       "ol",
       { class: "steps" },
@@ -55,6 +51,15 @@ function introduction(tools) {
     button(`Open ${first}`, () => selectTool(first), { class: "main", "data-key": "open-first" }),
     section("Overview", overview(tools), unconfiguredNote()),
   ];
+}
+
+function purpose() {
+  const about =
+    "This page calls the tools of the program, and shows what they answer and what a model reads.";
+  // A gateway has no calls beside its policy.
+  return app.overview.sessionsOnly
+    ? `${about} Each call is made in a session, under its rules and limits, and with a record.`
+    : about;
 }
 
 const key = (name) => el("kbd", {}, name);
@@ -78,9 +83,9 @@ function overview(tools) {
   const ofCategory = (category) => tools.filter((tool) => tool.category === category).length;
   const pairs = [["Tools", tools.length]];
   for (const category of ["retrieval", "action", "utility"]) {
-    pairs.push([`of them ${category}`, ofCategory(category)]);
+    pairs.push([`of kind ${category}`, ofCategory(category)]);
   }
-  pairs.push(["need approval", tools.filter(needApproval).length]);
+  pairs.push(["that need approval", tools.filter(needApproval).length]);
   if (app.providerTools?.length) pairs.push(["Tools of providers", app.providerTools.length]);
   return figures(pairs);
 }

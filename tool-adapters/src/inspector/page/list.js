@@ -31,10 +31,8 @@ export class VirtualList {
   set(items) {
     const selected = this.items[this.index];
     this.items = items;
-    this.index =
-      selected === undefined
-        ? -1
-        : items.findIndex((item) => this.key(item) === this.key(selected));
+    const isSame = (item) => this.key(item) === this.key(selected);
+    this.index = selected === undefined ? -1 : items.findIndex(isSame);
     this.rows.style.height = `${items.length * this.rowHeight}px`;
     // A list without items takes no place.
     this.root.hidden = items.length === 0;
@@ -51,12 +49,22 @@ export class VirtualList {
     const drawn = new Map();
     for (let at = first; at < last; at += 1) drawn.set(this.key(this.items[at]), this.row(at));
     for (const [key, { row }] of this.drawn) if (!drawn.has(key)) row.remove();
-    for (const { row } of drawn.values()) if (!row.isConnected) this.rows.append(row);
+    this.insert([...drawn.values()]);
     this.drawn = drawn;
 
     const isSeen = this.index >= first && this.index < last;
     if (isSeen) this.root.setAttribute("aria-activedescendant", `${this.id}-${this.index}`);
     else this.root.removeAttribute("aria-activedescendant");
+  }
+
+  /** Inserts the new rows, each behind the one before it. */
+  insert(drawn) {
+    let before = null;
+    for (const { row } of drawn) {
+      if (!row.isConnected && before) before.after(row);
+      else if (!row.isConnected) this.rows.prepend(row);
+      before = row;
+    }
   }
 
   row(at) {

@@ -1,7 +1,7 @@
 // The response to a call.
 
 import { partsIn, partsView } from "./content.js";
-import { bullets, button, code, el, fold, note, section } from "./elements.js";
+import { bullets, button, code, counted, el, fold, note, section } from "./elements.js";
 import { pretty } from "./exact.js";
 import { problemText } from "./form.js";
 import { budgetView, capView } from "./limits.js";
@@ -11,7 +11,7 @@ import { show } from "./views.js";
 export function outcomeOf(type) {
   if (!type) return { title: "Success", tone: "good", words: "succeeded" };
   if (type === "CONFIRMATION_REQUIRED") {
-    return { title: "Waiting for approval", tone: "waits", words: "waits for approval" };
+    return { title: "Waiting for approval", tone: "waits", words: "asked for approval" };
   }
   if (type === "DENIED") return { title: "Denied", tone: "waits", words: "was denied by a person" };
   return { title: type, tone: "wrong", words: `ended with ${type}` };
@@ -28,9 +28,7 @@ export function responseView({ response, session }, form) {
     "div",
     { class: "result" },
     el("h3", { class: tone }, title),
-    note(
-      `${meta.durationMs} ms · ${meta.sizeChars} characters · about ${meta.tokenEstimate} tokens`,
-    ),
+    note(measures(meta)),
     envelope.ok ? dataView(envelope.data, content) : errorView(envelope, form),
     bullets("Warnings", meta.warnings),
     bullets("Coerced arguments", meta.coerced),
@@ -40,6 +38,11 @@ export function responseView({ response, session }, form) {
     fold("Envelope", code(pretty(envelope), "Envelope")),
     fold("Text for the model", code(model, "Text for the model")),
   );
+}
+
+function measures({ durationMs, sizeChars, tokenEstimate }) {
+  const size = counted(sizeChars, "character");
+  return `${durationMs} ms · ${size} · about ${counted(tokenEstimate, "token")}`;
 }
 
 /** Shows the data. Parts that are the data are shown once, and parts beside the data come first. */
@@ -74,7 +77,7 @@ function problemsView(problems, form) {
     const lines = problems.map((problem) => el("li", {}, problemText(problem, false)));
     return el("ul", { class: "text" }, ...lines);
   }
-  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+  const count = counted(problems.length, "problem");
   const go = button("Go to the first", () => form.focusFirst(), { class: "link" });
   return el(
     "p",

@@ -8,12 +8,14 @@ import {
   el,
   figures,
   fill,
+  longColumn,
   note,
   numberColumn,
   report,
   section,
   tableOrNote,
   textColumn,
+  wholeColumn,
 } from "./elements.js";
 import { conversationView } from "./conversation.js";
 import { inline, pretty } from "./exact.js";
@@ -136,7 +138,7 @@ function callsView({ calls }) {
     numberColumn("Turn"),
     textColumn("Outcome"),
     numberColumn("ms"),
-    textColumn("Arguments"),
+    longColumn("Arguments"),
   ];
   const rows = calls.map((call) => [
     call.tool,
@@ -149,8 +151,11 @@ function callsView({ calls }) {
 }
 
 function auditView({ audit }) {
-  const names = ["Time", "Tool", "Call", "Outcome", "Decided by", "Intents"];
-  const columns = names.map(textColumn);
+  const columns = [
+    wholeColumn("Time"),
+    ...["Tool", "Call", "Outcome", "Decided by"].map(textColumn),
+    longColumn("Intents"),
+  ];
   const rows = audit.map(({ at, tool, callId, outcome, decision, intents }) => [
     timeOfDay(at),
     tool,

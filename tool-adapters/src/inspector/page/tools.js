@@ -7,12 +7,15 @@ import {
   bullets,
   chip,
   code,
+  counted,
   el,
   factList,
   fill,
   fold,
   labelled,
+  longColumn,
   note,
+  prose,
   report,
   section,
   table,
@@ -29,7 +32,7 @@ import { callProgress } from "./traces.js";
 import { app, closeDetail, openDetail } from "./views.js";
 
 /** The height of a row of the list, in pixels: a name and two lines of its description. */
-const ROW_HEIGHT = 80;
+const ROW_HEIGHT = 72;
 const MAX_FORMS = 50;
 
 /** The forms of tools that were open, so that what was typed stays. */
@@ -137,8 +140,13 @@ function toolView(tool) {
     button("← All tools", closeTool, { class: "back" }),
     el("h2", {}, ...breakable(tool.title ? `${tool.title} (${tool.name})` : tool.name)),
     el("div", { class: "chips" }, ...[tool.category, ...tool.modes, ...tool.options].map(chip)),
-    el("p", { class: "text" }, tool.description || "The tool has no description."),
-    el("p", { class: "dim source" }, ...breakable(tool.source), ` · about ${tool.tokens} tokens`),
+    ...prose(tool.description || "The tool has no description."),
+    el(
+      "p",
+      { class: "dim source" },
+      ...breakable(tool.source),
+      ` · about ${counted(tool.tokens, "token")}`,
+    ),
     el(
       "div",
       { class: "call" },
@@ -260,7 +268,7 @@ function declared({ declaration, settings, report: of, nameAmongAll, warnings })
     kind,
     detail,
   ]);
-  const columns = ["Place", "Keyword", "Change", "Detail"].map(textColumn);
+  const columns = [...["Place", "Keyword", "Change"].map(textColumn), longColumn("Detail")];
   const hasSettings = Object.keys(settings).length > 0;
   return el(
     "div",

@@ -10,6 +10,7 @@ import {
   el,
   factList,
   fill,
+  longColumn,
   note,
   numberColumn,
   section,
@@ -101,7 +102,7 @@ function growRunning() {
 
 // ---- The order of the waterfall
 
-/** Puts each span behind the one that it is inside of, the oldest trace first and siblings by their start. */
+/** Puts each span behind the one that it is inside of, the newest trace first and siblings by their start. */
 const orderSpans = eachFrame(() => {
   if (app.view !== "traces") return;
   traces.rows = treeOf([...traces.spans, ...traces.running]);
@@ -127,7 +128,7 @@ function treeOf(spans) {
   }
 
   const rows = [];
-  const ahead = groupedByTrace(byStart(roots)).reverse();
+  const ahead = newestTraceLast(byStart(roots));
   while (ahead.length) {
     const node = ahead.pop();
     rows.push(node);
@@ -141,15 +142,15 @@ function treeOf(spans) {
 
 const byStart = (nodes) => nodes.sort((a, b) => a.span.startMs - b.span.startMs);
 
-/** Keeps the roots of a trace together, such as those whose parent is not in the list. */
-function groupedByTrace(roots) {
-  const groups = new Map();
+/** Returns the roots as a stack, whose last one is shown first. The roots of one trace stay together, by their start. */
+function newestTraceLast(roots) {
+  const traces = new Map();
   for (const root of roots) {
     const { trace } = root.span;
-    if (groups.has(trace)) groups.get(trace).push(root);
-    else groups.set(trace, [root]);
+    if (traces.has(trace)) traces.get(trace).push(root);
+    else traces.set(trace, [root]);
   }
-  return [...groups.values()].flat();
+  return [...traces.values()].flatMap((own) => own.reverse());
 }
 
 /** Notes on each row the time that its trace covers, as far as the page has it. */
@@ -314,7 +315,7 @@ function costTable(cost) {
     textColumn("Model"),
     numberColumn("Cost"),
     numberColumn("Uses"),
-    textColumn("Tokens"),
+    longColumn("Tokens"),
   ];
   const rows = cost.map(({ model, dollars, times, usage }) => [
     model,
