@@ -31,7 +31,8 @@ window.screens = (() => {
   function brokenWords() {
     const broken = [];
     for (const text of texts("main, header")) {
-      for (const word of text.data.matchAll(/[\p{L}\p{N}]{2,24}/gu)) {
+      for (const word of text.data.matchAll(/[\p{L}\p{N}]+/gu)) {
+        if (word[0].length > 24) continue;
         const found = boxes(text, word.index, word.index + word[0].length);
         if (rows(found) > 1) broken.push(word[0]);
       }

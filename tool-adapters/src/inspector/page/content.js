@@ -64,7 +64,8 @@ function pictureView({ data, mimeType }, number) {
 
 /** Returns the size of base64 in words. */
 function size(data) {
-  const bytes = Math.floor((data.length * 3) / 4) - (data.match(/=+$/)?.[0].length ?? 0);
+  const padding = data.endsWith("==") ? 2 : Number(data.endsWith("="));
+  const bytes = Math.floor((data.length * 3) / 4) - padding;
   return bytes < 1_000 ? `${bytes} bytes` : `${(bytes / 1_000).toFixed(1)} kB`;
 }
 

@@ -65,9 +65,14 @@ export function eachFrame(work) {
   };
 }
 
+/** The most characters of a name that gets places where a line may end. */
+const MAX_BREAKABLE = 1_000;
+
 /** Returns the parts of a name, with places where a line may end: after a sign, and before a capital letter. */
 export function breakable(name) {
-  const parts = String(name).split(/(?<=[_./:-])|(?<=[a-z])(?=[A-Z])/u);
+  const text = String(name);
+  if (text.length > MAX_BREAKABLE) return [text];
+  const parts = text.split(/(?<=[_./:-])|(?<=[a-z])(?=[A-Z])/u);
   return parts.flatMap((part, at) => (at === 0 ? [part] : [el("wbr"), part]));
 }
 

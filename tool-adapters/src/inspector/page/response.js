@@ -78,11 +78,7 @@ function problemsView(problems, form) {
     return el("ul", { class: "text" }, ...lines);
   }
   const count = counted(problems.length, "problem");
+  const at = form.isRaw ? "below the JSON" : "at the fields";
   const go = button("Go to the first", () => form.focusFirst(), { class: "link" });
-  return el(
-    "p",
-    {},
-    `The tool did not run. The arguments have ${count}, shown at the fields. `,
-    go,
-  );
+  return el("p", {}, `The tool did not run. The arguments have ${count}, shown ${at}. `, go);
 }

@@ -151,21 +151,23 @@ function callsView({ calls }) {
 }
 
 function auditView({ audit }) {
-  const columns = [
-    wholeColumn("Time"),
-    ...["Tool", "Call", "Outcome", "Decided by"].map(textColumn),
-    longColumn("Intents"),
-  ];
-  const rows = audit.map(({ at, tool, callId, outcome, decision, intents }) => [
-    timeOfDay(at),
-    tool,
-    callId,
-    outcomeOf(outcome.error).words,
-    decision ? decided(decision) : "",
-    (intents ?? []).map(({ intent, effect }) => `${inline(intent)}: ${effect}`).join("; "),
-  ]);
+  const columns = [wholeColumn("Time"), ...["Tool", "Call", "Outcome"].map(textColumn)];
+  const hasDecisions = audit.some(({ decision }) => decision);
+  const hasIntents = audit.some(({ intents }) => intents?.length);
+  if (hasDecisions) columns.push(textColumn("Decided by"));
+  if (hasIntents) columns.push(longColumn("Intents"));
+
+  const rows = audit.map(({ at, tool, callId, outcome, decision, intents }) => {
+    const row = [timeOfDay(at), tool, callId, outcomeOf(outcome.error).words];
+    if (hasDecisions) row.push(decision ? decided(decision) : "");
+    if (hasIntents) row.push(intentsText(intents ?? []));
+    return row;
+  });
   return section("Audit log", tableOrNote("Audit log", columns, rows, "The log is empty."));
 }
+
+const intentsText = (intents) =>
+  intents.map(({ intent, effect }) => `${inline(intent)}: ${effect}`).join("; ");
 
 /** Returns the date and the time to milliseconds, as the server has written them. */
 const timeOfDay = (at) => at.replace("T", " ").replace(/(\.\d{3})\d*Z$/, "$1Z");
