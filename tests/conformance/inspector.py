@@ -284,6 +284,7 @@ def check_form(page: Inspector, found: Findings):
               "guests": [{"email": "ann@example.com", "required": True}]}
     found.same("the data", {key: data[key] for key in wanted}, wanted)
     found.hold("9007199254740993" in page.text("#tool-detail .result pre[aria-label=Data]"), "large numbers stay exact")
+    check_screens(page, found, "a filled form")
     check_json_view(page, found)
 
 
@@ -373,13 +374,27 @@ def check_prompt(page: Inspector, found: Findings):
     found.same("the spans of the prompt", sorted(names), sorted(["agent conversation", "llm script", "tool import_rows", "llm script", "tool create_event", "tool draw_chart", "llm script"]))
     found.hold(all(row["indent"] > rows[0]["indent"] for row in rows[1:]), f"they are inside of the prompt: {rows}")
     starts = [row["start"] for row in rows[1:]]
-    found.hold(starts == sorted(starts) and starts[-1] > 0.5, f"they have one scale: {rows}")
-    found.hold(sum(row["end"] - row["start"] > 0.99 for row in rows[1:]) == 0, f"no part of the prompt fills it: {rows}")
+    found.hold(starts == sorted(starts) and starts[1] < starts[2], f"they follow each other on one scale: {rows}")
     found.same("failed spans of the prompt", page.look("[...document.querySelectorAll('#span-list .failed')].filter((b) => b.closest('[role=option]').ariaPosInSet <= 7).length"), 0)
     page.choose("document.querySelector('#span-scale')", "all")
     page.until("document.querySelector('#span-ticks').innerText.includes(' s')")
     page.choose("document.querySelector('#span-scale')", "trace")
 
+
+
+HOSTILE = [
+    "<script>owned=1</script>", "<img src=x onerror=owned=1>", "<svg onload=owned=1>", "\"><img src=x onerror=owned=1>", "' onmouseover='owned=1",
+    "javascript:owned=1", "data:text/html,<script>owned=1</script>", "image/png;base64,AAAA\" onerror=\"owned=1", "image/png", "text/html",
+    "{{owned=1}}", "${owned=1}", "</textarea><script>owned=1</script>", "</pre><iframe srcdoc='<script>parent.owned=1</script>'>",
+    "__proto__", "constructor", "toString", "a/b~c", "\u202egnp.exe", "\u0000", "\n\n- <b>x</b>", "=" * 100_000, "(" * 1_000, "\n" * 10_000, "_" * 10_000,
+]
+
+
+def check_hostile(page: Inspector, found: Findings):
+    """Texts of tools, models and schemas stay texts, wherever the page shows them."""
+    seen = page.screen(f"hostile({json.dumps(HOSTILE)})")
+    found.same("texts that became more than texts", seen["wrong"][:3], [])
+    found.same("what a text has run", seen["owned"], None)
 
 
 def check_declarations(page: Inspector, found: Findings):
@@ -674,6 +689,7 @@ def use(page: Inspector, found: Findings, axe: str):
     check_form(page, found)
     check_answers(page, found)
     check_pictures(page, found)
+    check_hostile(page, found)
     check_declarations(page, found)
     check_sessions(page, found)
     check_prompt(page, found)

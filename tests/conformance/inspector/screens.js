@@ -127,5 +127,64 @@ window.screens = (() => {
     });
   }
 
-  return { brokenWords, lines, longLines, misaligned, unlabelled, emptyFoot, charts, waterfall };
+  const ELEMENTS = /^(button|code|dd|details|div|dl|dt|fieldset|figcaption|figure|h2|h3|img|input|label|legend|li|option|p|pre|section|select|span|strong|summary|table|tbody|td|textarea|th|thead|tr|ul|wbr)$/;
+
+  /** Shows each text at every place of a response, a form and a table. Returns what became more than a text. */
+  async function hostile(payloads) {
+    const [{ responseView }, { ArgumentsForm }, elements] = await Promise.all(
+      ["/response.js", "/form.js", "/elements.js"].map((path) => import(path)),
+    );
+    const stage = document.createElement("div");
+    document.body.append(stage);
+    const wrong = [];
+    for (const payload of payloads) {
+      const meta = {
+        durationMs: 1, sizeChars: 1, tokenEstimate: 1, warnings: [payload], coerced: [payload],
+        problems: [{ pointer: payload, expected: payload, got: payload, hint: payload }],
+      };
+      const image = (mimeType, data) => ({ type: "image", mimeType, data });
+      const parts = [
+        image(payload, "AAAA"), image("image/png", payload), image("image/svg+xml", btoa("<svg onload='owned=1'/>")),
+        { type: "text", text: payload }, { type: "audio", mimeType: payload, data: payload },
+        { type: "resource", uri: payload, mimeType: payload, text: payload }, { type: payload },
+      ];
+      const intents = [payload];
+      const answers = [
+        { model: payload, content: parts, envelope: { ok: true, data: payload, intents, meta } },
+        { model: payload, envelope: { ok: true, data: { [payload]: payload }, meta } },
+        { model: payload, envelope: { ok: false, error: { type: payload, message: payload }, meta } },
+        { model: payload, envelope: { ok: false, error: { type: payload, message: payload }, meta: { ...meta, problems: [] } } },
+      ];
+      const member = {
+        type: "string", title: payload, description: payload, pattern: payload, format: payload,
+        default: payload, minLength: payload,
+      };
+      const schema = {
+        type: "object", properties: {
+          [payload]: member, choice: { enum: [payload], description: payload },
+          union: { anyOf: [{ title: payload, type: "object", properties: { [payload]: member } }, { const: payload }] },
+          map: { type: "object", additionalProperties: member, default: { [payload]: payload } },
+        },
+      };
+      const form = new ArgumentsForm(schema, [payload]);
+      form.write(JSON.stringify({ [payload]: payload, map: { [payload]: payload }, union: { [payload]: payload } }));
+      form.read();
+      form.show([{ pointer: `/${payload}`, expected: payload, got: payload }]);
+      stage.replaceChildren(
+        ...answers.map((response) => responseView({ response }, null)),
+        form.node, ...elements.prose(payload), elements.factList([[payload, payload]]),
+        elements.table(payload, [elements.textColumn(payload)], [[payload]]),
+      );
+      for (const element of stage.querySelectorAll("*")) {
+        const listens = [...element.attributes].some(({ name }) => name.startsWith("on"));
+        const isForeign = !ELEMENTS.test(element.localName);
+        const loads = element.localName === "img" && !/^data:image\/(png|jpeg|gif|webp|avif|bmp);base64,[A-Za-z0-9+/]+=*$/.test(element.src);
+        if (listens || isForeign || loads) wrong.push(`${payload}: ${element.outerHTML.slice(0, 200)}`);
+      }
+    }
+    stage.remove();
+    return { wrong, owned: window.owned ?? null };
+  }
+
+  return { hostile, brokenWords, lines, longLines, misaligned, unlabelled, emptyFoot, charts, waterfall };
 })();

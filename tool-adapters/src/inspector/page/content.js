@@ -12,6 +12,7 @@ const PICTURES = new Set([
   "image/bmp",
 ]);
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const isBase64 = (data) => data.length % 4 === 0 && BASE64.test(data);
 /** The most characters of base64 that the page shows as a picture. */
 const MAX_PICTURE = 16_000_000;
 
@@ -46,9 +47,8 @@ function partView(part, at) {
 
 function pictureView({ data, mimeType }, number) {
   const about = `${mimeType}, ${size(data)}`;
-  const isShown = PICTURES.has(mimeType) && data.length <= MAX_PICTURE && BASE64.test(data);
-  if (!isShown)
-    return note(`Picture, ${about}. The page does not show pictures of this type or size.`);
+  const isShown = PICTURES.has(mimeType) && data.length <= MAX_PICTURE && isBase64(data);
+  if (!isShown) return note(`Picture, ${about}. The page does not show such a picture.`);
 
   const caption = el("figcaption", { class: "dim" }, about);
   const image = el("img", { alt: `Picture ${number} of the result`, decoding: "async" });
