@@ -624,6 +624,27 @@ def check_widths(page: Inspector, found: Findings):
     page.tab.size(1280, 900)
 
 
+def check_list_or_detail(page: Inspector, found: Findings):
+    """A narrow screen shows a list, or what was opened in it. The arrow keys move in the list."""
+    page.view("tools")
+    shown = "[document.querySelector('#tool-list').checkVisibility(), document.querySelector('#tool-detail .back')?.checkVisibility() ?? false]"
+    page.button("← All tools")
+    page.until(f"{shown}[0]")
+    found.same("the focus after the way back", page.look("document.activeElement.id"), "tool-list")
+    page.type("document.querySelector('#tool-search')", "")
+    page.until("document.querySelector('#tool-found').innerText.startsWith('1007')")
+    page.look("document.querySelector('#tool-list').focus()")
+    found.hold("Choose a tool, fill in its arguments" in page.text("#view-tools .side"), "the first screen of a phone says what to do")
+    for _ in range(2):
+        page.key("ArrowDown")
+    page.until("document.querySelector('#tool-detail h2')?.innerText === document.querySelector('#tool-list [aria-posinset=\"2\"] .name')?.innerText")
+    found.same("the list during a move", page.look(shown), [True, False])
+    page.key("Enter")
+    page.until(f"!{shown}[0]")
+    found.same("the detail that was opened", page.look(shown), [False, True])
+    found.hold(page.look("document.activeElement.classList.contains('back')"), "the focus is in the detail")
+
+
 def check_phone(page: Inspector, found: Findings, source: str):
     page.tab.size(375, 720, phone=True)
     for view in ("tools", "sessions", "approvals", "traces", "metrics"):
@@ -635,6 +656,7 @@ def check_phone(page: Inspector, found: Findings, source: str):
         found.hold(page.look("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), f"{view} does not scroll sideways")
         check_screens(page, found, f"{view} on a phone")
         page.tab.picture(FOLDER / f"{view}-phone.png", whole=False)
+    check_list_or_detail(page, found)
     check_axe(page, found, source, "phone")
     page.tab.size(1280, 900)
 

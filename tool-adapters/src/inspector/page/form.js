@@ -35,15 +35,17 @@ function controlOf(given, root) {
   const as = (kind, more = {}) => ({ kind, schema, nullable, ...more });
   if (alternatives) {
     const { anyOf, oneOf, ...outside } = schema;
-    if (alternatives.length === 1)
+    if (alternatives.length === 1) {
       return { ...controlOf({ ...alternatives[0], ...outside }, root), nullable };
+    }
     const values = alternatives.map((one) => ("const" in one ? [one.const] : one.enum));
     if (values.every(Array.isArray)) return as("choice", { values: values.flat() });
     return as("union", { alternatives });
   }
   if ("const" in schema) return as("choice", { values: [schema.const] });
-  if (Array.isArray(schema.enum))
+  if (Array.isArray(schema.enum)) {
     return as("choice", { values: schema.enum.filter((value) => value !== null) });
+  }
   const types = [schema.type ?? []].flat().filter((type) => type !== "null");
   if (types.length !== 1 || schema.allOf) return as("json");
   return as(kindOfType(types[0], schema));
@@ -59,14 +61,19 @@ function alternativesOf(schema, root) {
   return { alternatives, nullable: nullable || alternatives.length < all.length };
 }
 
+const KINDS = {
+  array: "array",
+  string: "string",
+  integer: "number",
+  number: "number",
+  boolean: "boolean",
+};
+
 function kindOfType(type, schema) {
+  if (type !== "object") return KINDS[type] ?? "json";
+  if (schema.properties) return "object";
   const isMap = isObject(schema.additionalProperties) || schema.additionalProperties === true;
-  if (type === "object") return schema.properties ? "object" : isMap ? "map" : "json";
-  return (
-    { array: "array", string: "string", integer: "number", number: "number", boolean: "boolean" }[
-      type
-    ] ?? "json"
-  );
+  return isMap ? "map" : "json";
 }
 
 /** Returns a value of JSON in words: an empty text has its quotes. */
@@ -270,15 +277,14 @@ class ObjectField extends Field {
     this.members = new Map();
     this.body = el("div");
     // The arguments as a whole and required objects are always there.
-    this.toggle =
-      depth > 0 && (!required || this.nullable || depth > MAX_DEPTH)
-        ? includeBox(`Include ${name}`, (on) => this.include(on))
-        : null;
+    const isOptional = depth > 0 && (!required || this.nullable || depth > MAX_DEPTH);
+    this.toggle = isOptional ? includeBox(`Include ${name}`, (on) => this.include(on)) : null;
     this.depth = depth;
     this.grouped(this.toggle?.label, this.body);
     if (!this.toggle) this.build();
-    if (depth === 0 && this.members.size === 0)
+    if (depth === 0 && this.members.size === 0) {
       this.body.append(note("The tool has no arguments."));
+    }
   }
 
   get isIncluded() {
@@ -295,10 +301,8 @@ class ObjectField extends Field {
   build() {
     if (this.members.size) return;
     const required = new Set(this.schema.required ?? []);
-    for (const [name, schema] of inOrder(
-      this.schema.properties,
-      this.depth === 0 ? this.form.order : [],
-    )) {
+    const order = this.depth === 0 ? this.form.order : [];
+    for (const [name, schema] of inOrder(this.schema.properties, order)) {
       const member = makeField(this.form, schema, name, required.has(name), this.depth + 1);
       this.members.set(name, member);
       this.body.append(member.node);

@@ -94,10 +94,12 @@ export class VirtualList {
 
   click(event) {
     const row = event.target.closest("[role=option]");
-    if (row) this.select(Number(row.dataset.at));
+    if (row) this.select(Number(row.dataset.at), true);
   }
 
+  /** Moves the selection by the arrow keys, and opens it by Enter. */
   press(event) {
+    if (event.key === "Enter" && this.index >= 0) this.select(this.index, true);
     const page = Math.max(1, Math.floor(this.root.clientHeight / this.rowHeight) - 1);
     const steps = {
       ArrowDown: 1,
@@ -110,23 +112,24 @@ export class VirtualList {
     const step = steps[event.key];
     if (step === undefined || this.items.length === 0) return;
     event.preventDefault();
-    this.select(Math.min(this.items.length - 1, Math.max(0, this.index + step)));
+    this.select(Math.min(this.items.length - 1, Math.max(0, this.index + step)), false);
   }
 
-  select(index) {
+  /** Selects an item. `opens` is false for a move in the list, which goes on. */
+  select(index, opens) {
     this.index = index;
     const top = index * this.rowHeight;
     if (top < this.root.scrollTop) this.root.scrollTop = top;
     const under = top + this.rowHeight - this.root.clientHeight;
     if (under > this.root.scrollTop) this.root.scrollTop = under;
     this.draw();
-    if (this.items[index] !== undefined) this.onSelect(this.items[index]);
+    if (this.items[index] !== undefined) this.onSelect(this.items[index], opens);
   }
 
   /** Selects the first item that a test accepts. */
   selectWhere(accepts) {
     const index = this.items.findIndex(accepts);
-    if (index >= 0) this.select(index);
+    if (index >= 0) this.select(index, true);
   }
 
   clearSelection() {

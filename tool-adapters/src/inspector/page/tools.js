@@ -96,15 +96,17 @@ function drawTool(tool) {
   ];
 }
 
-const openTool = guarded(async ({ name }) => {
+const openTool = (tool, opens) => guarded(() => showTool(tool.name, opens))();
+
+async function showTool(name, opens) {
   requests += 1;
   const request = requests;
   const tool = await ask("GET", `tools/${path(name)}`);
   if (request !== requests) return;
   app.tool = name;
   fill($("tool-detail"), ...toolView(tool));
-  openDetail("tools");
-});
+  if (opens) openDetail("tools");
+}
 
 function closeTool() {
   app.tool = null;
@@ -211,6 +213,7 @@ async function callTool(tool, form, { select }, answer) {
   form.show(envelope.meta.problems ?? []);
   report(`${tool.name} ${outcomeOfCall(envelope).words}`);
   fill(answer, responseView(reply, form));
+  answer.scrollIntoView({ block: "nearest" });
   if (reply.session) {
     app.session = reply.session.id;
     updateSession(reply.session);

@@ -255,9 +255,9 @@ function barOf(span, own) {
 
 // ---- The detail of a span
 
-function selectSpan(row) {
+function selectSpan(row, opens) {
   showSpan(row);
-  openDetail("traces");
+  if (opens) openDetail("traces");
 }
 
 function showSpan({ span, depth }) {

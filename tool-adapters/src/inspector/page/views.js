@@ -37,15 +37,21 @@ export function show(view) {
 
 const isNarrow = () => matchMedia("(max-width: 60rem)").matches;
 
+const splitOf = (view) => document.querySelector(`#view-${view} .split`);
+
 /** Shows the detail of a view. On a narrow screen it takes the place of the list. */
 export function openDetail(view) {
-  const split = document.querySelector(`#view-${view} .split`);
+  const split = splitOf(view);
   const wasOpen = split.classList.contains("open");
   split.classList.add("open");
-  if (!wasOpen && isNarrow()) scrollTo(0, 0);
+  if (wasOpen || !isNarrow()) return;
+  scrollTo(0, 0);
+  split.querySelector("button.back")?.focus();
 }
 
 /** Shows the list of a view again, on a narrow screen. */
 export function closeDetail(view) {
-  document.querySelector(`#view-${view} .split`).classList.remove("open");
+  const split = splitOf(view);
+  split.classList.remove("open");
+  if (isNarrow()) split.querySelector(".list, .plain button")?.focus();
 }
