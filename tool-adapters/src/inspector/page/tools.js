@@ -143,12 +143,7 @@ function toolView(tool) {
     el("h2", {}, ...breakable(tool.title ? `${tool.title} (${tool.name})` : tool.name)),
     el("div", { class: "chips" }, ...[tool.category, ...tool.modes, ...tool.options].map(chip)),
     ...prose(tool.description || "The tool has no description."),
-    el(
-      "p",
-      { class: "dim source" },
-      ...breakable(tool.source),
-      ` · about ${counted(tool.tokens, "token")}`,
-    ),
+    el("p", { class: "dim source" }, ...breakable(sourceOf(tool))),
     el(
       "div",
       { class: "call" },
@@ -164,6 +159,12 @@ function toolView(tool) {
     ),
     el("div", { class: "more" }, ...toolDetails(tool)),
   ];
+}
+
+/** Returns the place of a tool in the program. The tools of a gateway have their place in no program of the reader. */
+function sourceOf({ source, tokens }) {
+  const size = `about ${counted(tokens, "token")}`;
+  return app.overview.sessionsOnly ? size : `${source} · ${size}`;
 }
 
 /** Puts the mode of text first, which needs no host with sound. */
