@@ -37,13 +37,13 @@ function introduction(tools) {
       el(
         "li",
         {},
-        "Choose a tool in the list. Press ",
+        "Choose a tool in the list: ",
         key("/"),
-        " to search it, and ",
+        " searches it, ",
         key("↑"),
         " ",
         key("↓"),
-        " to move in it.",
+        " move in it.",
       ),
       el("li", {}, "Fill in its arguments. A problem appears at its field."),
       el("li", {}, "Press Call, or ", key("Ctrl"), " + ", key("Enter"), "."),
@@ -83,9 +83,9 @@ function overview(tools) {
   const ofCategory = (category) => tools.filter((tool) => tool.category === category).length;
   const pairs = [["Tools", tools.length]];
   for (const category of ["retrieval", "action", "utility"]) {
-    pairs.push([`of kind ${category}`, ofCategory(category)]);
+    pairs.push([`${category} tools`, ofCategory(category)]);
   }
-  pairs.push(["that need approval", tools.filter(needApproval).length]);
+  pairs.push(["need approval", tools.filter(needApproval).length]);
   if (app.providerTools?.length) pairs.push(["Tools of providers", app.providerTools.length]);
   return figures(pairs);
 }
