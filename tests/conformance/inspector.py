@@ -20,6 +20,7 @@ ROOT = HERE.parents[1]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 FOLDER = ROOT / "target" / "conformance" / "inspector"
 AXE = ROOT / "target" / "conformance" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+SCREENS = (HERE / "inspector" / "screens.js").read_text()
 sys.path.insert(0, str(HERE / "report"))
 
 SECONDS = 20
@@ -64,6 +65,12 @@ class Inspector:
                 return
             time.sleep(0.02)
         raise SystemExit(f"not true in {SECONDS} s: {expression}\n{self.look('document.body.innerText.slice(0, 3000)')}")
+
+    def screen(self, expression: str):
+        """Asks one of the functions in `screens.js`."""
+        if not self.look("!!window.screens"):
+            self.look(f"{SCREENS};void 0")
+        return self.look(f"screens.{expression}")
 
     def text(self, selector: str) -> str:
         return self.look(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
@@ -160,20 +167,78 @@ def check_opening(page: Inspector, found: Findings):
 
 def check_tools(page: Inspector, found: Findings):
     page.view("tools")
-    found.hold("1005 of 1005" in page.text("#tool-found"), f"all tools are found: {page.text('#tool-found')}")
+    found.hold("1007 of 1007" in page.text("#tool-found"), f"all tools are found: {page.text('#tool-found')}")
     found.hold(page.look("document.querySelectorAll('#tool-list [role=option]').length") < 60, "only visible tools are drawn")
     page.choose("document.querySelector('#tool-category')", "retrieval")
-    page.until("document.querySelector('#tool-found').innerText.startsWith('1 of')")
+    page.until("document.querySelector('#tool-found').innerText.startsWith('3 of')")
     page.choose("document.querySelector('#tool-category')", "")
     page.choose("document.querySelector('#tool-mode')", "voice")
-    page.until("document.querySelector('#tool-found').innerText.startsWith('1005 of')")
+    page.until("document.querySelector('#tool-found').innerText.startsWith('1007 of')")
     page.choose("document.querySelector('#tool-mode')", "")
     page.look("document.querySelector('#tool-list').focus()")
-    for key, at in (("End", "1005"), ("Home", "1"), ("ArrowDown", "2"), ("ArrowUp", "1")):
+    for key, at in (("End", "1007"), ("Home", "1"), ("ArrowDown", "2"), ("ArrowUp", "1")):
         page.key(key)
         chosen = "document.getElementById(document.querySelector('#tool-list').getAttribute('aria-activedescendant'))"
         page.until(f"{chosen}?.getAttribute('aria-posinset') === '{at}' && {chosen}.ariaSelected === 'true'")
     found.hold(True, "the list is used by keyboard")
+
+
+def check_first_screen(page: Inspector, found: Findings):
+    """The first screen says what to do, how much there is, and what each view is for."""
+    said = page.text("#tool-detail")
+    for part in ("Choose a tool", "arguments", "Press Call", "Ctrl", "1007", "Sessions", "Approvals", "Traces", "Metrics"):
+        found.hold(part in said, f"the first screen has {part!r}: {said!r}")
+    purposes = page.look("[...document.querySelectorAll('#tool-detail .card')].map((c) => c.innerText.length)") or [0]
+    found.hold(min(purposes) > 40, f"each view has its purpose: {purposes}")
+    page.key("/")
+    found.same("the search after its key", page.look("document.activeElement.id"), "tool-search")
+    page.look("document.activeElement.blur()")
+    page.button("Open create_event", "document.querySelector('#tool-detail')")
+    page.until("document.querySelector('#tool-detail h2')?.innerText === 'create_event'")
+    found.same("the selected tool", page.look("document.querySelector('#tool-list [aria-selected=true]').innerText.split('\\n')[0]"), "create_event")
+
+
+def check_list(page: Inspector, found: Findings):
+    """Each tool is listed with its description, and the list ends with its last tool."""
+    page.view("tools")
+    for name, summary in (("create_event", "Create an event, and invite its guests."), ("measure_moisture", "Measure the soil moisture"), ("", "Create an event")):
+        page.type("document.querySelector('#tool-search')", name)
+        first = '#tool-list [aria-posinset="1"]'
+        page.until(f"document.querySelector('{first}')?.innerText.startsWith({json.dumps(name or 'create_event')})")
+        row = page.text(first)
+        found.hold(summary in row, f"the row has the description: {row!r}")
+        found.same(f"the empty foot of the list for {name!r}, in pixels", page.screen("emptyFoot('tool-list')"), 0)
+    bottom = page.look("scrollTo(0, 0), document.querySelector('#tool-list').getBoundingClientRect().bottom")
+    found.hold(bottom <= page.look("innerHeight"), f"the list ends on the screen: {bottom}")
+
+
+def check_texts(page: Inspector, found: Findings):
+    """Lines have 60 to 80 characters, bounds of floats are numbers, and the mode is text."""
+    page.open_tool("measure_moisture")
+    page.view("approvals")
+    page.view("tools")
+    for width in (1280, 1440, 1920):
+        page.tab.size(width, 900)
+        for view, text in (("tools", "#tool-detail > p.text"), ("approvals", "#view-approvals > p")):
+            page.view(view)
+            counts = page.screen(f"lines({json.dumps(text)})")[0]
+            found.hold(60 <= max(counts) <= 80, f"lines of {text} at {width} pixels have 60 to 80 characters: {counts}")
+    page.tab.size(1280, 900)
+    page.view("tools")
+    hints = [page.look(f"document.getElementById({page.control(label)}.getAttribute('aria-describedby').split(' ')[0]).innerText") for label in ("threshold", "depth")]
+    found.hold("at least 0.0, at most 1.0" in hints[0] and "at least 2.0, at most 100.0" in hints[1], f"bounds of floats are numbers: {hints}")
+    found.same("the field's default", page.look(f"{page.control('depth')}.placeholder"), "10.0")
+    found.hold("[object" not in page.text("body"), "no object is shown as its type")
+    found.hold("text" in page.look("document.querySelector('select.target').selectedOptions[0].text"), "the mode of a call is text")
+    found.same("the mode of a session", page.look("document.querySelector('#session-mode').value"), "text")
+
+
+def check_screens(page: Inspector, found: Findings, name: str):
+    """Holds for each screen: whole words, lines of at most 80 characters, numbers below their headings, and a label on each field."""
+    found.same(f"broken words, {name}", page.screen("brokenWords()"), [])
+    found.same(f"long lines, {name}", page.screen("longLines()"), [])
+    found.same(f"columns beside their headings, {name}", page.screen("misaligned()"), [])
+    found.same(f"fields without a label, {name}", page.screen("unlabelled()"), [])
 
 
 def check_form(page: Inspector, found: Findings):
@@ -183,6 +248,11 @@ def check_form(page: Inspector, found: Findings):
     for label, part in (("title", "missing"), ("start_time", "missing"), ("duration_minutes", "got 3")):
         found.hold(part in page.problem(label), f"the problem of {label} is at its field: {page.problem(label)!r}")
     found.same("the answer", page.text("#tool-detail .result h3"), "VALIDATION")
+    said = page.text("#tool-detail")
+    found.same("places of a problem", said.count("expected a number of at least 5, got 3"), 1)
+    check_screens(page, found, "problems of the form")
+    page.button("Go to the first", "document.querySelector('#tool-detail .result')")
+    found.same("the first problem", page.look(f"document.activeElement === {page.control('title')}"), True)
     page.type(page.control("title"), "Tea")
     page.type(page.control("start_time"), "2026-01-31T09:00:00Z")
     page.type(page.control("duration_minutes"), "45")
@@ -214,6 +284,7 @@ def check_form(page: Inspector, found: Findings):
               "guests": [{"email": "ann@example.com", "required": True}]}
     found.same("the data", {key: data[key] for key in wanted}, wanted)
     found.hold("9007199254740993" in page.text("#tool-detail .result pre[aria-label=Data]"), "large numbers stay exact")
+    check_screens(page, found, "a filled form")
     check_json_view(page, found)
 
 
@@ -254,6 +325,78 @@ def check_answers(page: Inspector, found: Findings):
     found.hold("SUPPRESS_AUDIO" in page.text("#tool-detail .result pre[aria-label=Intents]"), "intents are shown")
 
 
+def check_pictures(page: Inspector, found: Findings):
+    """A picture is shown as one. What is no picture that the page shows is said, as text."""
+    page.open_tool("draw_chart")
+    page.call()
+    page.until("document.querySelector('#tool-detail .result img')?.naturalWidth === 96")
+    seen = page.look("[...document.images].map((i) => [i.src.split(',')[0], i.alt, i.checkVisibility()])")
+    found.same("the pictures", seen, [["data:image/png;base64", "Picture 1 of the result", True]])
+    said = page.text("#tool-detail .result")
+    found.hold("image/png, 155 bytes, 96 × 64 pixels" in said, f"the picture has its type and size: {said!r}")
+    found.hold("image/svg+xml" in said and "does not show" in said, f"another type is named: {said!r}")
+    found.hold("<b>January</b>" in said and "iVBOR" not in said, f"the parts are shown once, texts as text: {said!r}")
+
+
+def check_waiting(page: Inspector, found: Findings):
+    """A call that waits for a person has not failed."""
+    found.same("a call that needs approval", page.text("#tool-detail .result h3"), "Waiting for approval")
+    said = page.text("#tool-detail .result") + page.text("#status")
+    for text in ("CONFIRMATION_REQUIRED", "tried again", "do not call", "ended"):
+        found.hold(text not in said, f"a call that waits is no error, {text!r}: {said!r}")
+    red = page.look("(() => { const e = document.createElement('p'); e.className = 'wrong'; document.body.append(e); const c = getComputedStyle(e).color; e.remove(); return c; })()")
+    found.hold(red not in page.look("[...document.querySelectorAll('#tool-detail .result *')].map((e) => getComputedStyle(e).color)"), "and nothing of it is red")
+
+
+def check_prompt(page: Inspector, found: Findings):
+    """The spans of a prompt, of its model and its tools, are together on one scale. A call that waits is none that failed."""
+    page.view("sessions")
+    page.type("document.querySelector('#session-id')", "prompt-1")
+    page.button("Open or join")
+    page.until("document.querySelector('#session-detail h2')?.innerText === 'Session prompt-1'")
+    event = {"title": "Tea", "start_time": "2026-01-31T09:00:00Z", "place": "Video"}
+    calls = [{"name": "import_rows", "arguments": {"steps": 1}}, {"name": "create_event", "arguments": event}, {"name": "draw_chart", "arguments": {}}]
+    page.type("document.querySelector('[data-key=say]')", "Plan the tea")
+    page.type("document.querySelector('[data-key=script]')", json.dumps([{"calls": calls[:1]}, {"calls": calls[1:]}, {"says": "Planned."}]))
+    page.button("Send")
+    page.until("document.querySelector('[role=log]').innerText.includes('Planned.')")
+    asked = page.look("[...document.querySelectorAll('[role=log] > *')].find((m) => m.innerText.startsWith('create_event')).innerText")
+    found.hold("asked for approval" in asked and "error" not in asked and "failed" not in asked, f"a call of the model waits: {asked!r}")
+    found.same("failed messages", page.look("document.querySelectorAll('[role=log] .wrong').length"), 0)
+    page.until("document.querySelector('[role=log] img')?.naturalWidth === 96")
+    check_screens(page, found, "a conversation")
+
+    page.view("traces")
+    page.look("document.querySelector('#span-list').scrollTop = 0")
+    page.until("document.querySelector('#span-list [aria-posinset=\"1\"]')?.innerText.includes('conversation')")
+    rows = page.screen("waterfall(7)")
+    names = [f"{row['kind']} {row['name']}" for row in rows]
+    found.same("the spans of the prompt", sorted(names), sorted(["agent conversation", "llm script", "tool import_rows", "llm script", "tool create_event", "tool draw_chart", "llm script"]))
+    found.hold(all(row["indent"] > rows[0]["indent"] for row in rows[1:]), f"they are inside of the prompt: {rows}")
+    starts = [row["start"] for row in rows[1:]]
+    found.hold(starts == sorted(starts) and starts[1] < starts[2], f"they follow each other on one scale: {rows}")
+    found.same("failed spans of the prompt", page.look("[...document.querySelectorAll('#span-list .failed')].filter((b) => b.closest('[role=option]').ariaPosInSet <= 7).length"), 0)
+    page.choose("document.querySelector('#span-scale')", "all")
+    page.until("document.querySelector('#span-ticks').innerText.includes(' s')")
+    page.choose("document.querySelector('#span-scale')", "trace")
+
+
+
+HOSTILE = [
+    "<script>owned=1</script>", "<img src=x onerror=owned=1>", "<svg onload=owned=1>", "\"><img src=x onerror=owned=1>", "' onmouseover='owned=1",
+    "javascript:owned=1", "data:text/html,<script>owned=1</script>", "image/png;base64,AAAA\" onerror=\"owned=1", "image/png", "text/html",
+    "{{owned=1}}", "${owned=1}", "</textarea><script>owned=1</script>", "</pre><iframe srcdoc='<script>parent.owned=1</script>'>",
+    "__proto__", "constructor", "toString", "a/b~c", "\u202egnp.exe", "\u0000", "\n\n- <b>x</b>", "=" * 100_000, "(" * 1_000, "\n" * 10_000, "_" * 10_000,
+]
+
+
+def check_hostile(page: Inspector, found: Findings):
+    """Texts of tools, models and schemas stay texts, wherever the page shows them."""
+    seen = page.screen(f"hostile({json.dumps(HOSTILE)})")
+    found.same("texts that became more than texts", seen["wrong"][:3], [])
+    found.same("what a text has run", seen["owned"], None)
+
+
 def check_declarations(page: Inspector, found: Findings):
     page.open_tool("create_event")
     for title in ("Schema of the arguments", "Schema of the result"):
@@ -290,7 +433,7 @@ def check_sessions(page: Inspector, found: Findings):
     page.open_tool("create_event")
     page.choose("document.querySelector('#tool-detail select.target')", "s:tea-1")
     page.call()
-    found.same("a call that needs approval", page.text("#tool-detail .result h3"), "CONFIRMATION_REQUIRED")
+    check_waiting(page, found)
     page.button("Show approvals", "document.querySelector('#tool-detail .result')")
     check_approvals(page, found)
     check_approvals_of_the_program(page, found)
@@ -324,8 +467,8 @@ def check_approvals_of_the_program(page: Inspector, found: Findings):
     found.hold("Cake" in page.text("#approval-result"), "the result of the program's call is shown")
     page.until("document.querySelectorAll('#approval-list [data-key]').length === 2")
     page.button("Deny create_event")
-    page.until("document.querySelector('#approval-result h3')?.innerText === 'DENIED'")
-    found.hold("No call waits" in page.text("#approval-list"), "the denied call is gone")
+    page.until("document.querySelector('#approval-result h3')?.innerText === 'Denied'")
+    found.hold("No call waits" in page.text("#no-approvals"), "the denied call is gone")
     found.hold("program" not in page.text("#session-list"), "a session of the program is not one of the page")
 
 
@@ -343,7 +486,7 @@ def check_approvals(page: Inspector, found: Findings):
     page.view("approvals")
     page.until("document.querySelectorAll('#approval-list [data-key]').length === 6")
     page.button("Deny create_event", mine)
-    page.until("document.querySelector('#approval-result h3')?.innerText === 'DENIED'")
+    page.until("document.querySelector('#approval-result h3')?.innerText === 'Denied'")
 
 
 def check_conversation(page: Inspector, found: Findings):
@@ -437,10 +580,17 @@ def check_pause(page: Inspector, found: Findings):
 
 def check_metrics(page: Inspector, found: Findings):
     page.view("metrics")
-    page.until("document.querySelectorAll('#charts svg').length >= 4")
+    page.until("document.querySelectorAll('#charts .chart').length >= 4")
     found.hold("create_event" in page.text("#metric-table") and "stay_silent" in page.text("#metric-table"), "each tool has its figures")
-    labels = page.look("[...document.querySelectorAll('#charts svg')].map((s) => s.getAttribute('aria-label'))")
-    found.hold(all(label and ":" in label for label in labels), f"charts have labels: {labels}")
+    page.until("document.querySelector('#charts svg polyline')")
+    label = page.look("document.querySelector('#charts svg').getAttribute('aria-label')")
+    found.hold(label.startswith("Calls a second: now "), f"the picture has a label: {label}")
+    read = page.screen("charts()")
+    found.hold(read["text"] >= 16 and read["bar"] >= 16, f"charts are read at arm's length, texts and bars of 16 pixels: {read}")
+    row = page.look("[...document.querySelectorAll('#metric-table tbody tr')].find((r) => r.innerText.startsWith('create_event')).innerText").split("\t")
+    head = page.text("#metric-table thead").split("\t")
+    found.same("errors of a tool whose calls waited for approval", row[head.index("Errors")], "0")
+    found.hold(int(row[head.index("Approval asked")]) >= 3, f"the calls that asked are counted: {row}")
 
 
 def check_axe(page: Inspector, found: Findings, source: str, name: str):
@@ -461,6 +611,40 @@ def check_axe(page: Inspector, found: Findings, source: str, name: str):
     page.tab.scheme("light")
 
 
+def check_widths(page: Inspector, found: Findings):
+    """From a small phone to a wide screen, with everything unfolded: nothing is broken, and nothing is wider than the screen."""
+    for width in (320, 390, 768, 1024, 1440, 1920):
+        page.tab.size(width, 900, phone=width < 700)
+        for view in ("tools", "sessions", "approvals", "traces", "metrics"):
+            page.view(view)
+            page.look("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+            check_screens(page, found, f"{view}, {width} pixels")
+            wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            found.same(f"pixels of {view} beside a screen of {width}", page.look(wide), 0)
+    page.tab.size(1280, 900)
+
+
+def check_list_or_detail(page: Inspector, found: Findings):
+    """A narrow screen shows a list, or what was opened in it. The arrow keys move in the list."""
+    page.view("tools")
+    shown = "[document.querySelector('#tool-list').checkVisibility(), document.querySelector('#tool-detail .back')?.checkVisibility() ?? false]"
+    page.button("← All tools")
+    page.until(f"{shown}[0]")
+    found.same("the focus after the way back", page.look("document.activeElement.id"), "tool-list")
+    page.type("document.querySelector('#tool-search')", "")
+    page.until("document.querySelector('#tool-found').innerText.startsWith('1007')")
+    page.look("document.querySelector('#tool-list').focus()")
+    found.hold("Choose a tool, fill in its arguments" in page.text("#view-tools .side"), "the first screen of a phone says what to do")
+    for _ in range(2):
+        page.key("ArrowDown")
+    page.until("document.querySelector('#tool-detail h2')?.innerText === document.querySelector('#tool-list [aria-posinset=\"2\"] .name')?.innerText")
+    found.same("the list during a move", page.look(shown), [True, False])
+    page.key("Enter")
+    page.until(f"!{shown}[0]")
+    found.same("the detail that was opened", page.look(shown), [False, True])
+    found.hold(page.look("document.activeElement.classList.contains('back')"), "the focus is in the detail")
+
+
 def check_phone(page: Inspector, found: Findings, source: str):
     page.tab.size(375, 720, phone=True)
     for view in ("tools", "sessions", "approvals", "traces", "metrics"):
@@ -470,7 +654,9 @@ def check_phone(page: Inspector, found: Findings, source: str):
                          "e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => `${e.tagName}.${e.className} ${e.id}`).slice(0, 5)")
         found.same(f"what is wider than a phone on {view}", over, [])
         found.hold(page.look("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), f"{view} does not scroll sideways")
+        check_screens(page, found, f"{view} on a phone")
         page.tab.picture(FOLDER / f"{view}-phone.png", whole=False)
+    check_list_or_detail(page, found)
     check_axe(page, found, source, "phone")
     page.tab.size(1280, 900)
 
@@ -483,7 +669,7 @@ def check_speed(page: Inspector, found: Findings):
     figures, timed = {}, page.tab.timed
     page.view("tools")
     page.type("document.querySelector('#tool-search')", "")
-    page.until("document.querySelector('#tool-found').innerText.startsWith('1005')")
+    page.until("document.querySelector('#tool-found').innerText.startsWith('1007')")
     figures["search tools"] = [timed(typed % ("#tool-search", text)) for text in ("w", "wo", "work_09", "", "event", "")]
     figures["scroll tools"] = [timed(scrolled % ("#tool-list", at)) for at in range(0, 50_000, 9_000)]
     # From the click to the detail of the tool, with its request.
@@ -491,7 +677,7 @@ def check_speed(page: Inspector, found: Findings):
     figures["open a tool"] = [timed(clicked % ("#tool-list", at), opened) for at in (1, 3, 5, 7, 9)]
     page.view("traces")
     page.until("document.querySelector('#span-found').innerText.includes('10000 of 10000')")
-    figures["open the traces"] = [timed("show('tools'); show('traces')") for _ in range(5)]
+    figures["open the traces"] = [timed("for (const view of ['tools', 'traces']) document.querySelector(`nav [data-view=${view}]`).click()") for _ in range(5)]
     figures["search spans"] = [timed(typed % ("#span-search", text)) for text in ("p", "part 5", "agent", "", "part 99", "")]
     figures["scroll spans"] = [timed(scrolled % ("#span-list", at)) for at in range(0, 280_000, 40_000)]
     figures["select a span"] = [timed(clicked % ("#span-list", at)) for at in (1, 3, 5, 7, 9)]
@@ -517,17 +703,27 @@ def use(page: Inspector, found: Findings, axe: str):
     page.tab.size(1280, 900)
     page.tab.scheme("light")
     check_opening(page, found)
+    check_first_screen(page, found)
     check_speed(page, found)
     check_tools(page, found)
+    check_list(page, found)
+    check_texts(page, found)
     check_form(page, found)
     check_answers(page, found)
+    check_pictures(page, found)
+    check_hostile(page, found)
     check_declarations(page, found)
     check_sessions(page, found)
+    check_prompt(page, found)
     check_traces(page, found)
     check_running(page, found)
     check_metrics(page, found)
     found.same("complaints of the browser", complaints(page), [])
     page.open_tool("create_event")
+    for view in ("tools", "sessions", "approvals", "traces", "metrics"):
+        page.view(view)
+        check_screens(page, found, view)
+    check_widths(page, found)
     check_axe(page, found, axe, "wide")
     check_phone(page, found, axe)
     check_pause(page, found)
@@ -555,9 +751,28 @@ def check_example(page: Inspector, found: Findings):
     found.same("complaints of the browser about the example", complaints(page), [])
 
 
-def served(program: str, browser, use_page, found: Findings):
+def check_governed(page: Inspector, found: Findings):
+    """The page of a gateway: there is no call without a session, and a call has a record in the session that it opens."""
+    page.tab.size(1280, 900)
+    page.open()
+    page.until("document.querySelectorAll('#tool-list [role=option]').length > 5")
+    found.hold("under its rules and limits" in page.text("#tool-detail"), "the first screen says that calls are governed")
+    page.open_tool("search_notes")
+    page.type(page.control("query"), "tea")
+    targets = page.look("[...document.querySelector('select.target').options].map((o) => o.text)")
+    found.same("where a call can be made", targets, ["in a new session, text", "in a new session, voice"])
+    found.hold("without a session" not in page.text("body") and "bare" not in page.text("body"), "there is no other call")
+    page.call()
+    page.until("document.querySelector('#count-sessions').innerText === '1'")
+    page.view("sessions")
+    page.click("document.querySelector('#session-list button')")
+    page.until("document.querySelector('[aria-label=\"Audit log\"]')?.innerText.includes('search_notes')")
+    found.same("complaints of the browser about the governed page", complaints(page), [])
+
+
+def served(program: str, browser, use_page, found: Findings, option: str = "127.0.0.1:0"):
     """Starts a program that serves an inspector on a free port, and uses its page."""
-    server = subprocess.Popen([TARGET / "debug" / "examples" / program, "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([TARGET / "debug" / "examples" / program, option], stdout=subprocess.PIPE, text=True)
     try:
         use_page(Inspector(browser.page(), server.stdout.readline().strip()), found)
     finally:
@@ -576,6 +791,7 @@ def main() -> int:
     found, axe = Findings(), AXE.read_text()
     with Browser(program) as browser:
         served("conformance_inspector", browser, lambda page, found: use(page, found, axe), found)
+        served("conformance_inspector", browser, check_governed, found, "sessions-only")
         served("inspector", browser, check_example, found)
     print(f"{'FAILED' if found.wrong else 'ok':6} inspector: {found.looked} checks")
     print("\n".join(found.wrong))

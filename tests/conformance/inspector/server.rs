@@ -9,8 +9,8 @@ use tool_adapters::inspector::Inspector;
 use tool_core::session::{CapScope, Model, ModelRequest, ModelStep};
 use tool_core::trace::{self, Collector, Cost, SpanKind, in_scope};
 use tool_core::{
-    FunctionTool, Intent, Mode, Policy, RawTool, RunContext, Runtime, Timestamp, ToolCall, ToolContext, ToolError,
-    ToolOutput, tool, tool_type,
+    Content, FunctionTool, Intent, Mode, Policy, RawTool, RunContext, Runtime, Timestamp, ToolCall, ToolContext,
+    ToolError, ToolOutput, tool, tool_type,
 };
 
 /// The raw tools beside the others.
@@ -117,6 +117,35 @@ fn sign_in(user: &str, password: &str) -> Result<String, ToolError> {
     }
 }
 
+/// A PNG of 96 × 64 pixels.
+const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAMAAADS6oI8AAAACVBMVEXm7voKYsT///8n4xttAAAATUlEQVR42u3NMQ7AIAwEQeP/P5qWNJEQCOFkrtvmJjIzxu3uAHwSaOMANYHHAQAAuBSYOgD8A3htQA1gqQEAwCFg6yEAAAAAAABAUaADmjgV56ySdqAAAAAASUVORK5CYII=";
+
+/// Draw the rainfall of six months. The answer has a picture, two that the page does not show, and a text.
+#[tool(category = "retrieval")]
+fn draw_chart() -> Vec<Content> {
+    vec![
+        Content::image(PICTURE, "image/png"),
+        Content::image("PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=", "image/svg+xml"),
+        Content::image("<img src=x onerror=alert(1)>", "image/png"),
+        Content::text("Rainfall in mm, <b>January</b> to June"),
+    ]
+}
+
+/// Measure the soil moisture of a bed, and compare it with the mean of the last weeks. The sensor needs a moment to settle, so
+/// that the first reading after the watering is often too high. Two readings a minute apart tell more than one. The depth is
+/// counted from the surface, and the threshold is the share of water at which the bed counts as wet.
+#[tool(category = "retrieval")]
+fn measure_moisture(
+    /// The share of water at which the bed counts as wet
+    #[arg(default = 0.5, range(0.0..=1.0))]
+    threshold: f64,
+    /// The depth of the sensor in centimetres
+    #[arg(default = 10.0, range(2.0..=100.0))]
+    depth: f64,
+) -> f64 {
+    threshold * depth
+}
+
 async fn answer(_: Value, _: &RunContext) -> Result<Value, ToolError> {
     Ok(json!("done"))
 }
@@ -153,6 +182,7 @@ fn record_spans(collector: &Collector) {
 async fn main() -> Result<(), Box<dyn Error>> {
     let own =
         ToolContext::builder().with(create_event).with(search_notes).with(stay_silent).with(sign_in).with(import_rows);
+    let own = own.with(draw_chart).with(measure_moisture);
     let tools = own.with_all((0..TOOLS).map(raw_tool)).build()?;
     let policy = Policy::text().max_calls(Some(8)).max_cost(CapScope::Turn, Some(Cost::micros(10_000)));
     let policy = policy.max_time(CapScope::Session, Some(Duration::from_mins(1)));
@@ -163,6 +193,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let calls = ["call_1", "call_2"].map(|id| ToolCall::new(id, "create_event", event.to_string()));
     session.call_all(calls).await;
     let inspector = Inspector::new(&runtime).model(Echo);
+    // The page of a gateway has no calls without a session.
+    let is_governed = std::env::args().nth(1).as_deref() == Some("sessions-only");
+    let inspector = if is_governed { inspector.sessions_only() } else { inspector };
     record_spans(&Collector::builder().keep(0).sink(inspector.span_log()).build());
     let bound = inspector.bind(([127, 0, 0, 1], 0).into()).await?;
     println!("{}", bound.url()?);

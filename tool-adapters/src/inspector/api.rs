@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use tool_core::call::ResultForm;
 use tool_core::session::{StoreError, WaitingCall};
 use tool_core::text::hex;
-use tool_core::{Mode, RunContext, ToolCall, ToolDefinition, ToolResponse};
+use tool_core::{Content, Mode, RunContext, ToolCall, ToolDefinition, ToolResponse};
 
 /// The bytes of a body. The arguments of a call have 1 MiB by default, and escaping may double them.
 const MAX_BODY: usize = 2 << 20;
@@ -165,12 +165,17 @@ impl CallAnswer {
 struct ResponseViews {
     envelope: Box<RawValue>,
     model: String,
+    /// The parts that the model reads, such as pictures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Vec<Content>>,
 }
 
 impl ResponseViews {
     fn new(response: &ToolResponse) -> Self {
         let envelope = RawValue::from_string(response.to_json()).unwrap_or_default();
-        Self { envelope, model: response.for_model(ResultForm::Plain).text }
+        let result = response.for_model(ResultForm::Plain);
+        let content = result.content();
+        Self { envelope, model: result.text, content }
     }
 }
 

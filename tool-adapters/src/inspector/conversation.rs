@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tool_core::session::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, Reply};
-use tool_core::trace::TokenUsage;
+use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{ToolCall, ToolError};
 
 /// The messages of a conversation that the page shows.
@@ -128,15 +128,26 @@ impl Model for Script {
     }
 }
 
-/// Lets the model of a request reply. Returns `None` if the request has no script and the host gave no model.
+/// Lets the model of a request reply, in one trace: the spans of its model and of its tools are inside of one span. Returns `None` if the request has no script and the host gave no model.
 pub(crate) async fn say(open: &PageSession, model: Option<&SharedModel>, request: SayRequest) -> Option<Reply> {
-    let mut history = open.history.lock().await;
     let SayRequest { text, script } = request;
-    if let Some(steps) = script {
-        return Some(open.session.reply(&mut Script::new(steps), &mut history, text).await);
+    let Some(steps) = script else {
+        let mut model = model?.model.lock().await;
+        return Some(reply(open, &mut *model, text).await);
+    };
+    Some(reply(open, &mut Script::new(steps), text).await)
+}
+
+async fn reply<M: Model>(open: &PageSession, model: &mut M, text: String) -> Reply {
+    let mut history = open.history.lock().await;
+    let span = SpanHandle::open(SpanKind::Agent, "conversation");
+    span.attribute("gen_ai.conversation.id", open.session.id().as_str());
+    let reply = span.inside(open.session.reply(model, &mut history, text)).await;
+    match &reply.error {
+        Some(error) => span.fail_with(error),
+        None => span.end(),
     }
-    let mut model = model?.model.lock().await;
-    Some(open.session.reply(&mut *model, &mut history, text).await)
+    reply
 }
 
 /// Returns the end of a conversation.
@@ -154,7 +165,11 @@ fn message_json(message: &Message) -> Value {
             json!({"from": "model", "text": text, "calls": calls.iter().map(call).collect::<Vec<_>>()})
         }
         Message::Result { call_id, tool, result } => {
-            json!({"from": "tool", "callId": call_id, "tool": tool, "text": result.text, "isError": result.is_error})
+            let mut message = json!({"from": "tool", "callId": call_id, "tool": tool, "text": result.text, "isError": result.is_error});
+            if let Some(parts) = result.content() {
+                message["content"] = json!(parts);
+            }
+            message
         }
         _ => json!({"from": "other"}),
     }

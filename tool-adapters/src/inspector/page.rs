@@ -1,13 +1,48 @@
-//! The page: three files that are part of the program.
+//! The page: files that are part of the program. Each file is one view, or what several views share.
 
 use axum::Router;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-const HTML: &str = include_str!("page/index.html");
-const CSS: &str = include_str!("page/inspector.css");
-const SCRIPT: &str = include_str!("page/inspector.js");
+/// A file of the page, under the path that the browser asks for.
+struct PageFile {
+    path: &'static str,
+    content_type: &'static str,
+    text: &'static str,
+}
+
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Returns the file of the folder `page` with this name.
+macro_rules! page_file {
+    ($name:literal, $content_type:expr) => {
+        PageFile { path: concat!("/", $name), content_type: $content_type, text: include_str!(concat!("page/", $name)) }
+    };
+}
+
+const FILES: [PageFile; 20] = [
+    PageFile { path: "/", content_type: "text/html; charset=utf-8", text: include_str!("page/index.html") },
+    page_file!("inspector.css", "text/css; charset=utf-8"),
+    page_file!("inspector.js", JAVASCRIPT),
+    page_file!("approvals.js", JAVASCRIPT),
+    page_file!("content.js", JAVASCRIPT),
+    page_file!("conversation.js", JAVASCRIPT),
+    page_file!("elements.js", JAVASCRIPT),
+    page_file!("events.js", JAVASCRIPT),
+    page_file!("exact.js", JAVASCRIPT),
+    page_file!("form.js", JAVASCRIPT),
+    page_file!("home.js", JAVASCRIPT),
+    page_file!("limits.js", JAVASCRIPT),
+    page_file!("list.js", JAVASCRIPT),
+    page_file!("metrics.js", JAVASCRIPT),
+    page_file!("requests.js", JAVASCRIPT),
+    page_file!("response.js", JAVASCRIPT),
+    page_file!("sessions.js", JAVASCRIPT),
+    page_file!("tools.js", JAVASCRIPT),
+    page_file!("traces.js", JAVASCRIPT),
+    page_file!("views.js", JAVASCRIPT),
+];
 
 /// Allows the page's own files and requests, and nothing else. Scripts cannot insert markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
@@ -15,10 +50,11 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 
 /// Returns the routes of the page. It holds no data, so that a browser can open it without the token.
 pub(crate) fn router() -> Router {
-    Router::new()
-        .route("/", get(async || asset("text/html; charset=utf-8", HTML)))
-        .route("/inspector.css", get(async || asset("text/css; charset=utf-8", CSS)))
-        .route("/inspector.js", get(async || asset("text/javascript; charset=utf-8", SCRIPT)))
+    let mut router = Router::new();
+    for PageFile { path, content_type, text } in FILES {
+        router = router.route(path, get(async move || asset(content_type, text)));
+    }
+    router
 }
 
 fn asset(content_type: &'static str, text: &'static str) -> Response {

@@ -78,17 +78,40 @@ async fn foreign_origins_are_refused() {
 async fn the_page_has_a_policy_and_no_data() {
     let served = served().await;
     let host = format!("host: {}", served.address);
-    for (path, content_type) in
-        [("/", "text/html"), ("/inspector.css", "text/css"), ("/inspector.js", "text/javascript")]
-    {
+    let mut files = vec!["/".to_owned(), "/inspector.css".to_owned(), "/inspector.js".to_owned()];
+    let mut looked = 0;
+    while let Some(path) = files.get(looked).cloned() {
+        looked += 1;
         let answer = served.raw(&[&format!("GET {path} HTTP/1.1"), &host], "").await;
         assert_eq!(answer.status, 200, "{path}");
+        for file in imports(&answer.body) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        let content_type = content_type(&path);
         assert!(answer.head.contains(&format!("content-type: {content_type}")), "{}", answer.head);
         for rule in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "trusted-types 'none'"] {
             assert!(answer.head.contains(rule), "{path}: {rule}");
         }
         assert!(!answer.head.contains("unsafe") && !answer.head.contains("access-control"), "{}", answer.head);
         assert!(!answer.body.contains("hang_up"), "{path}");
+    }
+    let scripts = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/inspector/page")).expect("a folder");
+    assert_eq!(looked, scripts.count(), "each file of the page is served and imported: {files:?}");
+}
+
+/// Returns the paths of the modules that a script imports.
+fn imports(script: &str) -> Vec<String> {
+    let quoted = script.split("from \"./").skip(1).filter_map(|rest| rest.split_once('"'));
+    quoted.map(|(file, _)| format!("/{file}")).collect()
+}
+
+fn content_type(path: &str) -> &'static str {
+    match path.rsplit_once('.') {
+        Some((_, "css")) => "text/css",
+        Some((_, "js")) => "text/javascript",
+        _ => "text/html",
     }
 }
 

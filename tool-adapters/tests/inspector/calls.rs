@@ -53,3 +53,16 @@ async fn numbers_stay_as_they_were_sent() {
     let text = answer.send("POST", "/api/call", &call.to_string()).await.body;
     assert!(text.contains(r#""data":4294967295"#), "{text}");
 }
+
+#[tokio::test]
+async fn the_parts_of_a_result_are_beside_the_envelope() {
+    let response = bare("draw", "{}").await["response"].clone();
+    let picture = json!({"type": "image", "data": "R0lGODlhAQABAAAAADs=", "mimeType": "image/gif"});
+    assert_eq!(response["content"], json!([picture, {"type": "text", "text": "a dot"}]));
+}
+
+#[tokio::test]
+async fn a_result_without_parts_has_no_content() {
+    let response = bare("search", r#"{"query": "rust"}"#).await["response"].clone();
+    assert_eq!(response.get("content"), None, "{response}");
+}

@@ -56,3 +56,42 @@ async fn the_model_of_the_program_answers() {
     let reply = served.post("/api/sessions/s/messages", json!({"text": "Tea?"})).await;
     assert_eq!(reply["text"], "Found.");
 }
+
+#[tokio::test]
+async fn a_result_with_parts_has_them_in_its_message() {
+    let served = served().await;
+    served.open("s", Mode::Text).await;
+    let script = json!([{"calls": [{"name": "draw", "arguments": {}}]}, {"says": "Drawn."}]);
+    let reply = served.post("/api/sessions/s/messages", json!({"text": "Draw", "script": script})).await;
+    assert_eq!(reply["messages"][2]["content"][0]["mimeType"], "image/gif", "{reply}");
+    assert_eq!(reply["messages"][3].get("content"), None, "{reply}");
+}
+
+// S13
+#[tokio::test]
+async fn the_spans_of_a_message_are_one_trace() {
+    let served = served().await;
+    served.open("s", Mode::Text).await;
+    let script = json!([{"calls": [{"name": "search", "arguments": {"query": "tea"}}]}, {"says": "There is tea."}]);
+    served.post("/api/sessions/s/messages", json!({"text": "Is there tea?", "script": script})).await;
+    let events = served.events_until(0, r#""name":"conversation""#).await;
+
+    let data = events.lines().filter_map(|line| line.strip_prefix("data: "));
+    let documents = data.filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    let spans = documents.filter_map(|document| document["spans"].as_array().cloned()).flatten().collect::<Vec<_>>();
+    let ended = spans.iter().filter(|span| span["status"] == "ok").collect::<Vec<_>>();
+    let prompt = ended.iter().find(|span| span["kind"] == "agent").unwrap_or_else(|| panic!("{events}"));
+    let inside = ended.iter().filter(|span| span["parent"] == prompt["id"] && span["trace"] == prompt["trace"]);
+    assert_eq!(inside.map(|span| span["kind"].clone()).collect::<Vec<_>>(), ["llm", "tool", "llm"], "{events}");
+    assert_eq!(prompt["attributes"]["gen_ai.conversation.id"], "s");
+}
+
+// S13
+#[tokio::test]
+async fn a_reply_that_fails_is_a_failed_span() {
+    let served = served().await;
+    served.open("s", Mode::Text).await;
+    served.post("/api/sessions/s/messages", json!({"text": "Hello", "script": []})).await;
+    let events = served.events_until(0, r#""name":"conversation""#).await;
+    assert!(events.contains(r#""status":"error""#), "{events}");
+}

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tool_adapters::inspector::Inspector;
 use tool_core::session::CapScope;
 use tool_core::trace::Cost;
-use tool_core::{Intent, Mode, Policy, RunContext, Runtime, ToolContext, ToolError, ToolOutput, tool};
+use tool_core::{Content, Intent, Mode, Policy, RunContext, Runtime, ToolContext, ToolError, ToolOutput, tool};
 
 pub(crate) const TOKEN: &str = "correct-horse-battery-staple";
 
@@ -49,6 +49,12 @@ pub(crate) async fn import(slot: usize, ctx: &RunContext) -> usize {
 
 pub(crate) static RELEASED: [Semaphore; 4] = [const { Semaphore::const_new(0) }; 4];
 
+/// Draw a dot. The answer is a picture and a text.
+#[tool]
+pub(crate) fn draw() -> Vec<Content> {
+    vec![Content::image("R0lGODlhAQABAAAAADs=", "image/gif"), Content::text("a dot")]
+}
+
 /// Pay a cent.
 #[tool]
 pub(crate) fn pay(ctx: &RunContext) {
@@ -61,7 +67,7 @@ pub(crate) fn hang_up() {}
 
 pub(crate) fn runtime() -> Runtime {
     let tools = ToolContext::builder().with(search).with(delete).with(remind).with(sign_in).with(hang_up);
-    let tools = tools.with(import).with(pay);
+    let tools = tools.with(import).with(pay).with(draw);
     let policy = Policy::text().max_calls(Some(5)).max_cost(CapScope::Call, Some(Cost::micros(500_000)));
     let policy = policy.max_cost(CapScope::Turn, Some(Cost::micros(50_000)));
     let policy = policy.max_time(CapScope::Principal, Some(Duration::from_secs(3_600)));
