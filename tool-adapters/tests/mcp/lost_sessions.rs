@@ -1,6 +1,6 @@
 //! Sessions that the server's own store has lost: a Redis that was emptied, or started again without its data.
 
-use super::http::{HttpClient, serve};
+use super::http::{EventReader, HttpClient, serve};
 use super::support::{LineClient, tools};
 use redis::AsyncCommands;
 use reqwest::StatusCode;
@@ -131,5 +131,28 @@ async fn no_call_of_our_client_is_lost_with_a_session() {
             assert_eq!(response.into_text(), r#"{"result":3}"#, "{turn_after:?}");
             redis.forget().await;
         }
+    }
+}
+
+// C22
+#[tokio::test]
+async fn each_call_of_a_batch_is_told_of_a_loss() {
+    let Some(redis) = Redis::of_test("batch") else { return };
+    let url = serve(&redis.server(TURNS[0]).await).await;
+    let client = HttpClient::new(&url);
+    let info = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": info});
+    let opened = client.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).await;
+    let session = opened.headers()["mcp-session-id"].to_str().expect("an id").to_owned();
+    let client = client.with("mcp-session-id", &session).with("mcp-protocol-version", "2025-03-26");
+    let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1, "b": 2}}});
+    assert_eq!(client.post(&call(1)).await.status(), StatusCode::OK);
+    redis.forget().await;
+
+    let mut events = EventReader::new(client.post(&json!([call(2), call(3)])).await);
+    for id in [2, 3] {
+        let answer = events.next().await.expect("an answer to each");
+        assert_eq!(answer["id"], id, "{answer}");
+        assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("no such session")), "{answer}");
     }
 }

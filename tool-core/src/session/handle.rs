@@ -24,6 +24,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 
 /// A conversation with its turns, budgets and state. Every call is answered, and none panics.
@@ -101,12 +102,16 @@ impl Session {
     /// effect. Of many callers, in all processes, one gets the pending message.
     pub async fn next_turn(&self) -> Turn {
         let session = &self.0;
+        let was_ending = session.record.state().ending || session.calls.is_closed();
         let turn = session.record.next_turn().await.unwrap_or_else(|error| {
             // The turn continues with its counters, so no call is admitted that was not allowed before.
             tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to end the turn in the store");
             Turn { number: session.record.turn(), pending_message: None, ended: false }
         });
         if turn.ended {
+            if !was_ending {
+                session.rare().is_lost.store(true, Ordering::SeqCst);
+            }
             session.close().await;
             session.forget().await;
         }

@@ -32,7 +32,7 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -277,6 +277,8 @@ pub(crate) struct RareState {
     pub(crate) memos: SessionMemos,
     /// Ends the reads of prompts and resources. Created by the first.
     pub(crate) reads: OnceLock<CancellationToken>,
+    /// True if the session is closed because its store does not know it any more.
+    pub(crate) is_lost: AtomicBool,
 }
 
 /// The resources that the tools of a session need.
@@ -336,6 +338,12 @@ impl SessionInner {
     /// Returns the state that most sessions do not need. The first caller creates it.
     pub(crate) fn rare(&self) -> &RareState {
         self.rare.get_or_init(Box::default)
+    }
+
+    /// Returns true if a session that its store does not know any more was not ended here.
+    pub(crate) fn is_lost(&self) -> bool {
+        let was_lost = || self.rare.get().is_some_and(|rare| rare.is_lost.load(Ordering::SeqCst));
+        !self.calls.is_closed() || was_lost()
     }
 
     /// Returns the session's share of the blocking pool.

@@ -165,8 +165,16 @@ pub(crate) async fn answer(
 /// Returns the answer to a request for a session that does not exist, has ended, belongs to another client, or was lost by its
 /// store. It is the same for all of them.
 pub(crate) fn unknown_session() -> Response {
-    let message = "Not Found: this client has no such session; open one with `initialize`";
-    (StatusCode::NOT_FOUND, message).into_response()
+    (StatusCode::NOT_FOUND, UNKNOWN_SESSION).into_response()
+}
+
+const UNKNOWN_SESSION: &str = "Not Found: this client has no such session; open one with `initialize`";
+
+/// Returns the same answer as a message, for a request that cannot have a status of its own.
+pub(crate) fn unknown_session_error(message: &ClientJsonRpcMessage) -> String {
+    let id = if let ClientJsonRpcMessage::Request(request) = message { Some(request.id.clone()) } else { None };
+    let error = ServerJsonRpcMessage::error(ErrorData::invalid_request(UNKNOWN_SESSION, None), id);
+    serde_json::to_string(&error).unwrap_or_default()
 }
 
 /// Answers a request over HTTP for the list of a session's tools.

@@ -234,7 +234,15 @@ impl CheckedRequest {
             async move {
                 match message {
                     Ok(message) => match serde_json::to_vec(&message) {
-                        Ok(bytes) => events_of(request.serve(&message, bytes.into()).await),
+                        Ok(bytes) => {
+                            let answer = request.serve(&message, bytes.into()).await;
+                            // The head of the stream is sent, so the status is no more.
+                            if answer.status() == StatusCode::NOT_FOUND {
+                                Body::from(format!("data: {}\n\n", direct::unknown_session_error(&message)))
+                            } else {
+                                events_of(answer)
+                            }
+                        }
                         Err(error) => Body::from_stream(stream::iter([Err::<Bytes, _>(error)])),
                     },
                     Err(invalid) => Body::from(format!("data: {}\n\n", invalid.to_json())),

@@ -174,7 +174,7 @@ impl<'a> AdmissionGate<'a> {
             }
             Ok(Verdict::Refused(refusal)) => Err(refusal_error(self.call, &refusal)),
             Ok(Verdict::Inactive) => {
-                self.state.lock().get_or_insert_default().session_is_lost = !self.call.session.calls.is_closed();
+                self.state.lock().get_or_insert_default().session_is_lost = self.call.session.is_lost();
                 Err(session_over())
             }
             Err(error) => self.without_store(&error),

@@ -380,7 +380,11 @@ fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began
 /// Answers `SESSION_INACTIVE`.
 #[cold]
 async fn inactive(session: &SessionInner, call: &ToolCall, began: CallInstant) -> ToolResponse {
-    record::count_without_tool(session, call, ToolResponse::refused(call, session_over(), began)).await
+    let mut response = ToolResponse::refused(call, session_over(), began);
+    if session.is_lost() {
+        response.optional_meta().session_is_lost = true;
+    }
+    record::count_without_tool(session, call, response).await
 }
 
 /// Answers a call of a tool that the session does not have.

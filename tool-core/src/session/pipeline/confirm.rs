@@ -145,7 +145,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         Ok(ApprovalVerdict::Full(limit)) => return call.answer().fail(too_many(&policy.approvals, limit)),
         Ok(ApprovalVerdict::Inactive) => {
             let mut response = call.answer().fail(session_over());
-            response.optional_meta().session_is_lost = !session.calls.is_closed();
+            response.optional_meta().session_is_lost = session.is_lost();
             return response;
         }
         Err(error) => {
