@@ -8,15 +8,17 @@ use crate::mcp::client::changes::ServerChanges;
 use crate::mcp::client::credentials::{Credentials, parse_url};
 use crate::mcp::client::error::{ImportError, describe, http_status};
 use crate::mcp::client::exchange::{Asked, Exchange, RunState};
+use crate::mcp::client::lists::Declared;
 use crate::mcp::client::names::{self, KEY};
 use crate::mcp::client::offered_names::OfferedNames;
 use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Pins;
 use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
-use crate::mcp::client::remote::{Connection, RemoteServer};
+use crate::mcp::client::remote::{Connection, DeclaredTool, RemoteServer};
 use crate::mcp::client::resource_tools::resource_tools;
 use crate::mcp::client::rights::ServerRights;
 use crate::mcp::client::tasks::is_lost;
+use crate::mcp::original;
 use crate::providers::mcp::messages::with_hints;
 use rmcp::model::{self, CallToolRequestParams, ErrorCode, JsonObject, RequestParamsMeta, ServerResult};
 use rmcp::service::ServiceError;
@@ -486,15 +488,15 @@ impl Offer {
     async fn toolset(
         self,
         remote: Arc<RemoteServer>,
-        declared: Vec<model::Tool>,
+        declared: Vec<DeclaredTool>,
     ) -> Result<ImportedToolset, ImportError> {
         let (prefix, mut tools) = (self.prefix.as_deref(), Vec::new());
         let declared = self.without_switched_off(&remote, declared);
-        let names = OfferedNames::new(prefix, declared.iter().map(|declared| &*declared.name));
+        let names = OfferedNames::new(prefix, declared.iter().map(|declared| &*declared.item.name));
         for declared in declared {
-            match import_tool(&remote, &declared, &names.offered(&declared.name)) {
+            match import_tool(&remote, &declared, &names.offered(&declared.item.name)) {
                 Ok(tool) => tools.push(self.mapped(tool)),
-                Err(errors) => remote.quarantine_invalid(&declared.name, QuarantineReason::Invalid(errors)),
+                Err(errors) => remote.quarantine_invalid(&declared.item.name, QuarantineReason::Invalid(errors)),
             }
         }
         let catalog =
@@ -512,13 +514,13 @@ impl Offer {
     }
 
     /// Returns the tools that are not switched off.
-    fn without_switched_off(&self, remote: &RemoteServer, declared: Vec<model::Tool>) -> Vec<model::Tool> {
+    fn without_switched_off(&self, remote: &RemoteServer, declared: Vec<DeclaredTool>) -> Vec<DeclaredTool> {
         let Some(switched_off) = &self.switched_off else { return declared };
         let mut left = Vec::new();
         for declared in declared {
-            match switched_off(&declared.name) {
+            match switched_off(&declared.item.name) {
                 Some(setting) => {
-                    remote.quarantine_invalid(&declared.name, QuarantineReason::SwitchedOff(setting));
+                    remote.quarantine_invalid(&declared.item.name, QuarantineReason::SwitchedOff(setting));
                 }
                 None => left.push(declared),
             }
@@ -801,9 +803,10 @@ struct RemoteTool {
 /// Converts a declaration into a tool. Fails if it cannot be registered.
 pub(crate) fn import_tool(
     remote: &Arc<RemoteServer>,
-    declared: &model::Tool,
+    declared: &Declared<model::Tool>,
     name: &str,
 ) -> Result<FunctionTool, RegistryErrors> {
+    let Declared { item: declared, sent } = declared;
     let annotations = declared.annotations.clone().unwrap_or_default();
     let raw = RawTool {
         name: name.to_owned(),
@@ -833,6 +836,7 @@ pub(crate) fn import_tool(
         // `Answer::into_output` checks results, and names the server.
         tool = tool.output_schema(Value::Object((**output).clone())).checks_output();
     }
+    tool = tool.declared(sent.clone());
     // Registered alone first, so that an invalid tool does not keep the others out.
     ToolContext::builder().with(tool.clone()).build().map(|_| tool)
 }
@@ -900,11 +904,10 @@ impl RemoteTool {
         };
         let credentials = &self.remote.options.credentials;
         let answer = match answer {
-            Ok(ServerResult::CallToolResult(result)) => credentials.redact_answer(result).ok().map(Answer::from),
-            Ok(ServerResult::CustomResult(result)) => {
-                credentials.redact_answer(result.0).ok().and_then(Answer::of_value)
-            }
-            Ok(_) => None,
+            Ok(result) => original::text_of(result).and_then(|result| {
+                let (result, removed) = credentials.redact_result(&result).ok()?;
+                Answer::read(&result, &removed)
+            }),
             Err(error) => return Err(Box::pin(self.convert_error(error, &connection)).await),
         };
         match answer {

@@ -206,7 +206,10 @@ impl LineTransport {
 
     /// Returns the line of a message. Returns `None` for an answer that its batch brings later.
     fn line(&self, message: &TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Option<String>> {
-        let line = serde_json::to_string(message)?;
+        let line = match self.connection.passed_on.text_of(message) {
+            Some(line) => line,
+            None => serde_json::to_string(message)?,
+        };
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
