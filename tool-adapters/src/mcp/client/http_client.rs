@@ -284,7 +284,7 @@ impl AuthorizedClient {
                 }
                 if let Some(marked) = with_unknown_modes(text.as_bytes()) {
                     event.data = Some(marked.to_string());
-                } else if let Some(sealed) = original::seal(text.as_bytes()) {
+                } else if is_checked && let Some(sealed) = original::seal(text.as_bytes()) {
                     event.data = serde_json::to_string(&sealed).ok();
                 }
                 Ok(failed.unwrap_or(event))

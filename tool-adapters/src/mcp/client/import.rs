@@ -96,6 +96,7 @@ impl McpClient {
             name,
             pins,
             pinned_only: false,
+            shows_pages: false,
             probe: false,
             timeout,
             baggage: true,
@@ -156,6 +157,13 @@ impl McpClient {
         if let ServerAddress::Command(command, _) = &mut self.address {
             command.env(name, value);
         }
+        self
+    }
+
+    /// Tells the server that its pages are shown (MCP Apps).
+    #[cfg(feature = "gateway")]
+    pub(crate) fn show_pages(mut self) -> Self {
+        self.options.shows_pages = true;
         self
     }
 
@@ -687,6 +695,18 @@ impl ImportedToolset {
     /// Returns false while the connection is lost. The next call or [`refresh`](Self::refresh) makes it again.
     pub fn is_connected(&self) -> bool {
         !self.remote.is_lost()
+    }
+
+    /// Returns true if resources that the server does not list may be read.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn has_unlisted_resources(&self) -> bool {
+        !self.remote.options.pinned_only && RemoteServer::has_resources(&self.remote.current())
+    }
+
+    /// Reads a resource that the server does not list, for a run.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn read_unlisted(&self, uri: &str, ctx: &RunContext) -> Result<Vec<ResourceContents>, ToolError> {
+        self.remote.read_resource(uri, ctx).await
     }
 
     /// Sets whether a call of a tool may be sent again after the connection was lost, if its server says that it may.
