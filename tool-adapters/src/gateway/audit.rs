@@ -166,7 +166,7 @@ impl Audit {
 
     /// Notes the links in the result of a call.
     fn note_links(&self, tool: &str, response: &ToolResponse) {
-        let Some(result) = response.original() else { return };
+        let Some(result) = response.original().filter(|result| UnlistedResources::may_link(result)) else { return };
         let view = self.view();
         if let (Some(unlisted), Some(server)) = (&view.unlisted, view.server_of(RequestKind::Call, tool)) {
             unlisted.note(server, result);

@@ -3,6 +3,7 @@
 use crate::gateway::spellings::spellings;
 use crate::mcp::ImportedToolset;
 use futures_util::future::BoxFuture;
+use memchr::memmem;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet, VecDeque};
@@ -108,6 +109,11 @@ impl UnlistedResources {
         self.0.is_empty()
     }
 
+    /// Returns true for a result that may have links.
+    pub(crate) fn may_link(result: &str) -> bool {
+        memmem::find(result.as_bytes(), b"\"resource").is_some()
+    }
+
     /// Notes the links in the result of a server.
     pub(crate) fn note(&self, server: &str, result: &str) {
         #[derive(Deserialize)]
@@ -115,9 +121,6 @@ impl UnlistedResources {
             content: Vec<Map<String, Value>>,
         }
         let Some(server) = self.0.iter().find(|known| *known.name == *server) else { return };
-        if !result.contains("\"resource") {
-            return;
-        }
         let Ok(Linking { content }) = serde_json::from_str(result) else { return };
         let mut links = server.links.lock().unwrap_or_else(PoisonError::into_inner);
         for part in content {

@@ -3,6 +3,8 @@
 //! The types of rmcp drop members that they do not know. The text of an answer is kept beside what is read of it. It passes rmcp as
 //! the text of a result that has no type.
 
+use crate::providers::framing::frame::is_too_large_to_parse;
+use memchr::{memchr2, memchr2_iter};
 use rmcp::model::{CustomResult, JsonRpcVersion2_0, RequestId, ServerJsonRpcMessage, ServerResult};
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -33,21 +35,49 @@ const META_OF_CONNECTION: [&str; 4] = [
     "io.modelcontextprotocol/serverInfo",
 ];
 
-/// The end of a text that was cut.
-const CUT: &str = " [..]";
+/// The deepest nesting of what is passed on.
+const MAX_DEPTH: usize = 128;
 
 /// Returns a result as a value that passes rmcp whole.
 pub(crate) fn sealed(result: &str) -> ServerResult {
     ServerResult::CustomResult(CustomResult::new(Value::String(result.to_owned())))
 }
 
-/// Returns the text of a result. `None` if it has another form than a result that is passed on.
+/// Returns the text of a result. `None` if it has another form than a result that is passed on, or nests deeper than 128.
 pub(crate) fn text_of(result: ServerResult) -> Option<String> {
-    match result {
-        ServerResult::CustomResult(CustomResult(Value::String(text))) => Some(text),
+    let text = match result {
+        // A server may send a text as its result, in which values were not counted.
+        ServerResult::CustomResult(CustomResult(Value::String(text))) => {
+            (!is_too_large_to_parse(text.as_bytes())).then_some(text)
+        }
         ServerResult::InputRequiredResult(_) | ServerResult::EmptyResult(_) => None,
         other => serde_json::to_string(&other).ok(),
+    };
+    text.filter(|text| !nests_too_deep(text))
+}
+
+/// Returns true for JSON that nests deeper than 128, as no reader checks what is only passed on.
+fn nests_too_deep(json: &str) -> bool {
+    if memchr2_iter(b'[', b'{', json.as_bytes()).nth(MAX_DEPTH).is_none() {
+        return false;
     }
+    let mut depth = 0_usize;
+    let mut in_string = false;
+    let mut is_escaped = false;
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => depth += 1,
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns a result as JSON.
@@ -203,11 +233,7 @@ impl Removed {
 /// Returns what a server passes on of a result: all but what holds for the connection alone, on one line. `removed` is noted in its
 /// metadata.
 pub(crate) fn passed_on<'a>(result: &'a str, removed: &[Removed]) -> Cow<'a, str> {
-    // No string of JSON has a line break.
-    let result = match result.contains(['\n', '\r']) {
-        true => Cow::Owned(result.replace(['\n', '\r'], " ")),
-        false => Cow::Borrowed(result),
-    };
+    let result = on_one_line(result);
     let is_plain = |members: &Members<'_>| {
         removed.is_empty() && !members.0.iter().any(|(name, _)| name == "_meta" || OF_CONNECTION.contains(&&**name))
     };
@@ -232,6 +258,14 @@ pub(crate) fn passed_on<'a>(result: &'a str, removed: &[Removed]) -> Cow<'a, str
     }
     note(&mut members, removed);
     Cow::Owned(members.text())
+}
+
+/// Returns JSON without line breaks, which no string of it has.
+pub(crate) fn on_one_line(json: &str) -> Cow<'_, str> {
+    match memchr2(b'\n', b'\r', json.as_bytes()) {
+        Some(_) => Cow::Owned(json.replace(['\n', '\r'], " ")),
+        None => Cow::Borrowed(json),
+    }
 }
 
 /// Returns true for a name that only we set in metadata.
@@ -277,7 +311,7 @@ impl Measure<'_> {
     /// Returns the beginning of a text of a size.
     fn beginning<'a>(&self, text: &'a str, size: usize) -> &'a str {
         let end = match self.0.unit {
-            SizeUnit::Bytes => text.floor_char_boundary(size),
+            SizeUnit::Bytes => (0..=size.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0),
             SizeUnit::Characters => text.char_indices().nth(size).map_or(text.len(), |(at, _)| at),
         };
         text.get(..end).unwrap_or_default()
@@ -310,18 +344,32 @@ pub(crate) fn shorten(result: &str, limit: &Truncated) -> Option<String> {
         members.remove(&name);
         note_removed(format!("/{}", name.replace('~', "~0").replace('/', "~1")));
     }
-    if let Some(content) = content {
-        members.set("content", &content);
-    }
     if removed.is_empty() {
         return None;
     }
+    let mut content = match (content, members.get("content")) {
+        (Some(content), _) => content,
+        (None, Some(content)) => serde_json::from_str(content.get()).unwrap_or_default(),
+        (None, None) => Vec::new(),
+    };
+    // A model reads the parts only.
+    content.push(json!({"type": "text", "text": notice(limit)}));
+    members.set("content", &content.into());
     note(&mut members, &removed);
     Some(members.text())
 }
 
+/// Returns the text that tells a model of a cut.
+fn notice(limit: &Truncated) -> String {
+    let unit = match limit.unit {
+        SizeUnit::Bytes => "bytes",
+        SizeUnit::Characters => "characters",
+    };
+    format!("[cut at {} {unit}; ask for less or for a narrower part]", limit.limit)
+}
+
 /// Returns the parts up to a limit.
-fn shorten_content(content: &RawValue, measure: &Measure<'_>, removed: &mut impl FnMut(String)) -> Value {
+fn shorten_content(content: &RawValue, measure: &Measure<'_>, removed: &mut impl FnMut(String)) -> Vec<Value> {
     let parts = serde_json::from_str::<Vec<&RawValue>>(content.get()).unwrap_or_default();
     let mut left = measure.0.limit.saturating_sub(2);
     let mut kept = Vec::new();
@@ -343,7 +391,7 @@ fn shorten_content(content: &RawValue, measure: &Measure<'_>, removed: &mut impl
             None => removed(format!("/content/{at}")),
         }
     }
-    kept.into()
+    kept
 }
 
 /// Returns a part that is a text, whose text is cut so that the part has a size. `None` for other parts, and if nothing would be left.
@@ -353,7 +401,7 @@ fn shorten_text(part: &RawValue, measure: &Measure<'_>, size: usize) -> Option<V
         Some(Value::String(text)) => std::mem::take(text),
         _ => return None,
     };
-    let around = measure.of(&Value::Object(part.clone()).to_string()) + measure.of(CUT);
+    let around = measure.of(&Value::Object(part.clone()).to_string());
     let mut room = size.checked_sub(around).filter(|room| *room > 0)?;
     // Escapes take more than the characters that they stand for.
     loop {
@@ -361,7 +409,7 @@ fn shorten_text(part: &RawValue, measure: &Measure<'_>, size: usize) -> Option<V
         let written = measure.of(&Value::from(cut).to_string()) - 2;
         let over = written.saturating_sub(size - around);
         if over == 0 {
-            part.insert("text".to_owned(), format!("{cut}{CUT}").into());
+            part.insert("text".to_owned(), cut.into());
             return Some(part.into());
         }
         room = room.checked_sub(over.div_ceil(6)).filter(|room| *room > 0)?;
@@ -459,6 +507,23 @@ mod tests {
         }
     }
 
+    // T35
+    #[test]
+    fn a_text_as_a_result_has_the_limit_of_values() {
+        let values = format!(r#"{{"content":[],"structuredContent":[{}0]}}"#, "0,".repeat(2_000_000));
+        assert_eq!(text_of(sealed(&values)), None);
+        assert_eq!(text_of(sealed("{}")).as_deref(), Some("{}"));
+    }
+
+    // T24
+    #[test]
+    fn what_nests_too_deep_is_not_passed_on() {
+        let nested = |depth: usize| format!(r#"{{"later":{}"a"{}}}"#, "[".repeat(depth), "]".repeat(depth));
+        assert!(!nests_too_deep(&nested(127)) && nests_too_deep(&nested(128)) && nests_too_deep(&nested(100_000)));
+        assert!(!nests_too_deep(&format!(r#"{{"text":"\"{}"}}"#, "[".repeat(1_000))));
+        assert!(!nests_too_deep(&format!("[{}]", "{},".repeat(1_000))));
+    }
+
     #[test]
     fn a_line_break_between_members_is_a_space() {
         assert_eq!(passed_on("{\n\"content\":\r\n[]}", &[]), "{ \"content\":  []}");
@@ -483,9 +548,10 @@ mod tests {
         let shorter = serde_json::from_str::<Value>(&shorter).expect("JSON");
         assert_eq!(shorter["content"][0], result["content"][0]);
         let cut = &shorter["content"][1];
-        assert!(cut["text"].as_str().is_some_and(|text| text.starts_with('x') && text.ends_with(CUT)));
+        assert!(cut["text"].as_str().is_some_and(|text| text.starts_with('x') && text.len() < 150));
         assert_eq!(cut["annotations"], json!({"priority": 1.0}));
-        assert_eq!(shorter["content"].as_array().map(Vec::len), Some(2));
+        assert_eq!(shorter["content"][2]["text"], "[cut at 150 characters; ask for less or for a narrower part]");
+        assert_eq!(shorter["content"].as_array().map(Vec::len), Some(3));
         assert_eq!((shorter.get("structuredContent"), &shorter["_meta"]["keep"]), (None, &json!(true)));
         let pointers = shorter["_meta"][REMOVED].as_array().expect("a list").iter().map(|entry| &entry["pointer"]);
         assert_eq!(pointers.collect::<Vec<_>>(), ["/content/1/text", "/content/2", "/structuredContent"]);
@@ -503,12 +569,14 @@ mod tests {
             let unit = if in_bytes { SizeUnit::Bytes } else { SizeUnit::Characters };
             let limit = limit(size, unit);
             if let Some(shorter) = shorten(&result.to_string(), &limit) {
-                let shorter = serde_json::from_str::<Value>(&shorter).expect("JSON");
+                let mut shorter = serde_json::from_str::<Value>(&shorter).expect("JSON");
+                let notice = shorter["content"].as_array_mut().and_then(Vec::pop);
+                prop_assert!(notice.is_some_and(|part| part["text"].as_str().is_some_and(|text| text.starts_with("[cut at"))));
                 let content = shorter["content"].to_string();
                 prop_assert!(Measure(&limit).of(&content) <= size.max(2), "{content}");
                 prop_assert!(shorter["content"].is_array() && shorter["_meta"][REMOVED].is_array());
             } else {
-                prop_assert!(Measure(&limit).of(&result["content"].to_string()) <= size);
+                prop_assert!(Measure(&limit).of(&result["content"].to_string()) <= size.max(2));
             }
         }
     }

@@ -21,7 +21,12 @@ fn answer(answers: &Answers, message: &Value) -> Option<String> {
     let id = message.get("id")?;
     let method = message["method"].as_str()?;
     let named = ["name", "uri"].iter().find_map(|member| message["params"][*member].as_str());
+    let has_sessions = !answers.contains_key(DISCOVER);
     let result = match (method, answers.get(&format!("{method} {}", named.unwrap_or_default()))) {
+        ("initialize", _) if !has_sessions => {
+            let error = json!({"code": -32601, "message": "unknown method"});
+            return Some(json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string());
+        }
         ("initialize", _) => answers.get("initialize").cloned().unwrap_or_else(|| {
             let capabilities = json!({"tools": {}, "prompts": {}, "resources": {"subscribe": true}});
             let info = json!({"name": "raw", "version": "1"});
@@ -34,8 +39,15 @@ fn answer(answers: &Answers, message: &Value) -> Option<String> {
             return Some(json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string());
         }
     };
+    let result = match result.trim_start().strip_prefix('{') {
+        Some(members) if !has_sessions && members != "}" => format!(r#"{{"resultType":"complete",{members}"#),
+        _ => result,
+    };
     Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
 }
+
+/// The request whose answer makes a server one of a revision without sessions.
+pub(crate) const DISCOVER: &str = "server/discover ";
 
 /// Returns the entry of a server over standard streams, whose answers are written to a file.
 pub(crate) fn entry(file: &Path, answers: &Answers) -> Value {

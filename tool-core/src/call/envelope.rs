@@ -290,6 +290,18 @@ mod tests {
     }
 
     #[test]
+    fn a_stored_response_keeps_what_another_server_has_sent() {
+        let mut response = success(r#"[{"type":"text","text":"a"}]"#);
+        response.kind = OutputKind::Content;
+        let sent = r#"{"content":[{"type":"text","text":"a","later":1.0}],"n":123456789012345678901234567890}"#;
+        response.optional_meta().original = Some(Original::stored(sent));
+        response.optional_meta().content = vec![Content::text("b")];
+        let read = serde_json::from_str::<ToolResponse>(&response.to_stored_json()).expect("an envelope");
+        assert_eq!((read.original(), &read), (Some(sent), &response));
+        assert!(!response.to_json().contains("later"), "a model does not read it twice");
+    }
+
+    #[test]
     fn a_success_serialises_to_ok_data_intents_and_meta() {
         let text = success(r#"{"größe":"é"}"#).to_json();
         assert_eq!(

@@ -66,7 +66,7 @@ impl PartialEq for Original {
 
 /// A part of an answer as its server has sent the answer: a message of a prompt, or contents of a resource.
 #[doc(hidden)]
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct OriginalPart {
     /// The whole answer, as JSON.
     pub answer: Arc<str>,
@@ -77,18 +77,3 @@ pub struct OriginalPart {
     /// The bytes of the part beside its text or its data.
     pub further_bytes: usize,
 }
-
-impl fmt::Debug for OriginalPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}", self.at, self.of)
-    }
-}
-
-/// Parts are compared by what is read of them.
-impl PartialEq for OriginalPart {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for OriginalPart {}

@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A message of a prompt.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct PromptMessage {
     /// The author.
     pub role: Role,
@@ -27,6 +27,14 @@ pub struct PromptMessage {
     #[serde(skip)]
     pub original: Option<OriginalPart>,
 }
+
+impl PartialEq for PromptMessage {
+    fn eq(&self, other: &Self) -> bool {
+        self.role == other.role && self.content == other.content
+    }
+}
+
+impl Eq for PromptMessage {}
 
 impl fmt::Debug for PromptMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

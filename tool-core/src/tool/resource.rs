@@ -132,7 +132,7 @@ impl ResourceDefinition {
 }
 
 /// The contents of a resource, or of one of several that a URI stands for. In JSON as the Model Context Protocol has it.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceContents {
     /// The URI. If it is empty, the contents get the URI that was read.
@@ -148,6 +148,14 @@ pub struct ResourceContents {
     #[serde(skip)]
     pub original: Option<OriginalPart>,
 }
+
+impl PartialEq for ResourceContents {
+    fn eq(&self, other: &Self) -> bool {
+        self.uri == other.uri && self.mime_type == other.mime_type && self.data == other.data
+    }
+}
+
+impl Eq for ResourceContents {}
 
 impl fmt::Debug for ResourceContents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

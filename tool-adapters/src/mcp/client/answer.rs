@@ -1,10 +1,13 @@
 //! The results of a server's tools, as outputs of tools, and the errors of answers that cannot be read.
 
 use crate::mcp::original::{self, Removed};
+use crate::providers::framing::frame::is_too_large_to_parse;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData, RequestId, ResourceContents, ServerJsonRpcMessage};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use tool_core::arguments::SchemaChecker;
 use tool_core::call::Original;
 use tool_core::text::truncate;
@@ -46,9 +49,9 @@ pub(crate) fn failure(error: ErrorData, id: RequestId) -> ServerJsonRpcMessage {
 
 /// The result of a call.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Answer<'a> {
     /// The result as it is passed on.
-    passed_on: String,
+    passed_on: Cow<'a, str>,
     is_error: bool,
     data: Option<Value>,
     parts: Vec<Content>,
@@ -65,6 +68,21 @@ struct TextResult<'a> {
     structured_content: Option<Value>,
     #[serde(default, deserialize_with = "given")]
     is_error: Option<bool>,
+    #[serde(rename = "_meta")]
+    meta: Option<IgnoredAny>,
+    // What holds for one connection.
+    result_type: Option<IgnoredAny>,
+    next_cursor: Option<IgnoredAny>,
+    ttl_ms: Option<IgnoredAny>,
+    cache_scope: Option<IgnoredAny>,
+}
+
+impl TextResult<'_> {
+    /// Returns true if all members are passed on as they are.
+    fn is_plain(&self) -> bool {
+        let others = [&self.meta, &self.result_type, &self.next_cursor, &self.ttl_ms, &self.cache_scope];
+        others.iter().all(|member| member.is_none())
+    }
 }
 
 #[derive(Deserialize)]
@@ -78,26 +96,29 @@ fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Opt
     T::deserialize(value).map(Some)
 }
 
-impl Answer {
+impl<'a> Answer<'a> {
     /// Reads a result in which `removed` was masked. Returns `None` if it is no result of a call.
-    pub(crate) fn read(result: &str, removed: &[Removed]) -> Option<Self> {
+    pub(crate) fn read(result: &'a str, removed: &[Removed]) -> Option<Self> {
         Self::read_texts(result, removed).or_else(|| Self::read_parts(result, removed))
     }
 
     /// Reads a result whose parts are texts, as nearly all are.
-    fn read_texts(result: &str, removed: &[Removed]) -> Option<Self> {
-        let TextResult { content, structured_content, is_error } = serde_json::from_str(result).ok()?;
-        if content.iter().any(|part| part.kind != "text") {
+    fn read_texts(result: &'a str, removed: &[Removed]) -> Option<Self> {
+        let read = serde_json::from_str::<TextResult<'_>>(result).ok()?;
+        if read.content.iter().any(|part| part.kind != "text") {
             return None;
         }
-        let parts = content.into_iter().map(|part| Content::text(part.text)).collect();
-        let passed_on = original::passed_on(result, removed).into_owned();
-        Some(Self { passed_on, is_error: is_error == Some(true), data: structured_content, parts })
+        let passed_on = match removed.is_empty() && read.is_plain() {
+            true => original::on_one_line(result),
+            false => original::passed_on(result, removed),
+        };
+        let parts = read.content.into_iter().map(|part| Content::text(part.text)).collect();
+        Some(Self { passed_on, is_error: read.is_error == Some(true), data: read.structured_content, parts })
     }
 
-    fn read_parts(result: &str, removed: &[Removed]) -> Option<Self> {
+    fn read_parts(result: &'a str, removed: &[Removed]) -> Option<Self> {
         if let Ok(read) = serde_json::from_str::<CallToolResult>(result) {
-            let passed_on = original::passed_on(result, removed).into_owned();
+            let passed_on = original::passed_on(result, removed);
             let parts = read.content.into_iter().map(content).collect();
             return Some(Self {
                 passed_on,
@@ -138,7 +159,7 @@ impl Answer {
                 members.insert("content".to_owned(), text.into());
             }
         }
-        let passed_on = original::passed_on(&result.to_string(), removed).into_owned();
+        let passed_on = Cow::Owned(original::passed_on(&result.to_string(), removed).into_owned());
         Some(Self { passed_on, is_error: is_error == Some(true), data, parts })
     }
 
@@ -179,6 +200,9 @@ impl Answer {
 /// again for older clients.
 fn repeats(parts: &[Content], data: &Value) -> bool {
     let [Content::Text { text }] = parts else { return false };
+    if is_too_large_to_parse(text.as_bytes()) {
+        return false;
+    }
     let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
     value == *data || data.get("result") == Some(&value)
 }

@@ -434,7 +434,7 @@ impl<T> Listed<T> {
     }
 }
 
-/// What a resource and a template have in common.
+/// The common members of a resource and a template.
 struct DescribedResource {
     key: String,
     uri: String,

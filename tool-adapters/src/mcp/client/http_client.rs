@@ -255,7 +255,7 @@ impl AuthorizedClient {
     }
 
     /// Returns events in which one that is too long is the error of its request. With `is_checked`, that holds for one that cannot
-    /// be read, too, which rmcp would drop.
+    /// be read, too, which rmcp would drop, and results are sealed for rmcp.
     fn observe(&self, events: Events, mut request: Option<RequestId>, is_checked: bool) -> Events {
         let (tasks, routes, stream) = (self.tasks.clone(), self.routes.clone(), request.clone());
         let mut fail = move |error: ErrorData| {

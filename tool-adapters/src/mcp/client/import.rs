@@ -1,7 +1,7 @@
 //! The import of a server's tools as a toolset of raw function tools, and their calls.
 
 use crate::mcp::client::address::ServerAddress;
-use crate::mcp::client::answer::{Answer, MAX_TEXT};
+use crate::mcp::client::answer::{Answer, MAX_TEXT, unreadable};
 use crate::mcp::client::budget::SamplingBudget;
 use crate::mcp::client::catalog::Catalog;
 use crate::mcp::client::changes::ServerChanges;
@@ -923,14 +923,16 @@ impl RemoteTool {
             Box::pin(connection.status()).await;
         };
         let credentials = &self.remote.options.credentials;
-        let answer = match answer {
-            Ok(result) => original::text_of(result).and_then(|result| {
-                let (result, removed) = credentials.redact_result(&result).ok()?;
-                Answer::read(&result, &removed)
-            }),
+        let result = match answer {
+            Ok(result) => original::text_of(result).ok_or_else(|| ServiceError::McpError(unreadable())),
+            Err(error) => Err(error),
+        };
+        let result = match result {
+            Ok(result) => result,
             Err(error) => return Err(Box::pin(self.convert_error(error, &connection)).await),
         };
-        match answer {
+        let masked = credentials.redact_result(&result).ok();
+        match masked.as_ref().and_then(|(result, removed)| Answer::read(result, removed)) {
             Some(answer) => answer.into_output(&self.remote.options.name, self.output.as_ref()),
             None => Err(Box::pin(self.convert_error(ServiceError::UnexpectedResponse, &connection)).await),
         }

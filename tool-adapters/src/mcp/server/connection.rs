@@ -11,7 +11,6 @@ use crate::mcp::server::features::Features;
 use crate::mcp::server::forwarder::{self, LogThreshold, Wanted};
 use crate::mcp::server::ongoing_call::{OngoingCall, UnansweredCalls};
 use crate::mcp::server::parked::ParkedCalls;
-use crate::mcp::server::passed_on::PassedOn;
 use crate::mcp::server::session::{
     ClientInfo, ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions, TaskSupport, client,
     http_parts, is_stateless,
@@ -74,8 +73,6 @@ pub(crate) struct Connection {
     pub(crate) calls: UnansweredCalls,
     parked: Arc<ParkedCalls>,
     tasks: Arc<Tasks>,
-    /// The answers of other servers that wait for the transport.
-    pub(crate) passed_on: PassedOn,
     /// The subscriptions of the client, once it has initialized the session, and the end of their notifications.
     subscriptions: OnceLock<(Arc<Subscriptions>, DropGuard)>,
 }
@@ -101,7 +98,6 @@ impl Connection {
             calls: UnansweredCalls::default(),
             parked: Arc::default(),
             tasks: Arc::default(),
-            passed_on: PassedOn::default(),
             subscriptions: OnceLock::new(),
         }
     }
@@ -404,13 +400,7 @@ impl Connection {
                 let awaited = AwaitedCall::new(&call.session, &call.tool, confirmation);
                 confirm::request(&self.state, request, (call.client_session(), awaited), context).await
             }
-            None => {
-                let completed = call.complete(&response)?;
-                if let Some(result) = completed.passed_on() {
-                    PassedOn::put(self, context, "content", result.to_owned());
-                }
-                Ok(CallToolResponse::Complete(completed.into()))
-            }
+            None => call.complete(&response).map(|result| CallToolResponse::Complete(result.into())),
         }
     }
 
@@ -480,8 +470,8 @@ impl ServerHandler for Connection {
         let client = self.client_session(&context)?;
         let session = client.get(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
-        let page = tools::page(&session, cursor.as_deref(), is_stateless(&context))?;
-        PassedOn::put(self, &context, "tools", passed_on::list("tools", &page.tools));
+        let mut page = tools::page(&session, cursor.as_deref(), is_stateless(&context))?;
+        page.answer.meta = Some(passed_on::carrying(passed_on::list("tools", &page.tools)));
         Ok(page.answer)
     }
 
@@ -495,10 +485,7 @@ impl ServerHandler for Connection {
     async fn list_prompts(&self, request: PageRequest, context: ServerContext) -> McpResult<ListPromptsResult> {
         let session = self.session_with(&context, |features| features.prompts).await?;
         let cursor = request.and_then(|request| request.cursor);
-        let with_hints = is_stateless(&context);
-        let (list, entries) = prompts::list(&session, self.state.settings.guides, cursor.as_deref(), with_hints)?;
-        PassedOn::put(self, &context, "prompts", passed_on::list("prompts", entries));
-        Ok(list)
+        prompts::list(&session, self.state.settings.guides, cursor.as_deref(), is_stateless(&context))
     }
 
     async fn get_prompt(
@@ -512,12 +499,7 @@ impl ServerHandler for Connection {
         let guides = self.state.settings.guides;
         let get = |handlers| async move { prompts::get(&session, guides, request, handlers).await };
         Ok(match self.read(repeated, &context, get).await? {
-            ControlFlow::Continue((got, passed_on)) => {
-                if let Some(passed_on) = passed_on {
-                    PassedOn::put(self, &context, "messages", passed_on);
-                }
-                GetPromptResponse::Complete(got)
-            }
+            ControlFlow::Continue(got) => GetPromptResponse::Complete(got),
             ControlFlow::Break(asked) => GetPromptResponse::InputRequired(asked),
         })
     }
@@ -525,10 +507,7 @@ impl ServerHandler for Connection {
     async fn list_resources(&self, request: PageRequest, context: ServerContext) -> McpResult<ListResourcesResult> {
         let session = self.session_with(&context, |features| features.resources).await?;
         let cursor = request.and_then(|request| request.cursor);
-        let with_hints = is_stateless(&context);
-        let (list, entries) = resources::list(&session, self.state.settings.guides, cursor.as_deref(), with_hints)?;
-        PassedOn::put(self, &context, "resources", passed_on::list("resources", entries));
-        Ok(list)
+        resources::list(&session, self.state.settings.guides, cursor.as_deref(), is_stateless(&context))
     }
 
     async fn list_resource_templates(
@@ -538,9 +517,7 @@ impl ServerHandler for Connection {
     ) -> McpResult<ListResourceTemplatesResult> {
         let session = self.session_with(&context, |features| features.resources).await?;
         let cursor = request.and_then(|request| request.cursor);
-        let (list, entries) = resources::list_templates(&session, cursor.as_deref(), is_stateless(&context))?;
-        PassedOn::put(self, &context, "resourceTemplates", passed_on::list("resourceTemplates", entries));
-        Ok(list)
+        resources::list_templates(&session, cursor.as_deref(), is_stateless(&context))
     }
 
     async fn read_resource(
@@ -553,12 +530,7 @@ impl ServerHandler for Connection {
         let (guides, uri, with_hints) = (self.state.settings.guides, request.uri, is_stateless(&context));
         let read = |handlers| async move { resources::read(&session, guides, &uri, (with_hints, handlers)).await };
         Ok(match self.read(repeated, &context, read).await? {
-            ControlFlow::Continue((read, passed_on)) => {
-                if let Some(passed_on) = passed_on {
-                    PassedOn::put(self, &context, "contents", passed_on);
-                }
-                ReadResourceResponse::Complete(read)
-            }
+            ControlFlow::Continue(read) => ReadResourceResponse::Complete(read),
             ControlFlow::Break(asked) => ReadResourceResponse::InputRequired(asked),
         })
     }

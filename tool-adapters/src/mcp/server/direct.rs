@@ -90,11 +90,11 @@ fn answered(call: &OngoingCall, response: &ToolResponse, id: &RequestId, revisio
     let text = match call.complete(response) {
         Ok(call) => {
             let result = call.to_json(*revision >= ProtocolVersion::V_2026_07_28);
-            serde_json::to_string(id).map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+            passed_on::message(id, &result)
         }
-        Err(error) => serde_json::to_string(&ServerJsonRpcMessage::error(error, Some(id.clone()))),
+        Err(error) => serde_json::to_string(&ServerJsonRpcMessage::error(error, Some(id.clone()))).ok(),
     };
-    text.ok()
+    text
 }
 
 /// Returns an answer over HTTP.
@@ -156,8 +156,7 @@ pub(crate) fn list_tools(
             list.result_type = None;
             let list = ServerResult::ListToolsResult(list);
             let result = passed_on::completed(&passed_on::list("tools", &page.tools), &list);
-            let id = serde_json::to_string(&id).ok()?;
-            return Some(json_response(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)));
+            return passed_on::message(&id, &result).map(json_response);
         }
         Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
     };

@@ -9,7 +9,7 @@ use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
 use crate::mcp::server::features::Revisions;
 use crate::mcp::server::http_sessions::{HttpSessions, OPENING};
 use crate::mcp::server::parked::ParkedCalls;
-use crate::mcp::server::passed_on::PassedOn;
+use crate::mcp::server::passed_on;
 use crate::mcp::server::session::{ServerState, SharedSessions, too_many_sessions};
 use crate::mcp::server::strict::{self, CheckedMessage, Parsed};
 use crate::mcp::server::tasks::Tasks;
@@ -206,10 +206,8 @@ impl CheckedRequest {
             if !is_without_sessions(&self.parts.headers) {
                 return self.endpoint.pass_on(&self.client, self.parts, Body::from(bytes)).await;
             }
-            let passed_on = PassedOn::default();
-            self.parts.extensions.insert(passed_on.clone());
             let answer = self.endpoint.pass_on(&self.client, self.parts, Body::from(bytes)).await;
-            return passed_on.complete_response(answer);
+            return passed_on::complete_response(answer);
         };
         let gate = &self.endpoint.gate;
         let place = match gate.state.take_place(&self.client) {

@@ -6,7 +6,7 @@
 
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
-use crate::mcp::server::passed_on::PassedOn;
+use crate::mcp::server::passed_on;
 use crate::mcp::server::request_ids::{RandomIds, random_id};
 use crate::mcp::server::session_streams::{CAPACITY, Event, RunningHandler, SessionStreams, events};
 use crate::transport::quota::Share;
@@ -157,10 +157,8 @@ impl HttpSession {
         let (to_handler, from_client) = channel(CAPACITY);
         *handler = Some(to_handler.downgrade());
         drop(handler);
-        let connection = Arc::clone(&self.connection);
-        let client = connection.initialized().cloned();
-        let passed_on = connection.passed_on.clone();
-        let transport = RandomIds::new(HttpTransport { from_client, streams: self.streams.clone(), passed_on });
+        let (connection, client) = (Arc::clone(&self.connection), self.connection.initialized().cloned());
+        let transport = RandomIds::new(HttpTransport { from_client, streams: self.streams.clone() });
         let running = serve_directly_with_ct(connection, transport, client, self.ended.child_token());
         let session = Arc::clone(self);
         tokio::spawn(async move {
@@ -194,8 +192,7 @@ impl SessionManager for HttpSessions {
         let (streams, handler) = (SessionStreams::default(), to_handler.downgrade());
         // The handler waits for the first request.
         streams.hold(Some(RunningHandler(to_handler)));
-        let passed_on = connection.passed_on.clone();
-        let transport = HttpTransport { from_client, streams: streams.clone(), passed_on };
+        let transport = HttpTransport { from_client, streams: streams.clone() };
         Ok((self.open((opener, connection), streams, Some(handler))?, RandomIds::new(transport)))
     }
 
@@ -277,7 +274,6 @@ impl SessionManager for HttpSessions {
 pub(crate) struct HttpTransport {
     from_client: Receiver<Box<ClientJsonRpcMessage>>,
     streams: SessionStreams,
-    passed_on: PassedOn,
 }
 
 impl Transport<RoleServer> for HttpTransport {
@@ -285,7 +281,7 @@ impl Transport<RoleServer> for HttpTransport {
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = SessionResult<()>> + Send + 'static {
         let streams = self.streams.clone();
-        let message = self.passed_on.complete(message);
+        let message = passed_on::complete(message);
         async move {
             streams.send(message).await;
             Ok(())

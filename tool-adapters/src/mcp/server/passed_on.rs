@@ -1,33 +1,19 @@
 //! Answers that say more than the types of rmcp can: those of other servers, which are passed on.
 //!
-//! The handler returns an answer of rmcp's type, which has what holds for this connection, and leaves the rest here as text. The transport
-//! puts both together.
+//! The handler returns an answer of rmcp's type, which has what holds for this connection, and carries the rest as text in its metadata.
+//! The transport makes one result of both.
 
 use crate::mcp::original::OF_CONNECTION;
-use crate::mcp::server::connection::Connection;
-use crate::mcp::server::session::{ServerContext, http_parts};
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use futures_util::StreamExt;
-use rmcp::model::{CustomResult, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
+use memchr::memmem;
+use rmcp::model::{CustomResult, JsonRpcMessage, MetaObject, RequestId, ServerJsonRpcMessage, ServerResult};
 use serde_json::Value;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The answers that wait for their transport. A cancelled request leaves one behind.
-const MAX_WAITING: usize = 256;
-
-/// The answers that are passed on, until they are sent. Clones are the same.
-#[derive(Clone, Default)]
-pub(crate) struct PassedOn(Arc<Mutex<VecDeque<PassedAnswer>>>);
-
-struct PassedAnswer {
-    id: RequestId,
-    /// The member by which the answer of rmcp's type is known, such as `tools`.
-    member: &'static str,
-    /// The members of the result, as JSON.
-    result: String,
-}
+/// The member of metadata that carries the members of a result to the transport. Nothing else sets it, as no server sets a member with
+/// this beginning.
+const PASSED_ON: &str = "tool-adapters/passed-on";
 
 /// Returns the members of a page of a list. The entries are JSON.
 pub(crate) fn list(member: &str, entries: impl IntoIterator<Item = impl AsRef<str>>) -> String {
@@ -40,6 +26,29 @@ pub(crate) fn list(member: &str, entries: impl IntoIterator<Item = impl AsRef<st
     }
     text.push_str("]}");
     text
+}
+
+/// Returns the metadata that carries the members of a result, as JSON.
+pub(crate) fn carrying(result: String) -> MetaObject {
+    MetaObject([(PASSED_ON.to_owned(), Value::String(result))].into_iter().collect())
+}
+
+/// Takes the members that an answer carries.
+fn take(answer: &mut ServerResult) -> Option<String> {
+    let meta = match answer {
+        ServerResult::CallToolResult(result) => &mut result.meta,
+        ServerResult::ListToolsResult(result) => &mut result.meta,
+        ServerResult::ListPromptsResult(result) => &mut result.meta,
+        ServerResult::GetPromptResult(result) => &mut result.meta,
+        ServerResult::ListResourcesResult(result) => &mut result.meta,
+        ServerResult::ListResourceTemplatesResult(result) => &mut result.meta,
+        ServerResult::ReadResourceResult(result) => &mut result.meta,
+        _ => return None,
+    };
+    match meta.as_mut()?.0.remove(PASSED_ON)? {
+        Value::String(result) => Some(result),
+        _ => None,
+    }
 }
 
 /// Returns the result that has these members, and of an answer of rmcp's type what holds for this connection.
@@ -56,96 +65,50 @@ pub(crate) fn completed(result: &str, answer: &ServerResult) -> String {
     text
 }
 
-impl PassedOn {
-    /// Returns the place for the answer to a request. A request over HTTP without a session has its own.
-    fn of<'a>(connection: &'a Connection, context: &'a ServerContext) -> &'a Self {
-        let own = http_parts(context).and_then(|parts| parts.extensions.get::<Self>());
-        own.unwrap_or(&connection.passed_on)
-    }
+/// Returns the message with a result that is JSON.
+pub(crate) fn message(id: &RequestId, result: &str) -> Option<String> {
+    let id = serde_json::to_string(id).ok()?;
+    Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+}
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<PassedAnswer>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Returns the text of a message whose result carries members.
+pub(crate) fn text_of(sent: &mut ServerJsonRpcMessage) -> Option<String> {
+    let JsonRpcMessage::Response(response) = sent else { return None };
+    let result = take(&mut response.result)?;
+    message(&response.id, &completed(&result, &response.result))
+}
 
-    /// Leaves the members of a result for the transport.
-    pub(crate) fn put(connection: &Connection, context: &ServerContext, member: &'static str, result: String) {
-        let mut waiting = Self::of(connection, context).lock();
-        waiting.retain(|answer| answer.id != context.id);
-        if waiting.len() == MAX_WAITING {
-            waiting.pop_front();
+/// Completes a message whose result carries members.
+pub(crate) fn complete(mut sent: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    if let JsonRpcMessage::Response(response) = &mut sent
+        && let Some(result) = take(&mut response.result)
+        && let Ok(result) = serde_json::from_str(&completed(&result, &response.result))
+    {
+        response.result = ServerResult::CustomResult(CustomResult::new(result));
+    }
+    sent
+}
+
+/// Completes the answer to a request over HTTP, in which rmcp has written each message as an event, or the only one as JSON.
+pub(crate) fn complete_response(response: Response) -> Response {
+    response.map(|body| Body::from_stream(body.into_data_stream().map(|chunk| chunk.map(completed_chunk))))
+}
+
+fn completed_chunk(chunk: Bytes) -> Bytes {
+    if memmem::find(&chunk, PASSED_ON.as_bytes()).is_none() {
+        return chunk;
+    }
+    let text = String::from_utf8_lossy(&chunk);
+    let lines = text.split_inclusive('\n').map(|line| {
+        let (start, sent) = match line.strip_prefix("data:") {
+            Some(sent) => ("data: ", sent),
+            None => ("", line),
+        };
+        let read = serde_json::from_str::<ServerJsonRpcMessage>(sent.trim()).ok();
+        match read.and_then(|mut sent| text_of(&mut sent)) {
+            Some(completed) => format!("{start}{completed}{}", if line.ends_with('\n') { "\n" } else { "" }),
+            None => line.to_owned(),
         }
-        waiting.push_back(PassedAnswer { id: context.id.clone(), member, result });
-    }
-
-    fn take(&self, id: &RequestId) -> Option<PassedAnswer> {
-        let mut waiting = self.lock();
-        let at = waiting.iter().position(|answer| answer.id == *id)?;
-        waiting.remove(at)
-    }
-
-    /// Returns the text of the result of a message, if it is one that is passed on.
-    fn result_of(&self, message: &ServerJsonRpcMessage) -> Option<(RequestId, String)> {
-        match message {
-            JsonRpcMessage::Response(response) => {
-                let PassedAnswer { id, member, result } = self.take(&response.id)?;
-                let typed = serde_json::to_value(&response.result).ok()?;
-                // Another answer is one to a later request of this id.
-                typed.get(member)?;
-                Some((id, completed(&result, &response.result)))
-            }
-            JsonRpcMessage::Error(error) => {
-                error.id.as_ref().and_then(|id| self.take(id));
-                None
-            }
-            _ => None,
-        }
-    }
-
-    /// Returns the text of a message that is passed on.
-    pub(crate) fn text_of(&self, message: &ServerJsonRpcMessage) -> Option<String> {
-        let (id, result) = self.result_of(message)?;
-        let id = serde_json::to_string(&id).ok()?;
-        Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
-    }
-
-    /// Completes a message that is passed on.
-    pub(crate) fn complete(&self, mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
-        let result = self.result_of(&message).and_then(|(_, result)| serde_json::from_str::<Value>(&result).ok());
-        if let (JsonRpcMessage::Response(response), Some(result)) = (&mut message, result) {
-            response.result = ServerResult::CustomResult(CustomResult::new(result));
-        }
-        message
-    }
-
-    /// Completes the answer to a request over HTTP, in which rmcp has written each message as an event, or the only one as JSON.
-    pub(crate) fn complete_response(self, response: Response) -> Response {
-        response.map(|body| {
-            Body::from_stream(body.into_data_stream().map(move |chunk| chunk.map(|chunk| self.chunk(chunk))))
-        })
-    }
-
-    fn chunk(&self, chunk: Bytes) -> Bytes {
-        if self.lock().is_empty() {
-            return chunk;
-        }
-        let text = String::from_utf8_lossy(&chunk);
-        let mut is_changed = false;
-        let lines = text.split_inclusive('\n').map(|line| {
-            let (start, message) = match line.strip_prefix("data:") {
-                Some(message) => ("data: ", message),
-                None => ("", line),
-            };
-            let read = serde_json::from_str::<ServerJsonRpcMessage>(message.trim()).ok();
-            match read.and_then(|message| self.text_of(&message)) {
-                Some(message) => {
-                    is_changed = true;
-                    let end = if line.ends_with('\n') { "\n" } else { "" };
-                    format!("{start}{message}{end}")
-                }
-                None => line.to_owned(),
-            }
-        });
-        let completed = lines.collect::<String>();
-        if is_changed { completed.into() } else { chunk }
-    }
+    });
+    lines.collect::<String>().into()
 }

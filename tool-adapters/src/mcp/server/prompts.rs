@@ -2,6 +2,7 @@
 
 use crate::mcp::original;
 use crate::mcp::server::pages::{Page, cache_hints};
+use crate::mcp::server::passed_on;
 use crate::mcp::server::session::McpResult;
 use crate::mcp::server::tools::content_block;
 use rmcp::ErrorData;
@@ -14,13 +15,13 @@ use tool_core::call::{self, HostHandlers};
 use tool_core::tool::{self, CompletionRequest, CompletionTarget, TextArguments};
 use tool_core::{ErrorKind, Session, ToolDefinition, ToolError};
 
-/// Returns one page of the list: the answer of rmcp's type without the prompts, and these as JSON. With `guides`, the guides of tools follow the prompts.
+/// Returns one page of the list, which carries the prompts. With `guides`, the guides of tools follow the prompts.
 pub(crate) fn list(
     session: &Session,
     guides: bool,
     cursor: Option<&str>,
     with_hints: bool,
-) -> McpResult<(ListPromptsResult, Vec<String>)> {
+) -> McpResult<ListPromptsResult> {
     let ctx = session.context_outside_calls();
     let visible = session.tools().prompts().iter().filter(|prompt| prompt.visible_in(&ctx));
     let listed = visible.map(|prompt| (prompt.definition().declared.as_deref(), declared(prompt.definition())));
@@ -34,27 +35,28 @@ pub(crate) fn list(
     let mut result = ListPromptsResult::with_all_items(Vec::new());
     result.next_cursor = page.next_cursor;
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
-    Ok((result, page.items))
+    result.meta = Some(passed_on::carrying(passed_on::list("prompts", page.items)));
+    Ok(result)
 }
 
-/// Makes the messages of a prompt, which may ask by the handlers. Returns the answer of another server beside them, as JSON.
+/// Makes the messages of a prompt, which may ask by the handlers. The answer of another server is carried whole.
 pub(crate) async fn get(
     session: &Session,
     guides: bool,
     request: GetPromptRequestParams,
     handlers: HostHandlers,
-) -> McpResult<(GetPromptResult, Option<String>)> {
+) -> McpResult<GetPromptResult> {
     let GetPromptRequestParams { name, arguments, .. } = request;
     let known = session.tools().prompt(&name).map(|prompt| prompt.definition().description.clone());
     if known.is_none()
         && let Some(guide) = guided_tools(session).into_iter().find(|tool| guides && guide_name(tool.name()) == name)
     {
         let message = PromptMessage::new_text(Role::User, guide.documentation());
-        return Ok((GetPromptResult::new(vec![message]).with_description(guide.summary()), None));
+        return Ok(GetPromptResult::new(vec![message]).with_description(guide.summary()));
     }
     let arguments = texts(arguments.unwrap_or_default())?;
     let messages = session.get_prompt_with(&name, arguments, handlers).await.map_err(|error| failure(&error))?;
-    let passed_on = original::whole(messages.iter().map(|message| message.original.as_ref()));
+    let whole = original::whole(messages.iter().map(|message| message.original.as_ref()));
     let messages = messages.into_iter().map(|message| {
         let role = match message.role {
             call::Role::User => Role::User,
@@ -63,11 +65,12 @@ pub(crate) async fn get(
         PromptMessage::new(role, content_block(message.content))
     });
     let result = GetPromptResult::new(messages.collect());
-    let result = match known.filter(|description| !description.is_empty()) {
+    let mut result = match known.filter(|description| !description.is_empty()) {
         Some(description) => result.with_description(description),
         None => result,
     };
-    Ok((result, passed_on))
+    result.meta = whole.map(passed_on::carrying);
+    Ok(result)
 }
 
 /// Completes an argument of a prompt or a variable of a resource.

@@ -2,6 +2,7 @@
 
 use crate::mcp::original;
 use crate::mcp::server::pages::{Page, cache_hints};
+use crate::mcp::server::passed_on;
 use crate::mcp::server::prompts::{failure, some_text};
 use crate::mcp::server::session::McpResult;
 use crate::mcp::server::skills::{self, GuideSkill};
@@ -24,7 +25,7 @@ pub(crate) fn list(
     guides: bool,
     cursor: Option<&str>,
     with_hints: bool,
-) -> McpResult<(ListResourcesResult, Vec<String>)> {
+) -> McpResult<ListResourcesResult> {
     let mut resources = visible(session, false, |resource| {
         let mut declared = Resource::new(resource.uri.as_str(), &resource.name);
         declared.title.clone_from(&resource.title);
@@ -43,7 +44,8 @@ pub(crate) fn list(
     let mut result = ListResourcesResult::with_all_items(Vec::new());
     result.next_cursor = page.next_cursor;
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
-    Ok((result, page.items))
+    result.meta = Some(passed_on::carrying(passed_on::list("resources", page.items)));
+    Ok(result)
 }
 
 /// Returns one page of the URI templates.
@@ -51,7 +53,7 @@ pub(crate) fn list_templates(
     session: &Session,
     cursor: Option<&str>,
     with_hints: bool,
-) -> McpResult<(ListResourceTemplatesResult, Vec<String>)> {
+) -> McpResult<ListResourceTemplatesResult> {
     let templates = visible(session, true, |resource| {
         let mut declared = ResourceTemplate::new(resource.uri.as_str(), &resource.name);
         declared.title.clone_from(&resource.title);
@@ -64,17 +66,18 @@ pub(crate) fn list_templates(
     let mut result = ListResourceTemplatesResult::with_all_items(Vec::new());
     result.next_cursor = page.next_cursor;
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
-    Ok((result, page.items))
+    result.meta = Some(passed_on::carrying(passed_on::list("resourceTemplates", page.items)));
+    Ok(result)
 }
 
-/// Reads a resource, which may ask by the handlers. Returns the answer of another server beside it, as JSON.
+/// Reads a resource, which may ask by the handlers. The answer of another server is carried whole.
 pub(crate) async fn read(
     session: &Session,
     guides: bool,
     uri: &str,
     (with_hints, handlers): (bool, HostHandlers),
-) -> McpResult<(ReadResourceResult, Option<String>)> {
-    let mut passed_on = None;
+) -> McpResult<ReadResourceResult> {
+    let mut whole = None;
     let contents = if let Some(guide) = guide_of(session, guides, uri) {
         vec![guide.contents()]
     } else {
@@ -83,12 +86,13 @@ pub(crate) async fn read(
             _ => failure(&error),
         });
         let read = read?;
-        passed_on = original::whole(read.iter().map(|part| part.original.as_ref()));
+        whole = original::whole(read.iter().map(|part| part.original.as_ref()));
         read.into_iter().map(contents).collect()
     };
     let mut result = ReadResourceResult::new(contents);
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
-    Ok((result, passed_on))
+    result.meta = whole.map(passed_on::carrying);
+    Ok(result)
 }
 
 /// Checks that a client may subscribe to a resource.

@@ -2,11 +2,14 @@
 
 use crate::mcp::original::{self, REMOVED};
 use crate::mcp::server::pages::{Page, cache_hints};
+use crate::mcp::server::passed_on;
 use crate::providers::mcp::output_schema;
 use crate::providers::request::{embedded_data, name_of_data};
 use crate::providers::{Provider, declare};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ListToolsResult, Resource, ResourceContents, Tool};
+use rmcp::model::{
+    CallToolResult, ContentBlock, JsonObject, ListToolsResult, MetaObject, Resource, ResourceContents, Tool,
+};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -149,25 +152,22 @@ impl CompletedCall<'_> {
     pub(crate) fn to_object(&self) -> JsonObject {
         serde_json::from_str(&self.to_json(true)).unwrap_or_default()
     }
-
-    /// Returns the result of another server.
-    pub(crate) fn passed_on(&self) -> Option<&str> {
-        match self {
-            Self::Own(_) => None,
-            Self::PassedOn(result) => Some(result),
-        }
-    }
 }
 
 impl From<CompletedCall<'_>> for CallToolResult {
-    /// Returns the result of rmcp's type. That of another server has no place in it.
+    /// Returns the result of rmcp's type. That of another server is carried whole.
     fn from(call: CompletedCall<'_>) -> Self {
-        let CompletedCall::Own(OwnResult { content, structured_content, is_error, meta }) = call else {
-            return Self::success(Vec::new());
+        let OwnResult { content, structured_content, is_error, meta } = match call {
+            CompletedCall::Own(result) => result,
+            CompletedCall::PassedOn(passed) => {
+                let mut result = Self::success(Vec::new());
+                result.meta = Some(passed_on::carrying(passed.into_owned()));
+                return result;
+            }
         };
         let mut result = if is_error { Self::error(content) } else { Self::success(content) };
         result.structured_content = structured_content.and_then(|data| serde_json::from_str(data.get()).ok());
-        result.meta = meta.and_then(|meta| serde_json::from_value(meta.into()).ok());
+        result.meta = meta.map(MetaObject);
         result
     }
 }
@@ -176,14 +176,14 @@ impl From<CompletedCall<'_>> for CallToolResult {
 pub(crate) fn complete<'a>(session: &Session, tool: &str, response: &'a ToolResponse) -> CompletedCall<'a> {
     let schema = session.tools().function_tool(tool).and_then(|tool| tool.definition().output());
     if let Some(original) = response.original() {
-        return CompletedCall::PassedOn(passed_on(original, schema.is_some() && response.is_ok()));
+        return CompletedCall::PassedOn(with_data_or_error(original, schema.is_some() && response.is_ok()));
     }
     CompletedCall::Own(complete_own(schema, response))
 }
 
 /// Returns the result of another server. A client refuses a success without the structured content of the output schema, and it may have
 /// been removed. An error needs none.
-fn passed_on(original: &str, needs_data: bool) -> Cow<'_, str> {
+fn with_data_or_error(original: &str, needs_data: bool) -> Cow<'_, str> {
     if !needs_data || !original.contains(REMOVED) {
         return Cow::Borrowed(original);
     }
