@@ -333,9 +333,8 @@ pub(crate) fn shorten(result: &str, limit: &Truncated) -> Option<String> {
         let size = measure.of(value.get());
         match &**name {
             "content" if size > limit.limit => content = Some(shorten_content(value, &measure, &mut note_removed)),
-            "content" | "isError" => {}
             "structuredContent" if size > limit.limit => too_long.push(name.to_string()),
-            "structuredContent" => {}
+            "content" | "isError" | "structuredContent" => {}
             _ if measure.of(name) + size > left => too_long.push(name.to_string()),
             _ => left -= measure.of(name) + size,
         }

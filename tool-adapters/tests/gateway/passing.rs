@@ -196,10 +196,8 @@ impl RawClient {
         let bound = passing.gateway.bind(([127, 0, 0, 1], 0).into()).await.expect("bound");
         let url = bound.url().expect("an address");
         tokio::spawn(bound.serve());
-        let accept = match by_rmcp {
-            true => "application/json;q=0.9, text/event-stream",
-            false => "application/json, text/event-stream",
-        };
+        let accept =
+            if by_rmcp { "application/json;q=0.9, text/event-stream" } else { "application/json, text/event-stream" };
         let mut client = Self::Http { url, session: None, accept, next: 0 };
         if matches!(way, Way::Session | Way::SessionByRmcp) {
             let info = json!({"name": "raw", "version": "1"});

@@ -120,8 +120,8 @@ async fn serve(State(served): State<Served>, body: String) -> Response {
     match answer {
         None => StatusCode::ACCEPTED.into_response(),
         Some(answer) if served.with_events => {
-            let data = answer.lines().map(|line| format!("data: {line}\n")).collect::<String>();
-            ([(header::CONTENT_TYPE, "text/event-stream")], format!("event: message\n{data}\n")).into_response()
+            let data = answer.lines().map(|line| format!("data: {line}")).collect::<Vec<_>>().join("\n");
+            ([(header::CONTENT_TYPE, "text/event-stream")], format!("event: message\n{data}\n\n")).into_response()
         }
         Some(answer) => ([(header::CONTENT_TYPE, "application/json")], answer).into_response(),
     }

@@ -44,7 +44,11 @@ impl ToolResponse {
         for (name, value) in [("content", parts), ("original", original)] {
             if let (Some(value), true) = (value, stored.ends_with('}')) {
                 stored.pop();
-                stored.push_str(&format!(",\"{name}\":{value}}}"));
+                stored.push_str(",\"");
+                stored.push_str(name);
+                stored.push_str("\":");
+                stored.push_str(&value);
+                stored.push('}');
             }
         }
         stored

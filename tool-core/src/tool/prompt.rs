@@ -36,6 +36,7 @@ impl PartialEq for PromptMessage {
 
 impl Eq for PromptMessage {}
 
+#[expect(clippy::missing_fields_in_debug, reason = "what another server has sent says the same")]
 impl fmt::Debug for PromptMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PromptMessage").field("role", &self.role).field("content", &self.content).finish()

@@ -157,6 +157,7 @@ impl PartialEq for ResourceContents {
 
 impl Eq for ResourceContents {}
 
+#[expect(clippy::missing_fields_in_debug, reason = "what another server has sent says the same")]
 impl fmt::Debug for ResourceContents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("ResourceContents");

@@ -108,9 +108,10 @@ impl<'a> Answer<'a> {
         if read.content.iter().any(|part| part.kind != "text") {
             return None;
         }
-        let passed_on = match removed.is_empty() && read.is_plain() {
-            true => original::on_one_line(result),
-            false => original::passed_on(result, removed),
+        let passed_on = if removed.is_empty() && read.is_plain() {
+            original::on_one_line(result)
+        } else {
+            original::passed_on(result, removed)
         };
         let parts = read.content.into_iter().map(|part| Content::text(part.text)).collect();
         Some(Self { passed_on, is_error: read.is_error == Some(true), data: read.structured_content, parts })
@@ -146,18 +147,15 @@ impl<'a> Answer<'a> {
         let parts = parts
             .map(|part| ContentBlock::deserialize(&part).map_or_else(|_| Content::text(part.to_string()), content));
         let parts = parts.collect::<Vec<_>>();
-        match members.get_mut("content") {
-            Some(Value::Array(sent)) => {
-                for (part, read) in sent.iter_mut().zip(&parts).filter(|(part, _)| !part.is_object()) {
-                    *part = json!({"type": "text", "text": text_of(read)});
-                }
+        if let Some(Value::Array(sent)) = members.get_mut("content") {
+            for (part, read) in sent.iter_mut().zip(&parts).filter(|(part, _)| !part.is_object()) {
+                *part = json!({"type": "text", "text": text_of(read)});
             }
+        } else {
             // Clients need the member, and older ones the data in it.
-            _ => {
-                let text =
-                    data.iter().map(|data| json!({"type": "text", "text": data.to_string()})).collect::<Vec<_>>();
-                members.insert("content".to_owned(), text.into());
-            }
+            let text = data.iter().map(|data| json!({"type": "text", "text": data.to_string()}));
+            let text = text.collect::<Vec<_>>();
+            members.insert("content".to_owned(), text.into());
         }
         let passed_on = Cow::Owned(original::passed_on(&result.to_string(), removed).into_owned());
         Some(Self { passed_on, is_error: is_error == Some(true), data, parts })

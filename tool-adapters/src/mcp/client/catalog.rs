@@ -1,9 +1,10 @@
 //! The prompts and resources of a server: their import, and their use.
 
 use crate::mcp::client::answer;
+use crate::mcp::client::declared::Declared;
 use crate::mcp::client::error::{ImportError, describe};
 use crate::mcp::client::exchange::{Asked, Exchange, RunState};
-use crate::mcp::client::lists::{Declared, ServerList};
+use crate::mcp::client::lists::ServerList;
 use crate::mcp::client::offered_names::OfferedNames;
 use crate::mcp::client::pins::{Declaration, Fingerprint};
 use crate::mcp::client::quarantine::QuarantineReason;
@@ -41,13 +42,13 @@ pub(crate) struct Catalog {
 }
 
 /// A declaration of a server.
-pub(crate) struct Listed<T> {
+struct Listed<T> {
     /// The declaration, in which keys are masked.
     declared: Declared<T>,
     /// The key of its pin.
-    pub(crate) key: String,
+    key: String,
     /// The fingerprint of what the server sent.
-    pub(crate) fingerprint: Fingerprint,
+    fingerprint: Fingerprint,
 }
 
 /// Maximum number of characters of a description.
@@ -74,7 +75,7 @@ impl RemoteServer {
         self.current().peer.peer_info().is_some_and(|info| info.capabilities.completions.is_some())
     }
 
-    pub(crate) async fn list_prompts(&self, connection: &Connection) -> Vec<Listed<model::Prompt>> {
+    async fn list_prompts(&self, connection: &Connection) -> Vec<Listed<model::Prompt>> {
         if !Self::has_prompts(connection) {
             return Vec::new();
         }
@@ -88,7 +89,7 @@ impl RemoteServer {
         self.listed(listed, Declaration::Prompt, |prompt| &prompt.name)
     }
 
-    pub(crate) async fn list_resources(&self, connection: &Connection) -> Vec<Listed<model::Resource>> {
+    async fn list_resources(&self, connection: &Connection) -> Vec<Listed<model::Resource>> {
         if !Self::has_resources(connection) {
             return Vec::new();
         }
@@ -102,7 +103,7 @@ impl RemoteServer {
         self.listed(listed, Declaration::Resource, |resource| &resource.uri)
     }
 
-    pub(crate) async fn list_templates(&self, connection: &Connection) -> Vec<Listed<model::ResourceTemplate>> {
+    async fn list_templates(&self, connection: &Connection) -> Vec<Listed<model::ResourceTemplate>> {
         if !Self::has_resources(connection) {
             return Vec::new();
         }
@@ -116,6 +117,18 @@ impl RemoteServer {
         };
         let listed = self.pages_if_any(connection, &list).await;
         self.listed(listed, Declaration::Resource, |template| &template.uri_template)
+    }
+
+    /// Returns the keys and fingerprints of the prompts.
+    pub(crate) async fn pinned_prompts(&self, connection: &Connection) -> Vec<(String, Fingerprint)> {
+        self.list_prompts(connection).await.iter().map(Listed::pinned).collect()
+    }
+
+    /// Returns the keys and fingerprints of the resources and the templates.
+    pub(crate) async fn pinned_resources(&self, connection: &Connection) -> Vec<(String, Fingerprint)> {
+        let resources = self.list_resources(connection).await;
+        let templates = self.list_templates(connection).await;
+        resources.iter().map(Listed::pinned).chain(templates.iter().map(Listed::pinned)).collect()
     }
 
     /// Returns the entries of a list. One that fails ends there, as the tools of its server are still of use.

@@ -1,8 +1,8 @@
 //! Headers and tokens of a client over HTTP, which appear in no error, log or name.
 
+use crate::mcp::client::declared::Declared;
 use crate::mcp::client::error::ImportError;
 use crate::mcp::client::http_answer::HttpResult;
-use crate::mcp::client::lists::Declared;
 use crate::mcp::client::names::{self, KEY, looks_like_key, looks_random};
 use crate::mcp::original::{Reason, Removed};
 use crate::transport::base_url::{self, is_local, is_secret_name, with_scheme};

@@ -1,6 +1,7 @@
 //! The lists of a server, page by page. An entry that cannot be read, and a list without an end, do not cost the entries that can
 //! be read.
 
+use crate::mcp::client::declared::Declared;
 use crate::mcp::client::error::describe;
 use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Declaration;
@@ -52,13 +53,6 @@ pub(crate) struct ServerList {
     pub(crate) member: &'static str,
     pub(crate) kind: Declaration,
     pub(crate) request: fn(PaginatedRequestParams) -> ClientRequest,
-}
-
-/// An entry of a list.
-pub(crate) struct Declared<T> {
-    pub(crate) item: T,
-    /// The entry as the server has sent it, without the members that cannot be read.
-    pub(crate) sent: Map<String, Value>,
 }
 
 /// A page of a list.

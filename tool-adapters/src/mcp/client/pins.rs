@@ -3,7 +3,7 @@
 //! A server may change a declaration after a person has reviewed it. A tool whose declaration differs from its pin in any
 //! member is not run.
 
-use crate::mcp::client::lists::Declared;
+use crate::mcp::client::declared::Declared;
 use crate::mcp::original::unknown_members;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -2,11 +2,11 @@
 
 use crate::mcp::client::address::{RunningClient, ServerAddress};
 use crate::mcp::client::budget::ServerSpending;
-use crate::mcp::client::catalog::Listed;
 use crate::mcp::client::changes::{ChangeSender, ChangedLists};
+use crate::mcp::client::declared::Declared;
 use crate::mcp::client::direct::DirectCalls;
 use crate::mcp::client::error::{ImportError, describe};
-use crate::mcp::client::lists::{Declared, ListError, ListReader, ServerList, remove_nulls};
+use crate::mcp::client::lists::{ListError, ListReader, ServerList, remove_nulls};
 use crate::mcp::client::notices::{ListChanges, Pause};
 use crate::mcp::client::options::{RemoteOptions, is_stateless};
 use crate::mcp::client::pins::{Declaration, Fingerprint, ToolPins};
@@ -426,19 +426,13 @@ impl RemoteServer {
         connection: &Connection,
         kind: Declaration,
     ) -> Result<Vec<(String, Fingerprint)>, ImportError> {
-        fn keyed<T>(listed: Listed<T>) -> (String, Fingerprint) {
-            (listed.key, listed.fingerprint)
-        }
         Ok(match kind {
             Declaration::Tool => {
                 let listed = self.list(connection).await?.into_iter();
                 listed.map(|(tool, fingerprint)| (tool.item.name.to_string(), fingerprint)).collect()
             }
-            Declaration::Prompt => self.list_prompts(connection).await.into_iter().map(keyed).collect(),
-            Declaration::Resource => {
-                let resources = self.list_resources(connection).await.into_iter().map(keyed);
-                resources.chain(self.list_templates(connection).await.into_iter().map(keyed)).collect()
-            }
+            Declaration::Prompt => self.pinned_prompts(connection).await,
+            Declaration::Resource => self.pinned_resources(connection).await,
         })
     }
 

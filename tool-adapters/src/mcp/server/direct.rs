@@ -87,14 +87,13 @@ fn answered(call: &OngoingCall, response: &ToolResponse, id: &RequestId, revisio
     if response.meta().confirmations().next().is_some() {
         return None;
     }
-    let text = match call.complete(response) {
+    match call.complete(response) {
         Ok(call) => {
             let result = call.to_json(*revision >= ProtocolVersion::V_2026_07_28);
             passed_on::message(id, &result)
         }
         Err(error) => serde_json::to_string(&ServerJsonRpcMessage::error(error, Some(id.clone()))).ok(),
-    };
-    text
+    }
 }
 
 /// Returns an answer over HTTP.

@@ -57,8 +57,13 @@ pub(crate) fn completed(result: &str, answer: &ServerResult) -> String {
     let mut text = result.strip_suffix('}').unwrap_or_default().to_owned();
     for name in OF_CONNECTION {
         if let Some(value) = typed.get(name) {
-            let comma = if text.len() > 1 { "," } else { "" };
-            text.push_str(&format!(r#"{comma}"{name}":{value}"#));
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push('"');
+            text.push_str(name);
+            text.push_str("\":");
+            text.push_str(&value.to_string());
         }
     }
     text.push('}');
