@@ -3,6 +3,7 @@
 
 use crate::gateway::audit_sinks::{AuditRecord, AuditSinks};
 use crate::gateway::policy::AuditSettings;
+use crate::gateway::unlisted::UnlistedResources;
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::future::ready;
@@ -82,6 +83,7 @@ pub(crate) struct AuditView {
     pub(crate) servers: HashMap<String, Arc<str>>,
     /// The prices of calls, by tool.
     pub(crate) costs: HashMap<String, Cost>,
+    pub(crate) unlisted: Option<Arc<UnlistedResources>>,
 }
 
 impl AuditView {
@@ -104,6 +106,9 @@ impl AuditView {
             RequestKind::Resource => {
                 // The URI may be one of a template.
                 let (resource, _) = self.offered.as_ref()?.resource(name)?;
+                if !resource.is_listed() {
+                    return self.unlisted.as_ref()?.server_of(name);
+                }
                 self.servers.get(&format!("resource:{}", resource.uri()))
             }
             _ => self.servers.get(name).filter(|_| !name.starts_with("prompt:") && !name.starts_with("resource:")),
@@ -152,6 +157,20 @@ impl Audit {
     /// Returns the server of a resource that is offered.
     pub(crate) fn server_of_resource(&self, uri: &str) -> Option<Arc<str>> {
         self.view().server_of(RequestKind::Resource, uri).cloned()
+    }
+
+    /// Returns the resources that no server lists.
+    pub(crate) fn unlisted(&self) -> Option<Arc<UnlistedResources>> {
+        self.view().unlisted.clone()
+    }
+
+    /// Notes the links in the result of a call.
+    fn note_links(&self, tool: &str, response: &ToolResponse) {
+        let Some(result) = response.original().filter(|result| UnlistedResources::may_link(result)) else { return };
+        let view = self.view();
+        if let (Some(unlisted), Some(server)) = (&view.unlisted, view.server_of(RequestKind::Call, tool)) {
+            unlisted.note(server, result);
+        }
     }
 
     pub(crate) fn written(&self) -> u64 {
@@ -294,6 +313,7 @@ impl Hook for GatewayHook {
     }
 
     fn after<'a>(&'a self, call: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
+        self.0.note_links(call.tool.name(), response);
         self.0.send(self.0.record(call, response))
     }
 
@@ -316,6 +336,10 @@ impl Hook for GatewayHook {
             let mut open = OpenRequest { audit: &self.0, began: Instant::now(), record };
             let outcome = next.await;
             if let Some(mut new) = open.finish() {
+                // The server of an unlisted resource is known once it has answered.
+                if let (true, Some(server)) = (new.record.server.is_empty(), self.0.view().server_of(kind, name)) {
+                    new.record.server = server.to_string();
+                }
                 new.record.outcome = outcome.as_ref().map_or_else(|error| error.kind().as_str(), |()| "OK");
                 new.record.error = outcome.as_ref().err().map(|error| self.0.view().shown(error.message()));
                 _ = timeout(SEND, self.0.send(new)).await;

@@ -364,7 +364,7 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     };
     let upstreams = settings.servers.into_iter().map(start).collect::<Vec<_>>();
     futures_util::future::join_all(upstreams.iter().map(Upstream::settled)).await;
-    let offered = offer(&upstreams, &policy).map_err(|errors| Failure::Other(messages(&errors)))?;
+    let offered = offer(&upstreams, &policy, None).map_err(|errors| Failure::Other(messages(&errors)))?;
     let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
     for upstream in &upstreams {
         let name = escape_invisible(&upstream.route.entry.name);

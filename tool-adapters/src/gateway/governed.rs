@@ -2,6 +2,7 @@
 
 use crate::gateway::policy::GatewayPolicy;
 use crate::gateway::tool_choice::shown_name;
+use crate::gateway::unlisted::{UnlistedHandler, UnlistedResources, UnlistedServer};
 use crate::gateway::upstream::{Upstream, quarantined};
 use crate::mcp::{ImportedToolset, messages};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -71,6 +72,7 @@ pub(crate) struct Offer {
     pub(crate) clashes: Vec<String>,
     /// The servers whose tools cannot stand beside those of the servers before them, each with the reason.
     pub(crate) refused: Vec<String>,
+    pub(crate) unlisted: Arc<UnlistedResources>,
     pub(crate) sources: OfferSources,
 }
 
@@ -79,8 +81,15 @@ pub(crate) struct Offer {
 /// A name that begins with the prefix of another server, and not only with that of its own, belongs to the other one: without this, the
 /// server `git` could offer `git_hub_search` in the place of a tool of the server `git_hub`. The names of control tools belong to the
 /// gateway.
-pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Result<Offer, RegistryErrors> {
+///
+/// A resource that no server lists is read where the policy allows its URI. `before` has the links that are known.
+pub(crate) fn offer(
+    upstreams: &[Upstream],
+    policy: &Arc<GatewayPolicy>,
+    before: Option<&UnlistedResources>,
+) -> Result<Offer, RegistryErrors> {
     let mut sources = Vec::new();
+    let mut unlisted = Vec::new();
     let mut toolsets = Vec::new();
     let mut names = Taken {
         prefixes: upstreams
@@ -95,6 +104,7 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
         let quarantined = quarantined(&imported);
         let hidden = quarantined.iter().map(|tool| upstream.route.offered_name(tool)).collect::<HashSet<_>>();
         let mut tools = Vec::new();
+        let mut offered = Vec::new();
         for tool in functions(&imported) {
             let name = tool.name();
             if hidden.contains(name) || !policy.allows_tool(name) {
@@ -105,7 +115,9 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
             }
             imported.set_resend(upstream.route.own_name(name), policy.resends(name));
             tools.push(Tool::Function(policy.govern(&tool, &server)));
+            offered.push(tool);
         }
+        unlisted.extend(UnlistedServer::new(&server, &imported, &quarantined, &offered));
         let is_offered =
             |kind: &str, name: &str, own: &str| policy.allows(name) && !quarantined.contains(&format!("{kind}:{own}"));
         let mut own_prompts = Toolset::prompts(Arc::clone(&imported));
@@ -130,18 +142,28 @@ pub(crate) fn offer(upstreams: &[Upstream], policy: &Arc<GatewayPolicy>) -> Resu
     }
     let sources = OfferSources { policy: Arc::clone(policy), servers: sources };
     let mut refused = Vec::new();
-    let tools = match context(&toolsets, policy) {
+    let unlisted = Arc::new(UnlistedResources::new(unlisted, before));
+    let tools = match context(&toolsets, &unlisted, policy) {
         Ok(tools) => tools,
-        Err(_) => context_of_fitting(toolsets, policy, &mut refused)?,
+        Err(_) => context_of_fitting(toolsets, &unlisted, policy, &mut refused)?,
     };
-    Ok(Offer { tools, servers: names.servers, clashes: names.clashes, refused, sources })
+    Ok(Offer { tools, servers: names.servers, clashes: names.clashes, refused, unlisted, sources })
 }
 
-fn context(toolsets: &[Arc<GovernedToolset>], policy: &GatewayPolicy) -> Result<ToolContext, RegistryErrors> {
+fn context(
+    toolsets: &[Arc<GovernedToolset>],
+    unlisted: &Arc<UnlistedResources>,
+    policy: &Arc<GatewayPolicy>,
+) -> Result<ToolContext, RegistryErrors> {
     let mut builder =
         ToolContext::builder().max_argument_bytes(policy.max_arguments).max_output_bytes(policy.max_result);
     for toolset in toolsets {
         builder = builder.with(Arc::clone(toolset));
+    }
+    if !unlisted.is_empty() {
+        let policy = Arc::clone(policy);
+        let resources = Resource::unlisted(UnlistedHandler(Arc::clone(unlisted)));
+        builder = builder.with_resource(resources.only(move |uri| policy.allows_uri(uri)));
     }
     builder.build()
 }
@@ -149,19 +171,20 @@ fn context(toolsets: &[Arc<GovernedToolset>], policy: &GatewayPolicy) -> Result<
 /// Builds a context of the servers that fit together: one that does not harms itself alone.
 fn context_of_fitting(
     toolsets: Vec<Arc<GovernedToolset>>,
-    policy: &GatewayPolicy,
+    unlisted: &Arc<UnlistedResources>,
+    policy: &Arc<GatewayPolicy>,
     refused: &mut Vec<String>,
 ) -> Result<ToolContext, RegistryErrors> {
     let mut fitting = Vec::new();
     for toolset in toolsets {
         let server = toolset.server.clone();
         fitting.push(toolset);
-        if let Err(errors) = context(&fitting, policy) {
+        if let Err(errors) = context(&fitting, unlisted, policy) {
             fitting.pop();
             refused.push(escape_invisible(&format!("the tools of `{server}` are not offered: {}", messages(&errors))));
         }
     }
-    context(&fitting, policy)
+    context(&fitting, unlisted, policy)
 }
 
 /// The clashes that are reported. A server may have any number of names.

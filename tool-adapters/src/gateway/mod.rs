@@ -29,6 +29,7 @@ mod running;
 mod source;
 mod spellings;
 mod tool_choice;
+mod unlisted;
 mod upstream;
 mod value;
 

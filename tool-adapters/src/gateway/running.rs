@@ -307,10 +307,12 @@ impl GatewayInner {
     /// Offers the tools of all servers that are connected. Returns false if they stay as they were.
     fn offer_tools(&self) -> bool {
         let _offering = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.audit.unlisted();
         let (offered, policy) = {
             let state = self.state();
-            (offer(&state.upstreams, &state.policy), Arc::clone(&state.policy))
+            (offer(&state.upstreams, &state.policy, before.as_deref()), Arc::clone(&state.policy))
         };
+        drop(before);
         let offered = match offered {
             Ok(offered) => offered,
             Err(error) => return self.offer_nothing(&messages(&error)),
@@ -325,7 +327,8 @@ impl GatewayInner {
         let names = offered.tools.definitions().map(ToolDefinition::name);
         let costs = names.filter_map(|name| Some((name.to_owned(), policy.cost_of(name)?))).collect();
         let (redaction, servers) = (policy.redaction.clone(), offered.servers);
-        self.audit.set_view(AuditView { redaction, offered: Some(offered.tools.clone()), servers, costs });
+        let unlisted = Some(offered.unlisted);
+        self.audit.set_view(AuditView { redaction, offered: Some(offered.tools.clone()), servers, costs, unlisted });
         if let Err(error) = self.runtime.update_tools(offered.tools) {
             return self.offer_nothing(&messages(&error));
         }

@@ -106,6 +106,8 @@ impl Route {
         if self.rights.roots {
             client = client.session_roots();
         }
+        // A client of the gateway may show them. To all others they are metadata.
+        client = client.show_pages();
         let choice = self.entry.tools.clone();
         client = client.switch_off(move |tool| choice.off(tool).map(str::to_owned));
         if let Some((requests, tokens)) = self.rights.sampling {

@@ -7,6 +7,7 @@ mod auth;
 mod client;
 mod lines;
 mod mailbox;
+mod original;
 mod send_on_drop;
 mod server;
 

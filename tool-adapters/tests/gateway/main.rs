@@ -17,8 +17,10 @@ mod issuer;
 #[cfg(feature = "mcp-auth")]
 mod logins;
 mod network;
+mod passing;
 mod policies;
 mod program;
+mod raw_server;
 mod reload;
 mod servers;
 mod stores;

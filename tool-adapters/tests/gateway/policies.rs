@@ -1,6 +1,6 @@
 //! What the policies allow.
 
-use crate::support::{Client, Folder, start, start_version};
+use crate::support::{Client, Folder, start, start_version, text};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -104,8 +104,11 @@ async fn a_person_approves_calls_by_their_arguments() {
 #[tokio::test]
 async fn results_are_cut_and_arguments_bounded() {
     let (_folder, gateway, mut client) = start("[limits]\nmax_output = 10\nmax_arguments = '1KiB'").await;
-    let (text, _) = client.call("one_echo", json!({"text": "0123456789".repeat(50)})).await;
-    assert!(text.contains("cut at 10 of"), "{text}");
+    let answer =
+        client.request("tools/call", json!({"name": "one_echo", "arguments": {"text": "0123456789".repeat(50)}})).await;
+    let limit = json!({"pointer": "/content/0", "reason": "limit", "limit": 10, "unit": "characters"});
+    assert_eq!(answer["result"]["_meta"]["tool-adapters/removed"][0], limit, "{answer}");
+    assert!(text(&answer).0.contains("cut at 10 characters"), "{answer}");
     assert!(client.call("one_write", json!({"text": "x".repeat(2_000)})).await.1);
     gateway.close().await;
 }

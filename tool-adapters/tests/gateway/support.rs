@@ -94,7 +94,7 @@ pub(crate) struct Client {
     from: Lines<BufReader<ReadHalf<DuplexStream>>>,
     to: WriteHalf<DuplexStream>,
     next: u64,
-    answers: HashMap<u64, Value>,
+    answers: HashMap<u64, String>,
     /// The messages that are no answers.
     pub(crate) messages: Vec<Value>,
     /// The answer to questions.
@@ -137,7 +137,7 @@ impl Client {
         let line = line.expect("the gateway writes").expect("the gateway is connected");
         let message = serde_json::from_str::<Value>(&line).expect("only the protocol");
         match (message["id"].as_u64(), message.get("method")) {
-            (Some(id), None) => _ = self.answers.insert(id, message),
+            (Some(id), None) => _ = self.answers.insert(id, line),
             (_, Some(method)) if method == "elicitation/create" => {
                 let answer =
                     json!({"jsonrpc": "2.0", "id": message["id"], "result": {"action": self.action, "content": {}}});
@@ -149,6 +149,10 @@ impl Client {
     }
 
     pub(crate) async fn answer(&mut self, id: u64) -> Value {
+        serde_json::from_str(&self.answer_text(id).await).expect("JSON")
+    }
+
+    async fn answer_text(&mut self, id: u64) -> String {
         loop {
             if let Some(answer) = self.answers.remove(&id) {
                 return answer;
@@ -172,6 +176,12 @@ impl Client {
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
         self.answer(id).await
+    }
+
+    /// Sends a request, and returns the text of the answer.
+    pub(crate) async fn request_text(&mut self, method: &str, params: Value) -> String {
+        let id = self.send(method, params).await;
+        self.answer_text(id).await
     }
 
     /// Calls a tool. Returns the text, and true if it is an error.

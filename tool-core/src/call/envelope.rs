@@ -4,6 +4,7 @@ use crate::call::content::Content;
 use crate::call::error::ErrorBody;
 use crate::call::intent::Intent;
 use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind, ResponseMeta, SCHEMA_VERSION};
+use crate::call::original::Original;
 use crate::call::response::ToolResponse;
 use crate::json::string::push_string;
 use serde::ser::{SerializeMap, SerializeStruct};
@@ -31,15 +32,26 @@ impl ToolResponse {
         }
     }
 
-    /// Returns the envelope with a member `content` if the model reads parts in place of the data, so that a response that is
-    /// read back has them.
+    /// Returns the envelope with a member `content` if the model reads parts in place of the data, and a member `original` if another
+    /// server has sent the result, so that a response that is read back has them.
     pub(crate) fn to_stored_json(&self) -> String {
-        let parts = self.meta.optional.as_ref().map(|optional| &optional.content).filter(|parts| !parts.is_empty());
-        let (text, parts) = (self.to_json(), parts.and_then(|parts| serde_json::to_string(parts).ok()));
-        match (parts, text.strip_suffix('}')) {
-            (Some(parts), Some(members)) => format!("{members},\"content\":{parts}}}"),
-            _ => text,
+        let text = self.to_json();
+        let Some(optional) = &self.meta.optional else { return text };
+        let parts = Some(&optional.content).filter(|parts| !parts.is_empty());
+        let parts = parts.and_then(|parts| serde_json::to_string(parts).ok());
+        let original = optional.original.as_ref().map(|original| original.text().to_owned());
+        let mut stored = text;
+        for (name, value) in [("content", parts), ("original", original)] {
+            if let (Some(value), true) = (value, stored.ends_with('}')) {
+                stored.pop();
+                stored.push_str(",\"");
+                stored.push_str(name);
+                stored.push_str("\":");
+                stored.push_str(&value);
+                stored.push('}');
+            }
         }
+        stored
     }
 
     /// Returns the JSON Schema of the envelope, draft 2020-12.
@@ -115,6 +127,8 @@ struct EnvelopeJson {
     /// In stored envelopes only.
     #[serde(default)]
     content: Vec<Content>,
+    #[serde(default)]
+    original: Option<Box<RawValue>>,
 }
 
 /// The `meta` of the envelope.
@@ -140,14 +154,16 @@ struct MetaJson<'a> {
 impl<'de> Deserialize<'de> for ToolResponse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
-        let EnvelopeJson { ok, data, intents, error, meta, content } = EnvelopeJson::deserialize(deserializer)?;
+        let EnvelopeJson { ok, data, intents, error, meta, content, original } =
+            EnvelopeJson::deserialize(deserializer)?;
         let result = match (ok, error) {
             // Some decoders report a `data` of null as absent.
             (true, _) => Ok(data.map_or(Cow::Borrowed("null"), |raw| Cow::Owned(String::from(Box::<str>::from(raw))))),
             (false, Some(error)) => Err(error),
             (false, None) => return Err(D::Error::missing_field("error")),
         };
-        let optional = OptionalMeta { intents, content, ..meta.optional.into_owned() };
+        let original = original.map(|original| Original::stored(original.get()));
+        let optional = OptionalMeta { intents, content, original, ..meta.optional.into_owned() };
         let optional = (optional != OptionalMeta::default()).then(|| Box::new(optional));
         let duration = Duration::try_from_secs_f64(meta.duration_ms / 1000.0).map_err(D::Error::custom)?;
         let kind = meta.form.as_deref().map(kind_of).unwrap_or_default();
@@ -275,6 +291,18 @@ mod tests {
             response.optional_meta().empty = empty;
         }
         response
+    }
+
+    #[test]
+    fn a_stored_response_keeps_what_another_server_has_sent() {
+        let mut response = success(r#"[{"type":"text","text":"a"}]"#);
+        response.kind = OutputKind::Content;
+        let sent = r#"{"content":[{"type":"text","text":"a","later":1.0}],"n":123456789012345678901234567890}"#;
+        response.optional_meta().original = Some(Original::stored(sent));
+        response.optional_meta().content = vec![Content::text("b")];
+        let read = serde_json::from_str::<ToolResponse>(&response.to_stored_json()).expect("an envelope");
+        assert_eq!((read.original(), &read), (Some(sent), &response));
+        assert!(!response.to_json().contains("later"), "a model does not read it twice");
     }
 
     #[test]

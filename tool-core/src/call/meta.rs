@@ -3,6 +3,7 @@
 use crate::arguments::problem::Problem;
 use crate::call::content::Content;
 use crate::call::intent::Intent;
+use crate::call::original::Original;
 use crate::call::truncation::Truncated;
 use crate::schema::parameter::Parameter;
 use crate::text::{Name, characters};
@@ -68,6 +69,9 @@ pub(crate) struct OptionalMeta {
     /// The parts that the model reads in place of the data, where there are any.
     #[serde(skip)]
     pub(crate) content: Vec<Content>,
+    /// The result in the form in which another server has sent it.
+    #[serde(skip)]
+    pub(crate) original: Option<Original>,
     /// The list of the items that a stream had returned before it failed, until the error's message has them.
     #[serde(skip)]
     pub(crate) items_before_error: Option<String>,

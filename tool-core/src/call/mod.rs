@@ -16,6 +16,7 @@ pub(crate) mod log_message;
 pub(crate) mod meta;
 pub(crate) mod mode;
 pub(crate) mod newest_items;
+pub(crate) mod original;
 pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod questions;
@@ -40,6 +41,8 @@ pub use crate::call::intent::Intent;
 pub use crate::call::log_message::{LogLevel, LogMessage};
 pub use crate::call::meta::{Confirmation, OutputKind, ResponseMeta, SCHEMA_VERSION};
 pub use crate::call::mode::{Mode, Modes};
+#[doc(hidden)]
+pub use crate::call::original::{Original, OriginalPart, Shorten};
 pub use crate::call::output::{IntoToolOutput, ToolOutput};
 pub use crate::call::progress::{Progress, ProgressUpdate};
 pub use crate::call::questions::{Answer, Question};

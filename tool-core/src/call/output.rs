@@ -4,6 +4,7 @@ use crate::call::content::Content;
 use crate::call::error::{MASKED, ToolError};
 use crate::call::intent::Intent;
 use crate::call::meta::{OptionalMeta, OutputKind};
+use crate::call::original::Original;
 use crate::call::truncation::{SizeUnit, Truncated, close_partial};
 use crate::json::nested::{MAX_STORED_DEPTH, drop_iteratively, unless_deeper};
 use crate::json::writer::{JsonWriter, WriteError};
@@ -94,6 +95,19 @@ impl ToolOutput {
     /// Creates a result to which the model should not reply.
     pub fn stop() -> Self {
         Self { kind: OutputKind::Stop, ..Self::new(()) }
+    }
+
+    /// Creates the result of a call that fails, beside which further members can be set.
+    #[doc(hidden)]
+    pub fn failed(error: ToolError) -> Self {
+        Self { data: Err(error), kind: OutputKind::Data, meta: None }
+    }
+
+    /// Sets the result in the form in which another server has sent it.
+    #[doc(hidden)]
+    pub fn original(mut self, original: Original) -> Self {
+        self.meta_mut().original = Some(original);
+        self
     }
 
     #[inline]

@@ -177,6 +177,12 @@ impl ToolResponse {
         self.meta.optional.as_ref().map_or(&[], |optional| &optional.intents)
     }
 
+    /// Returns the result in the form in which another server has sent it, as JSON, for a server that passes it on.
+    #[doc(hidden)]
+    pub fn original(&self) -> Option<&str> {
+        Some(self.meta.optional.as_ref()?.original.as_ref()?.text())
+    }
+
     /// Returns the metadata of the call.
     pub fn meta(&self) -> ResponseMeta<'_> {
         ResponseMeta { meta: &self.meta, kind: self.kind, data: self.result.as_deref().unwrap_or_default() }

@@ -46,7 +46,7 @@ impl ToolContext {
         let prompt = self.visible_prompt(name, ctx)?;
         self.check_input("arguments", arguments.iter().map(|(name, value)| name.len() + value.len()).sum())?;
         let messages = prompt.get(arguments, ctx).await?;
-        self.check_output("messages", messages.iter().map(|message| message.content.bytes()).sum())?;
+        self.check_output("messages", messages.iter().map(PromptMessage::bytes).sum())?;
         Ok(messages)
     }
 
@@ -81,7 +81,7 @@ impl ToolContext {
             CompletionTarget::Prompt(name) => self.visible_prompt(name, ctx)?.complete(request, ctx).await?,
             CompletionTarget::Resource(uri) => {
                 let resource = self.published().and_then(|all| all.resources.get(*all.resource_index.get(uri)?));
-                let resource = resource.filter(|resource| resource.visible_in(ctx));
+                let resource = resource.filter(|resource| resource.is_listed() && resource.visible_in(ctx));
                 resource.ok_or_else(|| unknown("resource", uri))?.complete(request, ctx).await?
             }
         };
@@ -100,9 +100,14 @@ impl ToolContext {
         if let Some(exact) = exact.filter(|resource| !resource.definition().is_template() && visible(resource)) {
             return Some((exact, TextArguments::new()));
         }
-        let templates = published.resources.iter().filter(|resource| resource.definition().is_template());
-        let mut matching = templates.filter_map(|resource| Some((resource, resource.definition().uri.matches(uri)?)));
-        matching.find(|(resource, _)| resource.serves(uri) && visible(resource))
+        // What a list has is found before what is in none.
+        [true, false].into_iter().find_map(|is_listed| {
+            let templates = published.resources.iter().filter(|resource| resource.definition().is_template());
+            let templates = templates.filter(|resource| resource.is_listed() == is_listed);
+            let mut matching =
+                templates.filter_map(|resource| Some((resource, resource.definition().uri.matches(uri)?)));
+            matching.find(|(resource, _)| resource.serves(uri) && visible(resource))
+        })
     }
 
     fn check_input(&self, what: &str, bytes: usize) -> Result<(), ToolError> {

@@ -15,7 +15,7 @@ use crate::tool::guide::Guide;
 use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, ToolOptions};
 use crate::trace::body;
 use schemars::{Schema, SchemaGenerator};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -216,6 +216,12 @@ impl ToolDefinition {
         self.compiled.raw.is_some()
     }
 
+    /// Returns the declaration of a tool of another server, as that server has sent it.
+    #[doc(hidden)]
+    pub fn declared(&self) -> Option<&Map<String, Value>> {
+        self.compiled.declared.as_deref()
+    }
+
     /// Returns true for the control tool that takes a typed answer
     /// ([`TypedAnswer`](crate::session::TypedAnswer)). Its parameters are the schema of the answer.
     ///
@@ -303,6 +309,8 @@ pub(crate) struct CompiledDefinition {
     takes_answer: bool,
     /// True if the handler of a raw tool checks its results against the output schema itself.
     pub(crate) checks_output: bool,
+    /// The declaration of a tool of another server, as that server has sent it.
+    pub(crate) declared: Option<Arc<Map<String, Value>>>,
     /// The problems that make the tool unusable. Building a context reports them.
     pub(crate) problems: Vec<String>,
     lazy: CompiledSchemas,
@@ -344,6 +352,7 @@ impl CompiledDefinition {
             validated: true,
             takes_answer: false,
             checks_output: false,
+            declared: None,
             problems: Vec::new(),
             lazy: CompiledSchemas::default(),
         }

@@ -8,6 +8,7 @@ use crate::call::content::Content;
 use crate::call::context::RunContext;
 use crate::call::error::{ErrorKind, ITEMS_BEFORE_ERROR, ToolError};
 use crate::call::meta::{BaseMeta, CoercionNotes, OptionalMeta, OutputKind};
+use crate::call::original::Original;
 use crate::call::output::ToolOutput;
 use crate::call::progress::Reporting;
 use crate::call::response::{ToolResponse, shorten_name};
@@ -321,7 +322,13 @@ impl<'a> ResponseBuilder<'a> {
         let mut meta = meta.unwrap_or_default();
         let data = match data {
             Ok(data) => data,
-            Err(error) => return self.fail_after(meta.items_before_error.take(), error),
+            Err(error) => {
+                let mut response = self.fail_after(meta.items_before_error.take(), error);
+                if let Some(original) = self.shortened(meta.original.take()) {
+                    response.optional_meta().original = Some(original);
+                }
+                return response;
+            }
         };
         let shorter = match &meta.truncated {
             None => self.truncate(&data),
@@ -339,12 +346,20 @@ impl<'a> ResponseBuilder<'a> {
             meta.content.clear();
             meta.warnings.push("the content parts exceed the limit of the result, so it has the data only".to_owned());
         }
+        meta.original = self.shortened(meta.original.take());
         // A truncated result is an object with a marker, and no longer a list of parts.
         let kind = if meta.truncated.is_some() { OutputKind::Data } else { kind };
         let optional = (*meta != OptionalMeta::default()).then_some(meta);
         let mut response = ToolResponse { result: Ok(data), kind, meta: BaseMeta { optional, ..self.meta() } };
         self.add_emitted_intents(&mut response);
         response
+    }
+
+    /// Shortens a result of another server to the limits of its tool.
+    fn shortened(self, original: Option<Original>) -> Option<Original> {
+        let mut original = original?;
+        original.shorten(self.tool.definition().max_output(), self.output_bytes);
+        Some(original)
     }
 
     fn exceeds(self, parts: &[Content]) -> bool {

@@ -3,6 +3,7 @@
 use crate::call::content::Content;
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
+use crate::call::original::OriginalPart;
 use crate::call::sampling::Role;
 use crate::text::escape_invisible;
 use crate::tool::completion::{Completion, CompletionRequest, TextArguments, no_completion};
@@ -10,27 +11,52 @@ use crate::tool::invocation::{RequiredSetup, Visible};
 use crate::tool::published::Published;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
 
 /// A message of a prompt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct PromptMessage {
     /// The author.
     pub role: Role,
     /// The text, or what else the message shows.
     pub content: Content,
+    /// The message as another server has sent it.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub original: Option<OriginalPart>,
+}
+
+impl PartialEq for PromptMessage {
+    fn eq(&self, other: &Self) -> bool {
+        self.role == other.role && self.content == other.content
+    }
+}
+
+impl Eq for PromptMessage {}
+
+#[expect(clippy::missing_fields_in_debug, reason = "what another server has sent says the same")]
+impl fmt::Debug for PromptMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PromptMessage").field("role", &self.role).field("content", &self.content).finish()
+    }
 }
 
 impl PromptMessage {
     /// Creates a message of the user.
     pub fn user(content: impl Into<Content>) -> Self {
-        Self { role: Role::User, content: content.into() }
+        Self { role: Role::User, content: content.into(), original: None }
     }
 
     /// Creates a message of the model.
     pub fn assistant(content: impl Into<Content>) -> Self {
-        Self { role: Role::Assistant, content: content.into() }
+        Self { role: Role::Assistant, content: content.into(), original: None }
+    }
+
+    /// Returns the number of bytes of the message.
+    pub(crate) fn bytes(&self) -> usize {
+        self.content.bytes() + self.original.as_ref().map_or(0, |original| original.further_bytes)
     }
 }
 
@@ -90,6 +116,9 @@ pub struct PromptDefinition {
     pub description: String,
     /// The arguments, in order.
     pub arguments: Vec<PromptArgument>,
+    /// The declaration as another server has sent it.
+    #[doc(hidden)]
+    pub declared: Option<Arc<Map<String, Value>>>,
 }
 
 impl PromptDefinition {

@@ -18,7 +18,7 @@ use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, T
 use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_option};
 use futures_util::FutureExt;
 use serde::de::Error as _;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
@@ -302,6 +302,13 @@ impl FunctionTool {
     /// default. By default formats are asserted. Use it for schemas from elsewhere, whose owner checks the values itself.
     pub fn annotates_formats(&self) -> Self {
         self.changed(|definition| definition.formats = Formats::Annotated)
+    }
+
+    /// Sets the declaration of a tool of another server, as that server has sent it, for a server that passes it on.
+    #[doc(hidden)]
+    pub fn declared(&self, declared: Map<String, Value>) -> Self {
+        let declared = Arc::new(declared);
+        self.changed(|definition| definition.declared = Some(declared))
     }
 
     /// Leaves the check of results against the output schema to the handler of a raw tool.

@@ -3,6 +3,7 @@
 use crate::call::content::Content;
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
+use crate::call::original::OriginalPart;
 use crate::call::sampling::Role;
 use crate::text::escape_invisible;
 use crate::tool::completion::{Completion, CompletionRequest, TextArguments, no_completion};
@@ -14,6 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
 
@@ -52,6 +54,9 @@ pub struct ResourceDefinition {
     pub annotations: Option<ResourceAnnotations>,
     /// The variables of the template that the handler completes.
     pub completes: Vec<String>,
+    /// The declaration as another server has sent it.
+    #[doc(hidden)]
+    pub declared: Option<Arc<Map<String, Value>>>,
 }
 
 impl ResourceDefinition {
@@ -74,6 +79,7 @@ impl ResourceDefinition {
             size: None,
             annotations: None,
             completes: Vec::new(),
+            declared: None,
         }
     }
 
@@ -126,7 +132,7 @@ impl ResourceDefinition {
 }
 
 /// The contents of a resource, or of one of several that a URI stands for. In JSON as the Model Context Protocol has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceContents {
     /// The URI. If it is empty, the contents get the URI that was read.
@@ -137,6 +143,26 @@ pub struct ResourceContents {
     /// The data.
     #[serde(flatten)]
     pub data: ResourceData,
+    /// The contents as another server has sent them.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub original: Option<OriginalPart>,
+}
+
+impl PartialEq for ResourceContents {
+    fn eq(&self, other: &Self) -> bool {
+        self.uri == other.uri && self.mime_type == other.mime_type && self.data == other.data
+    }
+}
+
+impl Eq for ResourceContents {}
+
+#[expect(clippy::missing_fields_in_debug, reason = "what another server has sent says the same")]
+impl fmt::Debug for ResourceContents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("ResourceContents");
+        shown.field("uri", &self.uri).field("mime_type", &self.mime_type).field("data", &self.data).finish()
+    }
 }
 
 /// The data of a resource.
@@ -167,12 +193,12 @@ mod in_base64 {
 impl ResourceContents {
     /// Creates contents of a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { uri: String::new(), mime_type: None, data: ResourceData::Text(text.into()) }
+        Self { uri: String::new(), mime_type: None, data: ResourceData::Text(text.into()), original: None }
     }
 
     /// Creates contents of bytes.
     pub fn blob(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { uri: String::new(), mime_type: None, data: ResourceData::Blob(bytes.into()) }
+        Self { uri: String::new(), mime_type: None, data: ResourceData::Blob(bytes.into()), original: None }
     }
 
     /// Sets the URI.
@@ -199,10 +225,11 @@ impl ResourceContents {
 
     /// Returns the number of bytes of the data.
     pub(crate) fn bytes(&self) -> usize {
-        match &self.data {
+        let data = match &self.data {
             ResourceData::Text(text) => text.len(),
             ResourceData::Blob(bytes) => bytes.len(),
-        }
+        };
+        data + self.original.as_ref().map_or(0, |original| original.further_bytes)
     }
 }
 
@@ -220,13 +247,9 @@ impl TryFrom<Content> for ResourceContents {
             Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
                 Ok(Self::blob(decode(&data)?).mime_type(mime_type))
             }
-            Content::Resource { uri, mime_type, text: Some(text) } => {
-                Ok(Self { uri, mime_type, data: ResourceData::Text(text) })
-            }
+            Content::Resource { uri, mime_type, text: Some(text) } => Ok(Self { uri, mime_type, ..Self::text(text) }),
             Content::Resource { uri, mime_type, text: None } => match uri.split_once(";base64,") {
-                Some((kind, data)) if kind.starts_with("data:") => {
-                    Ok(Self { uri: String::new(), mime_type, data: ResourceData::Blob(decode(data)?) })
-                }
+                Some((kind, data)) if kind.starts_with("data:") => Ok(Self { mime_type, ..Self::blob(decode(data)?) }),
                 _ => Err(ToolError::internal("the content is a link; return its text or bytes")),
             },
         }
@@ -356,6 +379,18 @@ impl Resource {
         let mut only = self.0.clone();
         only.serves = Some(Arc::new(serves));
         Self(only)
+    }
+
+    /// Creates the resources of all URIs that no other resource has. They are in no list.
+    #[doc(hidden)]
+    pub fn unlisted(handler: impl ResourceHandler) -> Self {
+        Self::new(ResourceDefinition::of(UriTemplate::any(), "unlisted"), handler)
+    }
+
+    /// Returns true if a list has the resource.
+    #[doc(hidden)]
+    pub fn is_listed(&self) -> bool {
+        !self.0.definition.uri.is_any()
     }
 
     /// Returns true if the template serves a URI that matches it.

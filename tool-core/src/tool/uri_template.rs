@@ -120,6 +120,17 @@ impl UriTemplate {
         Ok(Self { text: text.to_owned(), start: start.to_owned(), variables })
     }
 
+    /// Creates the template that matches every URI.
+    pub(crate) fn any() -> Self {
+        let variable = Variable { name: "uri".to_owned(), reserved: true, then: String::new() };
+        Self { text: "{+uri}".to_owned(), start: String::new(), variables: vec![variable] }
+    }
+
+    /// Returns true for the template that matches every URI, which cannot be written.
+    pub(crate) fn is_any(&self) -> bool {
+        self.start.is_empty()
+    }
+
     /// Creates a template that matches nothing, in place of an invalid one.
     pub(crate) fn invalid(text: &str) -> Self {
         Self { text: text.to_owned(), start: "\0".to_owned(), variables: Vec::new() }

@@ -1,9 +1,15 @@
 //! The results of a server's tools, as outputs of tools, and the errors of answers that cannot be read.
 
+use crate::mcp::original::{self, Removed};
+use crate::providers::framing::frame::is_too_large_to_parse;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData, RequestId, ResourceContents, ServerJsonRpcMessage};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
 use tool_core::arguments::SchemaChecker;
+use tool_core::call::Original;
 use tool_core::text::truncate;
 use tool_core::{Content, ToolError, ToolOutput};
 
@@ -42,48 +48,126 @@ pub(crate) fn failure(error: ErrorData, id: RequestId) -> ServerJsonRpcMessage {
 }
 
 /// The result of a call.
-pub(crate) struct Answer {
+#[derive(Debug)]
+pub(crate) struct Answer<'a> {
+    /// The result as it is passed on.
+    passed_on: Cow<'a, str>,
     is_error: bool,
     data: Option<Value>,
     parts: Vec<Content>,
 }
 
-impl From<CallToolResult> for Answer {
-    fn from(result: CallToolResult) -> Self {
-        Self {
-            is_error: result.is_error == Some(true),
-            data: result.structured_content,
-            parts: result.content.into_iter().map(content).collect(),
-        }
+/// The members of a result whose parts are texts.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TextResult<'a> {
+    #[serde(borrow)]
+    content: Vec<TextPart<'a>>,
+    // `null` is structured content, too.
+    #[serde(default, deserialize_with = "given")]
+    structured_content: Option<Value>,
+    #[serde(default, deserialize_with = "given")]
+    is_error: Option<bool>,
+    #[serde(rename = "_meta")]
+    meta: Option<IgnoredAny>,
+    // What holds for one connection.
+    result_type: Option<IgnoredAny>,
+    next_cursor: Option<IgnoredAny>,
+    ttl_ms: Option<IgnoredAny>,
+    cache_scope: Option<IgnoredAny>,
+}
+
+impl TextResult<'_> {
+    /// Returns true if all members are passed on as they are.
+    fn is_plain(&self) -> bool {
+        let others = [&self.meta, &self.result_type, &self.next_cursor, &self.ttl_ms, &self.cache_scope];
+        others.iter().all(|member| member.is_none())
     }
 }
 
-impl Answer {
-    /// Reads a result that has parts of an unknown kind. They are kept as text. Returns `None` if it is no result of a call.
-    pub(crate) fn of_value(mut result: Value) -> Option<Self> {
-        let result = result.as_object_mut()?;
-        let is_error = result.get("isError").and_then(Value::as_bool);
-        let data = result.remove("structuredContent");
-        let parts = match result.remove("content") {
-            Some(Value::Array(parts)) => Some(parts),
-            _ => None,
+#[derive(Deserialize)]
+struct TextPart<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    text: String,
+}
+
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
+}
+
+impl<'a> Answer<'a> {
+    /// Reads a result in which `removed` was masked. Returns `None` if it is no result of a call.
+    pub(crate) fn read(result: &'a str, removed: &[Removed]) -> Option<Self> {
+        Self::read_texts(result, removed).or_else(|| Self::read_parts(result, removed))
+    }
+
+    /// Reads a result whose parts are texts, as nearly all are.
+    fn read_texts(result: &'a str, removed: &[Removed]) -> Option<Self> {
+        let read = serde_json::from_str::<TextResult<'_>>(result).ok()?;
+        if read.content.iter().any(|part| part.kind != "text") {
+            return None;
+        }
+        let passed_on = if removed.is_empty() && read.is_plain() {
+            original::on_one_line(result)
+        } else {
+            original::passed_on(result, removed)
         };
+        let parts = read.content.into_iter().map(|part| Content::text(part.text)).collect();
+        Some(Self { passed_on, is_error: read.is_error == Some(true), data: read.structured_content, parts })
+    }
+
+    fn read_parts(result: &'a str, removed: &[Removed]) -> Option<Self> {
+        if let Ok(read) = serde_json::from_str::<CallToolResult>(result) {
+            let passed_on = original::passed_on(result, removed);
+            let parts = read.content.into_iter().map(content).collect();
+            return Some(Self {
+                passed_on,
+                is_error: read.is_error == Some(true),
+                data: read.structured_content,
+                parts,
+            });
+        }
+        Self::of_value(serde_json::from_str(result).ok()?, removed)
+    }
+
+    /// Reads a result that has parts of an unknown kind, which are kept as text, or members of another form, which are left out.
+    fn of_value(mut result: Value, removed: &[Removed]) -> Option<Self> {
+        let members = result.as_object_mut()?;
+        let is_error = members.get("isError").and_then(Value::as_bool);
+        let data = members.get("structuredContent").cloned();
+        let parts = members.get("content").and_then(Value::as_array).cloned();
         if is_error.is_none() && data.is_none() && parts.is_none() {
             return None;
         }
-        let parts = parts.unwrap_or_default().into_iter().map(|part| match ContentBlock::deserialize(&part) {
-            Ok(block) => content(block),
-            Err(_) => Content::text(part.to_string()),
-        });
-        Some(Self { is_error: is_error == Some(true), data, parts: parts.collect() })
+        if is_error.is_none() {
+            members.shift_remove("isError");
+        }
+        let parts = parts.unwrap_or_default().into_iter();
+        let parts = parts
+            .map(|part| ContentBlock::deserialize(&part).map_or_else(|_| Content::text(part.to_string()), content));
+        let parts = parts.collect::<Vec<_>>();
+        if let Some(Value::Array(sent)) = members.get_mut("content") {
+            for (part, read) in sent.iter_mut().zip(&parts).filter(|(part, _)| !part.is_object()) {
+                *part = json!({"type": "text", "text": text_of(read)});
+            }
+        } else {
+            // Clients need the member, and older ones the data in it.
+            let text = data.iter().map(|data| json!({"type": "text", "text": data.to_string()}));
+            let text = text.collect::<Vec<_>>();
+            members.insert("content".to_owned(), text.into());
+        }
+        let passed_on = Cow::Owned(original::passed_on(&result.to_string(), removed).into_owned());
+        Some(Self { passed_on, is_error: is_error == Some(true), data, parts })
     }
 
     /// Converts the result of a tool of this server. It is checked before it is cut to the maximum size of a result.
     pub(crate) fn into_output(self, server: &str, schema: Option<&SchemaChecker>) -> Result<ToolOutput, ToolError> {
+        let original = Original::new(self.passed_on, original::shorten);
         if self.is_error {
             let text = self.parts.iter().filter_map(text_of).collect::<Vec<_>>().join("\n");
             let text = if text.is_empty() { "the tool failed" } else { &text };
-            return Err(ToolError::permanent(truncate(text, MAX_TEXT)));
+            return Ok(ToolOutput::failed(ToolError::permanent(truncate(text, MAX_TEXT))).original(original));
         }
         let violation = |problem: &str| {
             let server = server.escape_debug();
@@ -91,12 +175,12 @@ impl Answer {
         };
         match (self.data, schema) {
             (None, Some(_)) => Err(violation("the result has no `structuredContent`")),
-            (None, None) => Ok(ToolOutput::content(self.parts)),
+            (None, None) => Ok(ToolOutput::content(self.parts).original(original)),
             (Some(data), schema) => {
                 let problems = schema.map(|schema| schema.problems(&data)).unwrap_or_default();
                 if problems.is_empty() {
                     let repeats = self.parts.is_empty() || repeats(&self.parts, &data);
-                    let output = ToolOutput::new(data);
+                    let output = ToolOutput::new(data).original(original);
                     return Ok(if repeats { output } else { output.with_content(self.parts) });
                 }
                 let shown = problems.iter().take(MAX_PROBLEMS).map(|problem| match &*problem.pointer {
@@ -114,6 +198,9 @@ impl Answer {
 /// again for older clients.
 fn repeats(parts: &[Content], data: &Value) -> bool {
     let [Content::Text { text }] = parts else { return false };
+    if is_too_large_to_parse(text.as_bytes()) {
+        return false;
+    }
     let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
     value == *data || data.get("result") == Some(&value)
 }
@@ -123,6 +210,11 @@ fn text_of(part: &Content) -> Option<&str> {
         Content::Text { text } | Content::Resource { text: Some(text), .. } => Some(text),
         _ => None,
     }
+}
+
+/// Reads a part. One of an unknown kind is kept as text.
+pub(crate) fn part(part: &RawValue) -> Content {
+    serde_json::from_str(part.get()).map_or_else(|_| Content::text(part.get()), content)
 }
 
 pub(crate) fn content(block: ContentBlock) -> Content {

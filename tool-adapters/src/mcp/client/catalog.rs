@@ -1,13 +1,15 @@
 //! The prompts and resources of a server: their import, and their use.
 
 use crate::mcp::client::answer;
+use crate::mcp::client::declared::Declared;
 use crate::mcp::client::error::{ImportError, describe};
 use crate::mcp::client::exchange::{Asked, Exchange, RunState};
-use crate::mcp::client::lists::{PageOf, ServerList};
+use crate::mcp::client::lists::ServerList;
 use crate::mcp::client::offered_names::OfferedNames;
 use crate::mcp::client::pins::{Declaration, Fingerprint};
 use crate::mcp::client::quarantine::QuarantineReason;
 use crate::mcp::client::remote::{Connection, RemoteServer};
+use crate::mcp::original;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
@@ -16,10 +18,12 @@ use rmcp::model::{
     ReadResourceRequestParams, Reference, ServerResult,
 };
 use rmcp::service::ServiceError;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::sync::Arc;
-use tool_core::call::Role;
+use tool_core::call::{OriginalPart, Role};
 use tool_core::text::truncate;
 use tool_core::tool::{
     Completion, CompletionRequest, CompletionTarget, Prompt, PromptArgument, PromptDefinition, PromptHandler,
@@ -37,8 +41,15 @@ pub(crate) struct Catalog {
     pub(crate) names: OfferedNames,
 }
 
-/// A declaration of a server with the key of its pin, and the fingerprint of what the server sent.
-type Listed<T> = (T, String, Fingerprint);
+/// A declaration of a server.
+struct Listed<T> {
+    /// The declaration, in which keys are masked.
+    declared: Declared<T>,
+    /// The key of its pin.
+    key: String,
+    /// The fingerprint of what the server sent.
+    fingerprint: Fingerprint,
+}
 
 /// Maximum number of characters of a description.
 const MAX_DESCRIPTION: usize = 4_000;
@@ -64,7 +75,7 @@ impl RemoteServer {
         self.current().peer.peer_info().is_some_and(|info| info.capabilities.completions.is_some())
     }
 
-    pub(crate) async fn list_prompts(&self, connection: &Connection) -> Vec<Listed<model::Prompt>> {
+    async fn list_prompts(&self, connection: &Connection) -> Vec<Listed<model::Prompt>> {
         if !Self::has_prompts(connection) {
             return Vec::new();
         }
@@ -73,16 +84,12 @@ impl RemoteServer {
             member: "prompts",
             kind: Declaration::Prompt,
             request: |page| ClientRequest::ListPromptsRequest(model::ListPromptsRequest::with_param(page)),
-            read: |result| match result {
-                ServerResult::ListPromptsResult(page) => Ok(PageOf { items: page.prompts, next: page.next_cursor }),
-                other => Err(Box::new(other)),
-            },
         };
         let listed = self.pages_if_any(connection, &list).await;
         self.listed(listed, Declaration::Prompt, |prompt| &prompt.name)
     }
 
-    pub(crate) async fn list_resources(&self, connection: &Connection) -> Vec<Listed<model::Resource>> {
+    async fn list_resources(&self, connection: &Connection) -> Vec<Listed<model::Resource>> {
         if !Self::has_resources(connection) {
             return Vec::new();
         }
@@ -91,16 +98,12 @@ impl RemoteServer {
             member: "resources",
             kind: Declaration::Resource,
             request: |page| ClientRequest::ListResourcesRequest(model::ListResourcesRequest::with_param(page)),
-            read: |result| match result {
-                ServerResult::ListResourcesResult(page) => Ok(PageOf { items: page.resources, next: page.next_cursor }),
-                other => Err(Box::new(other)),
-            },
         };
         let listed = self.pages_if_any(connection, &list).await;
         self.listed(listed, Declaration::Resource, |resource| &resource.uri)
     }
 
-    pub(crate) async fn list_templates(&self, connection: &Connection) -> Vec<Listed<model::ResourceTemplate>> {
+    async fn list_templates(&self, connection: &Connection) -> Vec<Listed<model::ResourceTemplate>> {
         if !Self::has_resources(connection) {
             return Vec::new();
         }
@@ -111,23 +114,25 @@ impl RemoteServer {
             request: |page| {
                 ClientRequest::ListResourceTemplatesRequest(model::ListResourceTemplatesRequest::with_param(page))
             },
-            read: |result| match result {
-                ServerResult::ListResourceTemplatesResult(page) => {
-                    Ok(PageOf { items: page.resource_templates, next: page.next_cursor })
-                }
-                other => Err(Box::new(other)),
-            },
         };
         let listed = self.pages_if_any(connection, &list).await;
         self.listed(listed, Declaration::Resource, |template| &template.uri_template)
     }
 
+    /// Returns the keys and fingerprints of the prompts.
+    pub(crate) async fn pinned_prompts(&self, connection: &Connection) -> Vec<(String, Fingerprint)> {
+        self.list_prompts(connection).await.iter().map(Listed::pinned).collect()
+    }
+
+    /// Returns the keys and fingerprints of the resources and the templates.
+    pub(crate) async fn pinned_resources(&self, connection: &Connection) -> Vec<(String, Fingerprint)> {
+        let resources = self.list_resources(connection).await;
+        let templates = self.list_templates(connection).await;
+        resources.iter().map(Listed::pinned).chain(templates.iter().map(Listed::pinned)).collect()
+    }
+
     /// Returns the entries of a list. One that fails ends there, as the tools of its server are still of use.
-    async fn pages_if_any<T: Serialize + DeserializeOwned>(
-        &self,
-        connection: &Connection,
-        list: &ServerList<T>,
-    ) -> Vec<T> {
+    async fn pages_if_any<T: DeserializeOwned>(&self, connection: &Connection, list: &ServerList) -> Vec<Declared<T>> {
         let mut items = Vec::new();
         let reader = self.reader(connection);
         if let Err(error) = reader.pages(list, &mut items).await {
@@ -138,17 +143,19 @@ impl RemoteServer {
     }
 
     /// Returns declarations in which keys are masked. Quarantines those with a key in their name, by which the server knows them.
-    fn listed<T: Serialize + DeserializeOwned + Clone>(
+    fn listed<T: Serialize + DeserializeOwned>(
         &self,
-        items: Vec<T>,
+        items: Vec<Declared<T>>,
         kind: Declaration,
         name: impl Fn(&T) -> &String,
     ) -> Vec<Listed<T>> {
         let mut listed = Vec::new();
-        for item in items {
-            let (fingerprint, key) = (Fingerprint::of(&item, kind), kind.key(name(&item)));
-            match self.options.credentials.redact_answer(item.clone()) {
-                Ok(masked) if name(&masked) == name(&item) => listed.push((masked, key, fingerprint)),
+        for declared in items {
+            let fingerprint = Fingerprint::of_declared(&declared, kind);
+            let own_name = name(&declared.item).clone();
+            let key = kind.key(&own_name);
+            match self.options.credentials.redact_declared(declared) {
+                Ok(declared) if *name(&declared.item) == own_name => listed.push(Listed { declared, key, fingerprint }),
                 _ => self.quarantine(&self.options.credentials.redact(&key), QuarantineReason::HasKey),
             }
         }
@@ -167,14 +174,19 @@ impl RemoteServer {
         let mut params = GetPromptRequestParams::new(name);
         params.arguments = (!arguments.is_empty()).then_some(arguments);
         let request = ClientRequest::GetPromptRequest(model::GetPromptRequest::new(params));
-        let ServerResult::GetPromptResult(result) = self.request(ctx, request).await? else { return Err(unreadable()) };
-        let result = self.options.credentials.redact_answer(result).map_err(|_| unreadable())?;
-        let messages = result.messages.into_iter().map(|message| PromptMessage {
-            role: if message.role == model::Role::Assistant { Role::Assistant } else { Role::User },
-            content: answer::content(message.content),
-        });
-        let messages = messages.collect::<Vec<_>>();
-        check_size(messages.iter().map(|message| message.content.bytes()).sum())?;
+        let answer = self.answer(ctx, request).await?;
+        let result = serde_json::from_str::<PromptAnswer>(&answer).map_err(|_| unreadable())?;
+        let of = result.messages.len();
+        let mut messages = Vec::with_capacity(of);
+        let mut size = 0;
+        for (at, message) in result.messages.into_iter().enumerate() {
+            let (sent, content) = (message.content.get().len(), answer::part(&message.content));
+            size += sent;
+            check_size(size)?;
+            let further_bytes = sent.saturating_sub(content.bytes());
+            let original = Some(OriginalPart { answer: Arc::clone(&answer), at, of, further_bytes });
+            messages.push(PromptMessage { role: message.role, content, original });
+        }
         Ok(messages)
     }
 
@@ -183,29 +195,31 @@ impl RemoteServer {
         self.check_offered(&Declaration::Resource.key(uri), "resource", uri)?;
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(model::ReadResourceRequest::new(params));
-        let ServerResult::ReadResourceResult(result) = self.request(ctx, request).await? else {
-            return Err(unreadable());
-        };
-        let result = self.options.credentials.redact_answer(result).map_err(|_| unreadable())?;
-        let (mut contents, mut size) = (Vec::new(), 0);
-        for part in result.contents {
-            let (uri, mime_type, part) = match part {
+        let answer = self.answer(ctx, request).await?;
+        let result = serde_json::from_str::<ResourceAnswer<'_>>(&answer).map_err(|_| unreadable())?;
+        let of = result.contents.len();
+        let mut contents = Vec::with_capacity(of);
+        let mut size = 0;
+        for (at, sent) in result.contents.into_iter().enumerate() {
+            let part = serde_json::from_str(sent.get()).map_err(|_| unreadable())?;
+            let (uri, mime_type, bytes, part) = match part {
                 model::ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
-                    size += text.len();
-                    (uri, mime_type, ResourceContents::text(text))
+                    (uri, mime_type, text.len(), ResourceContents::text(text))
                 }
                 model::ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                    size += blob.len();
-                    (uri, mime_type, ResourceContents::blob(STANDARD.decode(blob).map_err(|_| unreadable())?))
+                    let data = STANDARD.decode(&blob).map_err(|_| unreadable())?;
+                    (uri, mime_type, blob.len(), ResourceContents::blob(data))
                 }
                 _ => return Err(unreadable()),
             };
+            size += bytes;
             check_size(size)?;
-            let part = part.uri(uri);
-            contents.push(match mime_type {
-                Some(mime_type) => part.mime_type(mime_type),
-                None => part,
-            });
+            // Escapes of a text take a few bytes, and count for little.
+            let further_bytes = sent.get().len().saturating_sub(2 * bytes);
+            let mut part = part.uri(uri);
+            part.mime_type = mime_type;
+            part.original = Some(OriginalPart { answer: Arc::clone(&answer), at, of, further_bytes });
+            contents.push(part);
         }
         Ok(contents)
     }
@@ -233,6 +247,13 @@ impl RemoteServer {
         let total = result.total.map(u64::from);
         let has_more = result.has_more == Some(true) || result.values.len() > Completion::MAX_VALUES;
         Ok(Completion::new(result.values.into_iter().take(Completion::MAX_VALUES)).of_total(total, has_more))
+    }
+
+    /// Sends a request within the limits of a run. Returns the text of the answer as it is passed on, with keys masked.
+    async fn answer(&self, ctx: &RunContext, request: ClientRequest) -> Result<Arc<str>, ToolError> {
+        let result = original::text_of(self.request(ctx, request).await?).ok_or_else(unreadable)?;
+        let (result, removed) = self.options.credentials.redact_result(&result).map_err(|_| unreadable())?;
+        Ok(original::passed_on(&result, &removed).into())
     }
 
     /// Sends a request within the limits of a run.
@@ -267,6 +288,25 @@ impl RemoteServer {
             }
         }
     }
+}
+
+/// The messages of a prompt.
+#[derive(Deserialize)]
+struct PromptAnswer {
+    messages: Vec<SentMessage>,
+}
+
+#[derive(Deserialize)]
+struct SentMessage {
+    role: Role,
+    content: Box<RawValue>,
+}
+
+/// The contents of a resource.
+#[derive(Deserialize)]
+struct ResourceAnswer<'a> {
+    #[serde(borrow)]
+    contents: Vec<&'a RawValue>,
 }
 
 fn unreadable() -> ToolError {
@@ -343,35 +383,35 @@ impl Catalog {
         let (resources, templates) =
             (remote.list_resources(&connection).await, remote.list_templates(&connection).await);
         let mut found = Vec::new();
-        found.extend(prompts.iter().map(|(_, key, fingerprint)| (key.clone(), fingerprint.clone())));
-        found.extend(resources.iter().map(|(_, key, fingerprint)| (key.clone(), fingerprint.clone())));
-        found.extend(templates.iter().map(|(_, key, fingerprint)| (key.clone(), fingerprint.clone())));
-        let names = OfferedNames::new(prefix, prompts.iter().map(|(prompt, ..)| prompt.name.as_str()));
+        found.extend(prompts.iter().map(Listed::pinned));
+        found.extend(resources.iter().map(Listed::pinned));
+        found.extend(templates.iter().map(Listed::pinned));
+        let names = OfferedNames::new(prefix, prompts.iter().map(|prompt| prompt.declared.item.name.as_str()));
         let mut catalog = Self { names, ..Self::default() };
         if found.is_empty() {
             return Ok(catalog);
         }
         let offered = remote.check_pins(found).await?;
-        for (declared, key, _) in prompts.into_iter().filter(|(_, key, _)| offered.contains(key)) {
-            let name = catalog.names.offered(&declared.name).into_owned();
+        for Listed { declared, key, .. } in prompts.into_iter().filter(|prompt| offered.contains(&prompt.key)) {
+            let name = catalog.names.offered(&declared.item.name).into_owned();
             let prompt = prompt(remote, declared, name);
             match ToolContext::builder().with_prompt(prompt.clone()).build() {
                 Ok(_) => catalog.prompts.push(prompt),
                 Err(errors) => remote.quarantine_invalid(&key, QuarantineReason::Invalid(errors)),
             }
         }
-        let described = resources.into_iter().map(|(resource, key, _)| {
-            let model::Resource { uri, name, title, description, mime_type, size, .. } = resource;
-            (key, uri, name, title, description, mime_type, size)
+        let resources = resources.into_iter().map(|Listed { declared, key, .. }| {
+            let Declared { item, sent } = declared;
+            let model::Resource { uri, name, title, description, mime_type, size, .. } = item;
+            DescribedResource { key, uri, name, title, description, mime_type, size, sent }
         });
-        let templates = templates.into_iter().map(|(template, key, _)| {
-            let model::ResourceTemplate { uri_template: uri, name, title, description, mime_type, .. } = template;
-            (key, uri, name, title, description, mime_type, None)
+        let templates = templates.into_iter().map(|Listed { declared, key, .. }| {
+            let Declared { item, sent } = declared;
+            let model::ResourceTemplate { uri_template: uri, name, title, description, mime_type, .. } = item;
+            DescribedResource { key, uri, name, title, description, mime_type, size: None, sent }
         });
-        for (key, uri, name, title, description, mime_type, size) in described.chain(templates) {
-            if !offered.contains(&key) {
-                continue;
-            }
+        for resource in resources.chain(templates).filter(|resource| offered.contains(&resource.key)) {
+            let DescribedResource { key, uri, name, title, description, mime_type, size, sent } = resource;
             let mut definition = match ResourceDefinition::new(&uri, name) {
                 Ok(definition) => definition,
                 Err(error) => {
@@ -379,8 +419,11 @@ impl Catalog {
                     continue;
                 }
             };
-            (definition.title, definition.mime_type, definition.size) = (title, mime_type, size);
+            definition.title = title;
+            definition.mime_type = mime_type;
+            definition.size = size;
             definition.description = truncate(&description.unwrap_or_default(), MAX_DESCRIPTION);
+            definition.declared = Some(Arc::new(sent));
             if remote.completes() {
                 definition.completes = definition.uri.variables().map(str::to_owned).collect();
             }
@@ -398,10 +441,30 @@ impl Catalog {
     }
 }
 
-fn prompt(remote: &Arc<RemoteServer>, declared: model::Prompt, name: String) -> Prompt {
+impl<T> Listed<T> {
+    fn pinned(&self) -> (String, Fingerprint) {
+        (self.key.clone(), self.fingerprint.clone())
+    }
+}
+
+/// The common members of a resource and a template.
+struct DescribedResource {
+    key: String,
+    uri: String,
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    mime_type: Option<String>,
+    size: Option<u64>,
+    sent: Map<String, Value>,
+}
+
+fn prompt(remote: &Arc<RemoteServer>, declared: Declared<model::Prompt>, name: String) -> Prompt {
+    let Declared { item: declared, sent } = declared;
     let cut = |text: Option<String>| truncate(&text.unwrap_or_default(), MAX_DESCRIPTION);
     let mut definition = PromptDefinition::new(name, cut(declared.description));
     definition.title = declared.title;
+    definition.declared = Some(Arc::new(sent));
     for declared in declared.arguments.unwrap_or_default() {
         let mut argument = PromptArgument::new(declared.name, cut(declared.description));
         argument.title = declared.title;

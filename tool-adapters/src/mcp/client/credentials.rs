@@ -1,8 +1,10 @@
 //! Headers and tokens of a client over HTTP, which appear in no error, log or name.
 
+use crate::mcp::client::declared::Declared;
 use crate::mcp::client::error::ImportError;
 use crate::mcp::client::http_answer::HttpResult;
 use crate::mcp::client::names::{self, KEY, looks_like_key, looks_random};
+use crate::mcp::original::{Reason, Removed};
 use crate::transport::base_url::{self, is_local, is_secret_name, with_scheme};
 use crate::transport::callback::{SingleFlight, run_callback};
 use futures_util::future::BoxFuture;
@@ -13,6 +15,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
@@ -20,6 +23,8 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
+use tool_core::json::parse_strict;
+use tool_core::schema::join_pointer;
 use tool_core::text::{escape_invisible, truncate};
 use tool_core::trace::Redaction;
 use zeroize::Zeroizing;
@@ -95,6 +100,35 @@ impl Credentials {
         let masked = serde_json::to_value(&answer)
             .and_then(|mut value| mask(&mut value, &keys).then(|| serde_json::from_value(value)).transpose());
         Ok(masked.map_err(|error| self.protocol_error(&error))?.unwrap_or(answer))
+    }
+
+    /// Returns a declaration of the server with the keys masked that it repeats.
+    pub(crate) fn redact_declared<T: Serialize + DeserializeOwned>(
+        &self,
+        declared: Declared<T>,
+    ) -> Result<Declared<T>, ImportError> {
+        let Declared { item, sent } = declared;
+        Ok(Declared { item: self.redact_answer(item)?, sent: self.redact_answer(sent)? })
+    }
+
+    /// Returns the text of a result with the keys masked that it repeats, and the places of these.
+    pub(crate) fn redact_result<'a>(&self, result: &'a str) -> Result<(Cow<'a, str>, Vec<Removed>), ImportError> {
+        let keys = self.keys();
+        let is_escaped = || {
+            let needs_escape = |key: &Token| key.contains(|c: char| c == '"' || c == '\\' || c.is_control());
+            result.contains("\\u") || result.contains("\\/") || keys.iter().any(needs_escape)
+        };
+        if keys.is_empty() || !(has_key(result, &keys) || is_escaped()) {
+            return Ok((Cow::Borrowed(result), Vec::new()));
+        }
+        let mut value = serde_json::from_str::<Value>(result).map_err(|error| self.protocol_error(&error))?;
+        let mut masked = Vec::new();
+        mask_each(&mut value, &keys, "", &mut masked);
+        if masked.is_empty() && parse_strict::<Value>(result).is_ok() {
+            return Ok((Cow::Borrowed(result), masked));
+        }
+        // The first of two members of one name is not read, and may have a key.
+        Ok((Cow::Owned(value.to_string()), masked))
     }
 
     /// Returns the longest secrets first, as a part of one may be another.
@@ -329,6 +363,28 @@ fn names_have_key<'a>(mut members: impl Iterator<Item = (&'a String, &'a Value)>
         }
     }
     members.any(|(name, value)| has_key(name, keys) || is_within(value, keys))
+}
+
+/// Masks keys in all texts and names of a value, and notes where.
+fn mask_each(value: &mut Value, keys: &[Token], pointer: &str, masked: &mut Vec<Removed>) {
+    let is_masked = match value {
+        Value::Array(items) => {
+            for (at, item) in items.iter_mut().enumerate() {
+                mask_each(item, keys, &format!("{pointer}/{at}"), masked);
+            }
+            false
+        }
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut().filter(|(name, _)| !has_key(name, keys)) {
+                mask_each(member, keys, &join_pointer(pointer, name), masked);
+            }
+            members.keys().any(|name| has_key(name, keys)) && mask(value, keys)
+        }
+        _ => mask(value, keys),
+    };
+    if is_masked {
+        masked.push(Removed { pointer: pointer.to_owned(), reason: Reason::Key });
+    }
 }
 
 /// Masks keys in all texts and names of a value. Returns true if there were any.

@@ -8,19 +8,19 @@ use crate::mcp::client::answer::unreadable;
 use crate::mcp::client::http_answer::{Events, HttpError, Posted};
 use crate::mcp::client::http_client::{AuthorizedClient, HttpSession};
 use crate::mcp::lines::send_line;
+use crate::mcp::original;
 use foldhash::HashMap;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ContentBlock, CustomResult, ErrorData, JsonObject, JsonRpcVersion2_0,
-    ProgressToken, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
+    CallToolRequestParams, ErrorData, JsonObject, JsonRpcVersion2_0, ProgressToken, RequestId, RequestMetaObject,
+    ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::any::TypeId;
 use std::io;
@@ -279,7 +279,8 @@ impl DirectCalls {
                 // An answer does not overtake the messages before it.
                 let is_answered = is_alone && self.take_text(&text);
                 if !is_answered {
-                    let Ok(message) = serde_json::from_slice::<ServerJsonRpcMessage>(&text) else { continue };
+                    let message = original::seal(&text).or_else(|| serde_json::from_slice(&text).ok());
+                    let Some(message) = message else { continue };
                     let is_answer = answered(&message) == Some(id);
                     is_alone = false;
                     others.send(message).await.map_err(|_| ServiceError::TransportClosed)?;
@@ -309,75 +310,14 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-/// The members of an ordinary answer.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct OrdinaryResponse<'a> {
-    #[serde(rename = "jsonrpc")]
-    _version: JsonRpcVersion2_0,
-    id: i64,
-    #[serde(borrow)]
-    result: OrdinaryResult<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct OrdinaryResult<'a> {
-    #[serde(borrow)]
-    content: Vec<OrdinaryPart<'a>>,
-    // `null` is structured content, too.
-    #[serde(default, deserialize_with = "given")]
-    structured_content: Option<Value>,
-    is_error: Option<bool>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct OrdinaryPart<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    text: String,
-}
-
-fn given<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(value).map(Some)
-}
-
-/// Reads an answer that has no unusual member at once, as nearly all answers are such texts. Returns `None` for all others.
-fn read_ordinary(text: &[u8], id: Option<&RequestId>) -> Option<CallToolResult> {
-    // A text is checked to be UTF-8 once, and bytes are for each string.
-    let OrdinaryResponse { id: own, result, .. } = serde_json::from_str(std::str::from_utf8(text).ok()?).ok()?;
-    let is_own = id.is_none_or(|id| *id == RequestId::Number(own));
-    if !is_own || result.content.iter().any(|part| part.kind != "text") {
-        return None;
-    }
-    let content = result.content.into_iter().map(|part| ContentBlock::text(part.text));
-    let mut read = CallToolResult::success(content.collect());
-    read.result_type = None;
-    (read.structured_content, read.is_error) = (result.structured_content, result.is_error);
-    Some(read)
-}
-
 /// Reads the answer to a call. With `id`, it is checked to be that of the call, or the error of a message whose id was not read.
 fn read(text: &[u8], id: Option<&RequestId>) -> Result<ServerResult, ServiceError> {
-    match read_ordinary(text, id) {
-        Some(result) => Ok(ServerResult::CallToolResult(result)),
-        None => read_any(text, id),
-    }
-}
-
-fn read_any(text: &[u8], id: Option<&RequestId>) -> Result<ServerResult, ServiceError> {
     let response = serde_json::from_slice::<Response>(text).map_err(|_| ServiceError::McpError(unreadable()))?;
     let is_own = |own: &RequestId| response.id.as_ref().is_some_and(|id| number(id) == number(own));
     match (response.result, response.error) {
         (_, Some(error)) => Err(ServiceError::McpError(error)),
         (Some(_), None) if id.is_some_and(|id| !is_own(id)) => Err(ServiceError::UnexpectedResponse),
-        (Some(text), None) => {
-            let result = serde_json::from_str(text.get()).map(ServerResult::CallToolResult);
-            let other =
-                || serde_json::from_str(text.get()).map(|other| ServerResult::CustomResult(CustomResult::new(other)));
-            result.or_else(|_| other()).map_err(|_| ServiceError::McpError(unreadable()))
-        }
+        (Some(result), None) => Ok(original::sealed(result.get())),
         (None, None) => Err(ServiceError::McpError(unreadable())),
     }
 }
@@ -416,52 +356,11 @@ impl Drop for EndOnDrop<'_> {
 mod tests {
     use super::*;
 
-    fn answer(members: &str, result: &str) -> String {
-        format!(r#"{{"jsonrpc": "2.0", {members}, "result": {{{result}}}}}"#)
-    }
-
-    #[test]
-    fn an_ordinary_answer_is_read_as_any_answer_is() {
-        let id = RequestId::Number(7);
-        let results = [
-            r#""content": []"#,
-            r#""isError": null, "content": [{"type": "text", "text": "a\n\u00e9"}, {"text": "b", "type": "text"}]"#,
-            r#""content": [], "structuredContent": null, "isError": true"#,
-            r#""structuredContent": {"n": [1.0, {}]}, "content": [{"type": "text", "text": "{}"}], "isError": false"#,
-        ];
-        for text in results.map(|result| answer(r#""id": 7"#, result)) {
-            let ordinary = read_ordinary(text.as_bytes(), Some(&id)).map(ServerResult::CallToolResult);
-            let any = read_any(text.as_bytes(), Some(&id)).expect("a result");
-            assert_eq!(format!("{ordinary:?}"), format!("{:?}", Some(any)), "{text}");
-        }
-    }
-
-    #[test]
-    fn an_unusual_answer_is_no_ordinary_answer() {
-        let id = RequestId::Number(7);
-        let unusual = [
-            answer(r#""id": 8"#, r#""content": []"#),
-            answer(r#""id": "7""#, r#""content": []"#),
-            answer(r#""id": 7, "extra": 1"#, r#""content": []"#),
-            answer(r#""id": 7"#, r#""content": [], "_meta": {}"#),
-            answer(r#""id": 7"#, r#""content": [], "content": []"#),
-            answer(r#""id": 7"#, r#""structuredContent": {}"#),
-            answer(r#""id": 7"#, r#""content": [{"type": "new", "text": "a"}]"#),
-            answer(r#""id": 7"#, r#""content": [{"type": "text", "text": "a", "annotations": {}}]"#),
-            answer(r#""id": 7"#, r#""content": []"#).replace("result", "error"),
-            answer(r#""id": 7"#, r#""content": []"#) + "1",
-            answer(r#""id": 7"#, r#""content": []"#).replace("2.0", "1.0"),
-        ];
-        for text in unusual {
-            assert!(read_ordinary(text.as_bytes(), Some(&id)).is_none(), "{text}");
-        }
-    }
-
     #[test]
     fn an_answer_of_another_version_is_refused() {
         let id = RequestId::Number(7);
         for version in [r#""1.0""#, "2.0", "null"] {
-            let text = answer(r#""id": 7"#, r#""content": []"#).replace(r#""2.0""#, version);
+            let text = format!(r#"{{"jsonrpc": {version}, "id": 7, "result": {{"content": []}}}}"#);
             assert!(matches!(read(text.as_bytes(), Some(&id)), Err(ServiceError::McpError(_))), "{text}");
         }
     }

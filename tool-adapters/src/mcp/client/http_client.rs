@@ -13,6 +13,7 @@ use crate::mcp::client::rights::with_unknown_modes;
 use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{IdScanner, MessageId};
+use crate::mcp::original;
 use crate::providers::framing::frame::is_too_large_to_parse;
 use crate::transport::base_url::is_local;
 use futures_util::StreamExt;
@@ -254,7 +255,7 @@ impl AuthorizedClient {
     }
 
     /// Returns events in which one that is too long is the error of its request. With `is_checked`, that holds for one that cannot
-    /// be read, too, which rmcp would drop.
+    /// be read, too, which rmcp would drop, and results are sealed for rmcp.
     fn observe(&self, events: Events, mut request: Option<RequestId>, is_checked: bool) -> Events {
         let (tasks, routes, stream) = (self.tasks.clone(), self.routes.clone(), request.clone());
         let mut fail = move |error: ErrorData| {
@@ -283,6 +284,8 @@ impl AuthorizedClient {
                 }
                 if let Some(marked) = with_unknown_modes(text.as_bytes()) {
                     event.data = Some(marked.to_string());
+                } else if is_checked && let Some(sealed) = original::seal(text.as_bytes()) {
+                    event.data = serde_json::to_string(&sealed).ok();
                 }
                 Ok(failed.unwrap_or(event))
             }
@@ -357,7 +360,8 @@ impl StreamableHttpClient for AuthorizedClient {
                 opened = session;
                 self.tasks.note(&text);
                 let marked = with_unknown_modes(&text).map(|message| Bytes::from(message.to_string()));
-                match serde_json::from_slice(&marked.unwrap_or(text)) {
+                let text = marked.unwrap_or(text);
+                match original::seal(&text).map_or_else(|| serde_json::from_slice(&text), Ok) {
                     // The answer to a request has its error, also if the server could not read the id.
                     Ok(ServerJsonRpcMessage::Error(error)) => Err(error.error),
                     Ok(message) => Ok(message),

@@ -1,11 +1,12 @@
 //! The import of a server's tools as a toolset of raw function tools, and their calls.
 
 use crate::mcp::client::address::ServerAddress;
-use crate::mcp::client::answer::{Answer, MAX_TEXT};
+use crate::mcp::client::answer::{Answer, MAX_TEXT, unreadable};
 use crate::mcp::client::budget::SamplingBudget;
 use crate::mcp::client::catalog::Catalog;
 use crate::mcp::client::changes::ServerChanges;
 use crate::mcp::client::credentials::{Credentials, parse_url};
+use crate::mcp::client::declared::Declared;
 use crate::mcp::client::error::{ImportError, describe, http_status};
 use crate::mcp::client::exchange::{Asked, Exchange, RunState};
 use crate::mcp::client::names::{self, KEY};
@@ -13,10 +14,11 @@ use crate::mcp::client::offered_names::OfferedNames;
 use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Pins;
 use crate::mcp::client::quarantine::{QuarantineReason, QuarantinedTool};
-use crate::mcp::client::remote::{Connection, RemoteServer};
+use crate::mcp::client::remote::{Connection, DeclaredTool, RemoteServer};
 use crate::mcp::client::resource_tools::resource_tools;
 use crate::mcp::client::rights::ServerRights;
 use crate::mcp::client::tasks::is_lost;
+use crate::mcp::original;
 use crate::providers::mcp::messages::with_hints;
 use rmcp::model::{self, CallToolRequestParams, ErrorCode, JsonObject, RequestParamsMeta, ServerResult};
 use rmcp::service::ServiceError;
@@ -95,6 +97,7 @@ impl McpClient {
             name,
             pins,
             pinned_only: false,
+            shows_pages: false,
             probe: false,
             timeout,
             baggage: true,
@@ -155,6 +158,13 @@ impl McpClient {
         if let ServerAddress::Command(command, _) = &mut self.address {
             command.env(name, value);
         }
+        self
+    }
+
+    /// Tells the server that its pages are shown (MCP Apps).
+    #[cfg(feature = "gateway")]
+    pub(crate) fn show_pages(mut self) -> Self {
+        self.options.shows_pages = true;
         self
     }
 
@@ -487,15 +497,15 @@ impl Offer {
     async fn toolset(
         self,
         remote: Arc<RemoteServer>,
-        declared: Vec<model::Tool>,
+        declared: Vec<DeclaredTool>,
     ) -> Result<ImportedToolset, ImportError> {
         let (prefix, mut tools) = (self.prefix.as_deref(), Vec::new());
         let declared = self.without_switched_off(&remote, declared);
-        let names = OfferedNames::new(prefix, declared.iter().map(|declared| &*declared.name));
+        let names = OfferedNames::new(prefix, declared.iter().map(|declared| &*declared.item.name));
         for declared in declared {
-            match import_tool(&remote, &declared, &names.offered(&declared.name)) {
+            match import_tool(&remote, &declared, &names.offered(&declared.item.name)) {
                 Ok(tool) => tools.push(self.mapped(tool)),
-                Err(errors) => remote.quarantine_invalid(&declared.name, QuarantineReason::Invalid(errors)),
+                Err(errors) => remote.quarantine_invalid(&declared.item.name, QuarantineReason::Invalid(errors)),
             }
         }
         let catalog =
@@ -513,13 +523,13 @@ impl Offer {
     }
 
     /// Returns the tools that are not switched off.
-    fn without_switched_off(&self, remote: &RemoteServer, declared: Vec<model::Tool>) -> Vec<model::Tool> {
+    fn without_switched_off(&self, remote: &RemoteServer, declared: Vec<DeclaredTool>) -> Vec<DeclaredTool> {
         let Some(switched_off) = &self.switched_off else { return declared };
         let mut left = Vec::new();
         for declared in declared {
-            match switched_off(&declared.name) {
+            match switched_off(&declared.item.name) {
                 Some(setting) => {
-                    remote.quarantine_invalid(&declared.name, QuarantineReason::SwitchedOff(setting));
+                    remote.quarantine_invalid(&declared.item.name, QuarantineReason::SwitchedOff(setting));
                 }
                 None => left.push(declared),
             }
@@ -689,6 +699,18 @@ impl ImportedToolset {
         !self.remote.is_lost()
     }
 
+    /// Returns true if resources that the server does not list may be read.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn has_unlisted_resources(&self) -> bool {
+        !self.remote.options.pinned_only && RemoteServer::has_resources(&self.remote.current())
+    }
+
+    /// Reads a resource that the server does not list, for a run.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn read_unlisted(&self, uri: &str, ctx: &RunContext) -> Result<Vec<ResourceContents>, ToolError> {
+        self.remote.read_resource(uri, ctx).await
+    }
+
     /// Sets whether a call of a tool may be sent again after the connection was lost, if its server says that it may.
     #[cfg(feature = "gateway")]
     pub(crate) fn set_resend(&self, tool: &str, is_resent: bool) {
@@ -803,9 +825,10 @@ struct RemoteTool {
 /// Converts a declaration into a tool. Fails if it cannot be registered.
 pub(crate) fn import_tool(
     remote: &Arc<RemoteServer>,
-    declared: &model::Tool,
+    declared: &Declared<model::Tool>,
     name: &str,
 ) -> Result<FunctionTool, RegistryErrors> {
+    let Declared { item: declared, sent } = declared;
     let annotations = declared.annotations.clone().unwrap_or_default();
     let raw = RawTool {
         name: name.to_owned(),
@@ -835,6 +858,7 @@ pub(crate) fn import_tool(
         // `Answer::into_output` checks results, and names the server.
         tool = tool.output_schema(Value::Object((**output).clone())).checks_output();
     }
+    tool = tool.declared(sent.clone());
     // Registered alone first, so that an invalid tool does not keep the others out.
     ToolContext::builder().with(tool.clone()).build().map(|_| tool)
 }
@@ -901,15 +925,16 @@ impl RemoteTool {
             Box::pin(connection.status()).await;
         };
         let credentials = &self.remote.options.credentials;
-        let answer = match answer {
-            Ok(ServerResult::CallToolResult(result)) => credentials.redact_answer(result).ok().map(Answer::from),
-            Ok(ServerResult::CustomResult(result)) => {
-                credentials.redact_answer(result.0).ok().and_then(Answer::of_value)
-            }
-            Ok(_) => None,
+        let result = match answer {
+            Ok(result) => original::text_of(result).ok_or_else(|| ServiceError::McpError(unreadable())),
+            Err(error) => Err(error),
+        };
+        let result = match result {
+            Ok(result) => result,
             Err(error) => return Err(Box::pin(self.convert_error(error, &connection)).await),
         };
-        match answer {
+        let masked = credentials.redact_result(&result).ok();
+        match masked.as_ref().and_then(|(result, removed)| Answer::read(result, removed)) {
             Some(answer) => answer.into_output(&self.remote.options.name, self.output.as_ref()),
             None => Err(Box::pin(self.convert_error(ServiceError::UnexpectedResponse, &connection)).await),
         }

@@ -10,12 +10,14 @@ use crate::mcp::client::process::ServerProcess;
 use crate::mcp::client::rights::with_unknown_modes;
 use crate::mcp::client::tasks::TaskTools;
 use crate::mcp::lines::{BoundedLines, IdScanner, Line, MessageId};
+use crate::mcp::original;
 use crate::providers::framing::frame::is_too_large_to_parse;
 use futures_util::StreamExt;
 use rmcp::RoleClient;
 use rmcp::model::ErrorData;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -69,9 +71,9 @@ impl LineTransport {
         self.tasks.note(text);
         let marked = with_unknown_modes(text).map(|message| Bytes::from(message.to_string()));
         let text = marked.as_ref().unwrap_or(text);
-        if let Ok(message) = serde_json::from_slice::<ServerMessage>(text) {
+        if let Some(message) = read_message(text) {
             self.read.push_back(message);
-        } else if let Ok(messages) = serde_json::from_slice::<Vec<ServerMessage>>(text) {
+        } else if let Some(messages) = read_batch(text) {
             self.read.extend(messages);
         } else {
             self.fail(IdScanner::scan(text), unreadable);
@@ -86,6 +88,16 @@ impl LineTransport {
             tracing::debug!("dropped a message of a server that cannot be read");
         }
     }
+}
+
+/// Reads a message. The result of one that answers a request is kept as it is.
+fn read_message(text: &[u8]) -> Option<ServerMessage> {
+    original::seal(text).or_else(|| serde_json::from_slice(text).ok())
+}
+
+fn read_batch(text: &[u8]) -> Option<Vec<ServerMessage>> {
+    let messages = serde_json::from_slice::<Vec<&RawValue>>(text).ok()?;
+    messages.into_iter().map(|message| read_message(message.get().as_bytes())).collect()
 }
 
 /// Returns a line without the byte order mark that some programs write before UTF-8. It is no part of JSON.

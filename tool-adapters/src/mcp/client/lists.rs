@@ -1,12 +1,14 @@
 //! The lists of a server, page by page. An entry that cannot be read, and a list without an end, do not cost the entries that can
 //! be read.
 
+use crate::mcp::client::declared::Declared;
 use crate::mcp::client::error::describe;
 use crate::mcp::client::options::RemoteOptions;
 use crate::mcp::client::pins::Declaration;
 use crate::mcp::client::quarantine::{Quarantine, QuarantineReason};
+use crate::mcp::original;
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, CustomResult, PaginatedRequestParams, ServerResult};
+use rmcp::model::{ClientRequest, PaginatedRequestParams};
 use rmcp::service::{Peer, ServiceError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -44,25 +46,24 @@ const VALUES: [&str; 5] = ["default", "const", "enum", "example", "examples"];
 const NAMED_SCHEMAS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// A list of a server.
-pub(crate) struct ServerList<T> {
+pub(crate) struct ServerList {
     /// The method, such as `tools/list`.
     pub(crate) method: &'static str,
     /// The member of a page that has the entries.
     pub(crate) member: &'static str,
     pub(crate) kind: Declaration,
     pub(crate) request: fn(PaginatedRequestParams) -> ClientRequest,
-    pub(crate) read: fn(ServerResult) -> Result<PageOf<T>, Box<ServerResult>>,
 }
 
 /// A page of a list.
-pub(crate) struct PageOf<T> {
-    pub(crate) items: Vec<T>,
-    pub(crate) next: Option<String>,
+struct PageOf<T> {
+    items: Vec<Declared<T>>,
+    next: Option<String>,
 }
 
 /// An entry as far as it can be read.
 struct ReadEntry<T> {
-    item: T,
+    declared: Declared<T>,
     /// The members that were left out.
     dropped: Vec<String>,
 }
@@ -76,10 +77,10 @@ pub(crate) struct ListReader<'a> {
 
 impl ListReader<'_> {
     /// Adds all entries of a list to `items`. Fails if a page cannot be had.
-    pub(crate) async fn pages<T: Serialize + DeserializeOwned>(
+    pub(crate) async fn pages<T: DeserializeOwned>(
         &self,
-        list: &ServerList<T>,
-        items: &mut Vec<T>,
+        list: &ServerList,
+        items: &mut Vec<Declared<T>>,
     ) -> Result<(), ListError> {
         let listing = self.read_pages(list, items);
         let is_whole = timeout(self.options.timeout, listing).await.map_err(|_| ListError::Timeout)??;
@@ -92,25 +93,20 @@ impl ListReader<'_> {
     }
 
     /// Reads the pages; returns false for a list that is not read to its end.
-    async fn read_pages<T: Serialize + DeserializeOwned>(
+    async fn read_pages<T: DeserializeOwned>(
         &self,
-        list: &ServerList<T>,
-        items: &mut Vec<T>,
+        list: &ServerList,
+        items: &mut Vec<Declared<T>>,
     ) -> Result<bool, ServiceError> {
         let mut bytes = 0;
         let mut cursor = None;
         let mut cursors = HashSet::new();
         for _ in 0..MAX_PAGES {
             let request = (list.request)(PaginatedRequestParams::default().with_cursor(cursor));
-            let page = match (list.read)(self.peer.send_request(request).await?) {
-                Ok(page) => page,
-                Err(other) => match *other {
-                    ServerResult::CustomResult(CustomResult(page)) => self.tolerant_page(page, list)?,
-                    _ => return Err(ServiceError::UnexpectedResponse),
-                },
-            };
+            let page = original::value_of(self.peer.send_request(request).await?);
+            let page = self.page(page.ok_or(ServiceError::UnexpectedResponse)?, list)?;
             for item in page.items {
-                bytes += bytes_of(&item);
+                bytes += bytes_of(&item.sent);
                 if bytes > MAX_BYTES || items.len() >= MAX_ITEMS {
                     return Ok(false);
                 }
@@ -126,12 +122,8 @@ impl ListReader<'_> {
         Ok(false)
     }
 
-    /// Reads a page of which an entry, or another member, has not the form of the protocol.
-    fn tolerant_page<T: DeserializeOwned>(
-        &self,
-        mut page: Value,
-        list: &ServerList<T>,
-    ) -> Result<PageOf<T>, ServiceError> {
+    /// Reads a page, of which an entry, or another member, may not have the form of the protocol.
+    fn page<T: DeserializeOwned>(&self, mut page: Value, list: &ServerList) -> Result<PageOf<T>, ServiceError> {
         let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
         let Some(Value::Array(entries)) = page.get_mut(list.member).map(Value::take) else {
             return Err(ServiceError::UnexpectedResponse);
@@ -142,8 +134,8 @@ impl ListReader<'_> {
             let name = REQUIRED.iter().find_map(|member| entry.get(member)?.as_str());
             let name = name.map_or_else(|| format!("{} {at}", list.member), |name| list.kind.key(name));
             match read_entry(entry) {
-                Ok(ReadEntry { item, dropped }) => {
-                    items.push(item);
+                Ok(ReadEntry { declared, dropped }) => {
+                    items.push(declared);
                     if !dropped.is_empty() {
                         let server = self.options.name.escape_debug();
                         let (name, dropped) = (escape_invisible(&name), escape_invisible(&dropped.join(", ")));
@@ -190,6 +182,12 @@ impl From<ServiceError> for ListError {
 fn read_entry<T: DeserializeOwned>(entry: Value) -> Result<ReadEntry<T>, String> {
     let Value::Object(members) = entry else { return Err("expected an object".to_owned()) };
     let is_tool = !members.contains_key("uri") && !members.contains_key("uriTemplate");
+    let has_null = |name: &str| members.get(name).is_some_and(Value::is_null);
+    let is_whole =
+        members.get("inputSchema").is_none_or(Value::is_object) && !OPTIONAL.iter().any(|name| has_null(name));
+    if is_whole && let Ok(item) = serde_json::from_value::<T>(Value::Object(members.clone())) {
+        return Ok(ReadEntry { declared: Declared { item, sent: members }, dropped: Vec::new() });
+    }
     let mut read = Map::new();
     let mut dropped = Vec::new();
     let mut optional = Vec::new();
@@ -219,7 +217,7 @@ fn read_entry<T: DeserializeOwned>(entry: Value) -> Result<ReadEntry<T>, String>
         }
     }
     let item = item(&read).map_err(|error| error.to_string())?;
-    Ok(ReadEntry { item, dropped })
+    Ok(ReadEntry { declared: Declared { item, sent: read }, dropped })
 }
 
 /// Returns the bytes of a declaration.
@@ -250,8 +248,9 @@ mod tests {
     use rmcp::model::{Resource, Tool};
 
     fn tool(entry: Value) -> (Value, Vec<String>) {
-        let ReadEntry { item, dropped } = read_entry::<Tool>(entry).expect("a tool");
-        (serde_json::to_value(item).expect("JSON"), dropped)
+        let ReadEntry { declared, dropped } = read_entry::<Tool>(entry).expect("a tool");
+        assert_eq!(serde_json::to_value(declared.item).expect("JSON"), Value::Object(declared.sent.clone()));
+        (Value::Object(declared.sent), dropped)
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod budget;
 mod catalog;
 mod changes;
 mod credentials;
+mod declared;
 mod direct;
 mod error;
 mod exchange;

@@ -46,6 +46,7 @@ impl ClientHandler for ListChanges {
         let mut info = ClientConfig::default();
         info.client_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         info.capabilities = self.options.rights.capabilities();
+        info.capabilities.extensions = self.options.shows_pages.then(rights::pages_extension);
         info
     }
 

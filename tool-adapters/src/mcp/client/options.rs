@@ -17,6 +17,8 @@ pub(crate) struct RemoteOptions {
     pub(crate) name: String,
     pub(crate) pins: Pins,
     pub(crate) pinned_only: bool,
+    /// The client shows the pages of the server, or passes them on to one that does.
+    pub(crate) shows_pages: bool,
     pub(crate) probe: bool,
     pub(crate) timeout: Duration,
     /// Sends the baggage of the trace, which names the run and the customer.

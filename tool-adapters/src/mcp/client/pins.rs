@@ -3,6 +3,8 @@
 //! A server may change a declaration after a person has reviewed it. A tool whose declaration differs from its pin in any
 //! member is not run.
 
+use crate::mcp::client::declared::Declared;
+use crate::mcp::original::unknown_members;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -48,14 +50,29 @@ impl Declaration {
 
 const REST: &str = "other members";
 
+/// The name of the unknown members among the other ones. No server can send it, as it would be an unknown member.
+const UNKNOWN: &str = "unknown members";
+
 /// A hash of each member of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Fingerprint(BTreeMap<String, String>);
 
 impl Fingerprint {
-    pub(crate) fn of(declared: &impl Serialize, kind: Declaration) -> Self {
-        let mut declared = serde_json::to_value(declared).unwrap_or_default();
+    /// Returns the fingerprint of an entry of a list. Members that the type does not know count as other members, but for those of
+    /// tasks, which are not passed on.
+    pub(crate) fn of_declared<T: Serialize>(declared: &Declared<T>, kind: Declaration) -> Self {
+        let typed = serde_json::to_value(&declared.item).unwrap_or_default();
+        let mut sent = declared.sent.clone();
+        sent.remove("execution");
+        let unknown = unknown_members(&Value::Object(sent), &typed);
+        Self::of_value(typed, unknown, kind)
+    }
+
+    fn of_value(mut declared: Value, unknown: Option<Value>, kind: Declaration) -> Self {
+        if let (Some(unknown), Some(members)) = (unknown, declared.as_object_mut()) {
+            members.insert(UNKNOWN.to_owned(), unknown);
+        }
         if let (Declaration::Resource, Some(members)) = (kind, declared.as_object_mut()) {
             // They follow the contents.
             members.remove("size");

@@ -3,9 +3,10 @@
 use crate::mcp::client::address::{RunningClient, ServerAddress};
 use crate::mcp::client::budget::ServerSpending;
 use crate::mcp::client::changes::{ChangeSender, ChangedLists};
+use crate::mcp::client::declared::Declared;
 use crate::mcp::client::direct::DirectCalls;
 use crate::mcp::client::error::{ImportError, describe};
-use crate::mcp::client::lists::{ListError, ListReader, PageOf, ServerList, remove_nulls};
+use crate::mcp::client::lists::{ListError, ListReader, ServerList, remove_nulls};
 use crate::mcp::client::notices::{ListChanges, Pause};
 use crate::mcp::client::options::{RemoteOptions, is_stateless};
 use crate::mcp::client::pins::{Declaration, Fingerprint, ToolPins};
@@ -15,9 +16,9 @@ use crate::mcp::client::routes::CallRoutes;
 use crate::mcp::client::subscriptions::Subscriptions;
 use crate::mcp::client::tasks::{TaskSupport, TaskTools, is_lost};
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, CustomRequest, ListToolsRequest, ServerResult, Tool};
+use rmcp::model::{ClientRequest, CustomRequest, ListToolsRequest, Tool};
 use rmcp::service::{Peer, ServiceError};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -61,6 +62,9 @@ impl Deref for RemoteServer {
         &self.parts
     }
 }
+
+/// A tool as its server declares it.
+pub(crate) type DeclaredTool = Declared<Tool>;
 
 /// One connection to a server. It is replaced once it is lost.
 pub(crate) struct Connection {
@@ -173,7 +177,7 @@ impl RemoteServer {
     pub(crate) async fn connect(
         mut address: ServerAddress,
         options: RemoteOptions,
-    ) -> Result<(Arc<Self>, Vec<Tool>), ImportError> {
+    ) -> Result<(Arc<Self>, Vec<DeclaredTool>), ImportError> {
         let transport = address.transport();
         let parts = RemoteParts {
             options: Arc::new(options),
@@ -263,7 +267,7 @@ impl RemoteServer {
     /// Returns true if the server no longer lists a tool. Quarantines it then.
     pub(crate) async fn has_removed(&self, connection: &Connection, tool: &str) -> bool {
         let Ok(listed) = self.list(connection).await else { return false };
-        let is_removed = listed.iter().all(|(listed, _)| listed.name != tool);
+        let is_removed = listed.iter().all(|(listed, _)| listed.item.name != tool);
         if is_removed {
             self.quarantine(tool, QuarantineReason::Removed);
         }
@@ -321,17 +325,13 @@ impl RemoteServer {
 
     /// Returns all tools of the list, in which keys are masked, with the fingerprints of what the server sent. Quarantines tools
     /// with a key in a name.
-    async fn list(&self, connection: &Connection) -> Result<Vec<(Tool, Fingerprint)>, ImportError> {
+    async fn list(&self, connection: &Connection) -> Result<Vec<(DeclaredTool, Fingerprint)>, ImportError> {
         let credentials = &self.options.credentials;
         let list = ServerList {
             method: "tools/list",
             member: "tools",
             kind: Declaration::Tool,
             request: |page| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page)),
-            read: |result| match result {
-                ServerResult::ListToolsResult(page) => Ok(PageOf { items: page.tools, next: page.next_cursor }),
-                other => Err(Box::new(other)),
-            },
         };
         let mut listed = Vec::new();
         match self.reader(connection).pages(&list, &mut listed).await {
@@ -344,23 +344,26 @@ impl RemoteServer {
 
         let mut tools = Vec::with_capacity(listed.len());
         for tool in listed {
-            let fingerprint = Fingerprint::of(&tool, Declaration::Tool);
-            if credentials.is_in_names(&tool) {
-                self.quarantine(&credentials.redact(&tool.name), QuarantineReason::HasKey);
+            let fingerprint = Fingerprint::of_declared(&tool, Declaration::Tool);
+            if credentials.is_in_names(&tool.item) {
+                self.quarantine(&credentials.redact(&tool.item.name), QuarantineReason::HasKey);
                 continue;
             }
-            let mut tool = credentials.redact_answer(tool)?;
-            remove_nulls(Arc::make_mut(&mut tool.input_schema));
+            let mut tool = credentials.redact_declared(tool)?;
+            remove_nulls(Arc::make_mut(&mut tool.item.input_schema));
+            if let Some(schema) = tool.sent.get_mut("inputSchema").and_then(Value::as_object_mut) {
+                remove_nulls(schema);
+            }
             tools.push((tool, fingerprint));
         }
         Ok(tools)
     }
 
     /// Pins new tools, quarantines those that differ from their pins, and returns the rest.
-    async fn check(&self, listed: Vec<(Tool, Fingerprint)>) -> Result<Vec<Tool>, ImportError> {
-        let found = listed.iter().map(|(tool, fingerprint)| (tool.name.to_string(), fingerprint.clone()));
+    async fn check(&self, listed: Vec<(DeclaredTool, Fingerprint)>) -> Result<Vec<DeclaredTool>, ImportError> {
+        let found = listed.iter().map(|(tool, fingerprint)| (tool.item.name.to_string(), fingerprint.clone()));
         let offered = self.check_pins(found).await?;
-        Ok(listed.into_iter().map(|(tool, _)| tool).filter(|tool| offered.contains(&*tool.name)).collect())
+        Ok(listed.into_iter().map(|(tool, _)| tool).filter(|tool| offered.contains(&*tool.item.name)).collect())
     }
 
     /// Pins what is new, quarantines what differs from its pin, and returns the keys of the rest.
@@ -405,7 +408,7 @@ impl RemoteServer {
     }
 
     /// Requests the list of tools again. Returns those that agree with the pins.
-    pub(crate) async fn list_checked(&self) -> Result<Vec<Tool>, ImportError> {
+    pub(crate) async fn list_checked(&self) -> Result<Vec<DeclaredTool>, ImportError> {
         let connection = self.connection().await.map_err(|error| ImportError::Protocol(error.message().into()))?;
         let listed = self.list(&connection).await?;
         self.check(listed).await
@@ -423,19 +426,13 @@ impl RemoteServer {
         connection: &Connection,
         kind: Declaration,
     ) -> Result<Vec<(String, Fingerprint)>, ImportError> {
-        fn keyed<T>((_, key, fingerprint): (T, String, Fingerprint)) -> (String, Fingerprint) {
-            (key, fingerprint)
-        }
         Ok(match kind {
             Declaration::Tool => {
                 let listed = self.list(connection).await?.into_iter();
-                listed.map(|(tool, fingerprint)| (tool.name.to_string(), fingerprint)).collect()
+                listed.map(|(tool, fingerprint)| (tool.item.name.to_string(), fingerprint)).collect()
             }
-            Declaration::Prompt => self.list_prompts(connection).await.into_iter().map(keyed).collect(),
-            Declaration::Resource => {
-                let resources = self.list_resources(connection).await.into_iter().map(keyed);
-                resources.chain(self.list_templates(connection).await.into_iter().map(keyed)).collect()
-            }
+            Declaration::Prompt => self.pinned_prompts(connection).await,
+            Declaration::Resource => self.pinned_resources(connection).await,
         })
     }
 

@@ -95,7 +95,7 @@ fn described(resource: &Resource) -> Value {
 }
 
 fn part(contents: ResourceContents) -> Content {
-    let ResourceContents { uri, mime_type, data } = contents;
+    let ResourceContents { uri, mime_type, data, .. } = contents;
     match data {
         ResourceData::Text(text) => Content::Resource { uri, mime_type, text: Some(text) },
         ResourceData::Blob(bytes) => answer::embedded(mime_type, STANDARD.encode(bytes)),

@@ -3,8 +3,8 @@
 use crate::mcp::client::budget::SamplingBudget;
 use memchr::memmem;
 use rmcp::model::{
-    ClientCapabilities, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, RootsCapabilities,
-    SamplingCapability, UrlElicitationCapability,
+    ClientCapabilities, ElicitationCapability, ErrorCode, ErrorData, ExtensionCapabilities, FormElicitationCapability,
+    JsonObject, RootsCapabilities, SamplingCapability, UrlElicitationCapability,
 };
 use serde_json::{Value, json};
 use std::slice;
@@ -67,6 +67,12 @@ impl ServerRights {
     pub(crate) fn list_roots(&self) -> Option<Value> {
         self.roots.as_deref().map(written_roots)
     }
+}
+
+/// Returns the extension of clients that show the pages of servers (MCP Apps), with the kind of page that they show.
+pub(crate) fn pages_extension() -> ExtensionCapabilities {
+    let settings = JsonObject::from_iter([("mimeTypes".to_owned(), json!(["text/html;profile=mcp-app"]))]);
+    ExtensionCapabilities::from([("io.modelcontextprotocol/ui".to_owned(), settings)])
 }
 
 /// The metadata of a question that has its mode, if that is unknown.

@@ -1,6 +1,7 @@
 //! Tools that run as tasks, in revision 2025-11-25: the call returns the id of a task, whose state is requested until it ends,
 //! and then its result.
 
+use crate::mcp::original;
 use crate::mcp::send_on_drop::SendOnDrop;
 use futures_util::future::BoxFuture;
 use memchr::memmem;
@@ -68,12 +69,16 @@ fn refused(message: &'static str) -> ServiceError {
     ServiceError::McpError(ErrorData::internal_error(message, None))
 }
 
-/// Sends a request that rmcp has no type for. Returns its result as JSON.
-async fn request(peer: &Peer<RoleClient>, method: &str, params: Value) -> Result<Value, ServiceError> {
+/// Sends a request that rmcp has no type for.
+async fn request(peer: &Peer<RoleClient>, method: &str, params: Value) -> Result<ServerResult, ServiceError> {
     let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
     let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-    let result = sent.await_response().await?;
-    serde_json::to_value(result).map_err(|_| ServiceError::UnexpectedResponse)
+    sent.await_response().await
+}
+
+/// Returns the state of a task.
+fn state_of(result: ServerResult) -> Result<Value, ServiceError> {
+    original::value_of(result).ok_or(ServiceError::UnexpectedResponse)
 }
 
 /// A call that runs as a task.
@@ -93,11 +98,11 @@ pub(crate) async fn begin(
     if let Some(params) = params.as_object_mut() {
         params.insert("task".to_owned(), json!({"ttl": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)}));
     }
-    let mut created = request(peer, "tools/call", params).await?;
-    let state = created["task"].take();
+    let created = request(peer, "tools/call", params).await?;
+    let state = state_of(created.clone())?["task"].take();
     match state["taskId"].as_str().filter(|id| id.len() <= MAX_ID).map(str::to_owned) {
         Some(id) => Ok(Ok(RunningTask { id, state })),
-        None => Ok(Err(result_of(created))),
+        None => Ok(Err(created)),
     }
 }
 
@@ -115,10 +120,10 @@ impl RunningTask {
         let mut cancel = cancel_on_drop(peer.clone(), named.clone());
         let result = loop {
             match self.state["status"].as_str() {
-                Some("completed" | "failed") => break request(peer, "tasks/result", named).await.map(result_of),
+                Some("completed" | "failed") => break request(peer, "tasks/result", named).await,
                 Some("cancelled") => break Err(refused("the tool's server cancelled the task of the call")),
                 // The answer comes when the user has answered, and the task has ended.
-                Some("input_required") if may_ask => break request(peer, "tasks/result", named).await.map(result_of),
+                Some("input_required") if may_ask => break request(peer, "tasks/result", named).await,
                 Some("input_required") => {
                     return Err(refused("the tool's server asks for user input, which the host does not allow"));
                 }
@@ -129,7 +134,7 @@ impl RunningTask {
             }
             let pause = self.state["pollInterval"].as_u64().unwrap_or(PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
             sleep(Duration::from_millis(pause)).await;
-            match request(peer, "tasks/get", named.clone()).await {
+            match request(peer, "tasks/get", named.clone()).await.and_then(state_of) {
                 Ok(state) => self.state = state,
                 Err(error) => break Err(error),
             }
@@ -142,10 +147,6 @@ impl RunningTask {
 /// Returns true for the end of a connection, after which another one may know a task.
 pub(crate) fn is_lost(error: &ServiceError) -> bool {
     matches!(error, ServiceError::TransportSend(_) | ServiceError::TransportClosed)
-}
-
-fn result_of(value: Value) -> ServerResult {
-    ServerResult::CustomResult(rmcp::model::CustomResult::new(value))
 }
 
 /// Cancels a task when it is dropped.

@@ -17,7 +17,7 @@ use crate::mcp::server::session::{
 };
 use crate::mcp::server::tasks::Tasks;
 use crate::mcp::server::unclaimed::AwaitedCall;
-use crate::mcp::server::{changes, confirm, prompts, resources, skills, tools};
+use crate::mcp::server::{changes, confirm, passed_on, prompts, resources, skills, tools};
 use crate::providers::{Provider, declare};
 use axum::http::request::Parts;
 use futures_util::FutureExt;
@@ -486,7 +486,9 @@ impl ServerHandler for Connection {
         let client = self.client_session(&context)?;
         let session = client.get(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
-        tools::page(&session, cursor.as_deref(), is_stateless(&context))
+        let mut page = tools::page(&session, cursor.as_deref(), is_stateless(&context))?;
+        page.answer.meta = Some(passed_on::carrying(passed_on::list("tools", &page.tools)));
+        Ok(page.answer)
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: ServerContext) -> McpResult<CallToolResponse> {

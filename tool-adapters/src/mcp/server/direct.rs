@@ -13,7 +13,7 @@ use crate::mcp::server::connection::Connection;
 use crate::mcp::server::http_sessions::{HttpSessions, Opener, SessionError};
 use crate::mcp::server::ongoing_call::OngoingCall;
 use crate::mcp::server::session_streams::SessionStreams;
-use crate::mcp::server::tools::{self, CompletedCall};
+use crate::mcp::server::{passed_on, tools};
 use crate::transport::quota::Share;
 use axum::body::Body;
 use axum::http::header::{self, AsHeaderName};
@@ -22,12 +22,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, GetMeta,
-    InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject, ResultType, ServerJsonRpcMessage,
-    ServerResult,
+    InitializeRequestParams, ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer};
-use serde::Serialize;
 use serde_json::Value;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -84,35 +82,18 @@ fn is_of_session(meta: &RequestMetaObject) -> bool {
     meta.keys().all(|key| !key.starts_with("io.modelcontextprotocol/"))
 }
 
-/// The answer to a call.
-#[derive(Serialize)]
-struct CallAnswer<'a> {
-    jsonrpc: &'static str,
-    id: &'a RequestId,
-    result: CallResult<'a>,
-}
-
-#[derive(Serialize)]
-struct CallResult<'a> {
-    #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
-    kind: Option<ResultType>,
-    #[serde(flatten)]
-    call: CompletedCall<'a>,
-}
-
 /// Returns the text that answers a call, or `None` if it has to be approved first.
 fn answered(call: &OngoingCall, response: &ToolResponse, id: &RequestId, revision: &ProtocolVersion) -> Option<String> {
     if response.meta().confirmations().next().is_some() {
         return None;
     }
-    let text = match call.complete(response) {
+    match call.complete(response) {
         Ok(call) => {
-            let kind = (*revision >= ProtocolVersion::V_2026_07_28).then_some(ResultType::COMPLETE);
-            serde_json::to_string(&CallAnswer { jsonrpc: "2.0", id, result: CallResult { kind, call } })
+            let result = call.to_json(*revision >= ProtocolVersion::V_2026_07_28);
+            passed_on::message(id, &result)
         }
-        Err(error) => serde_json::to_string(&ServerJsonRpcMessage::error(error, Some(id.clone()))),
-    };
-    text.ok()
+        Err(error) => serde_json::to_string(&ServerJsonRpcMessage::error(error, Some(id.clone()))).ok(),
+    }
 }
 
 /// Returns an answer over HTTP.
@@ -193,9 +174,12 @@ pub(crate) fn list_tools(
     let (session, id) = (connection.session.current()?, message.id.clone());
     let cursor = request.params.as_ref().and_then(|params| params.cursor.as_deref());
     let answer = match tools::page(&session, cursor, false) {
-        Ok(mut list) => {
+        Ok(page) => {
+            let mut list = page.answer;
             list.result_type = None;
-            ServerJsonRpcMessage::response(ServerResult::ListToolsResult(list), id)
+            let list = ServerResult::ListToolsResult(list);
+            let result = passed_on::completed(&passed_on::list("tools", &page.tools), &list);
+            return passed_on::message(&id, &result).map(json_response);
         }
         Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
     };

@@ -9,6 +9,7 @@ use crate::mcp::server::direct::{self, REVISION_HEADER, SESSION_HEADER};
 use crate::mcp::server::features::Revisions;
 use crate::mcp::server::http_sessions::{HttpSessions, OPENING};
 use crate::mcp::server::parked::ParkedCalls;
+use crate::mcp::server::passed_on;
 use crate::mcp::server::session::{ServerState, SharedSessions, too_many_sessions};
 use crate::mcp::server::strict::{self, CheckedMessage, Parsed};
 use crate::mcp::server::tasks::Tasks;
@@ -210,7 +211,11 @@ impl CheckedRequest {
         self.parts.extensions.insert(self.buffered);
         let is_first = !self.parts.headers.contains_key(&SESSION_HEADER);
         let Some(id) = initialize_id(message).filter(|_| is_first) else {
-            return self.endpoint.pass_on(&self.client, self.parts, Body::from(bytes)).await;
+            if !is_without_sessions(&self.parts.headers) {
+                return self.endpoint.pass_on(&self.client, self.parts, Body::from(bytes)).await;
+            }
+            let answer = self.endpoint.pass_on(&self.client, self.parts, Body::from(bytes)).await;
+            return passed_on::complete_response(answer);
         };
         let gate = &self.endpoint.gate;
         let place = match gate.state.take_place(&self.client) {

@@ -6,6 +6,7 @@
 
 use crate::mcp::server::client::{Client, Identity};
 use crate::mcp::server::connection::Connection;
+use crate::mcp::server::passed_on;
 use crate::mcp::server::request_ids::{RandomIds, random_id};
 use crate::mcp::server::session_streams::{CAPACITY, Event, RunningHandler, SessionStreams, events};
 use crate::transport::quota::Share;
@@ -156,8 +157,8 @@ impl HttpSession {
         let (to_handler, from_client) = channel(CAPACITY);
         *handler = Some(to_handler.downgrade());
         drop(handler);
-        let transport = RandomIds::new(HttpTransport { from_client, streams: self.streams.clone() });
         let (connection, client) = (Arc::clone(&self.connection), self.connection.initialized().cloned());
+        let transport = RandomIds::new(HttpTransport { from_client, streams: self.streams.clone() });
         let running = serve_directly_with_ct(connection, transport, client, self.ended.child_token());
         let session = Arc::clone(self);
         tokio::spawn(async move {
@@ -280,6 +281,7 @@ impl Transport<RoleServer> for HttpTransport {
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = SessionResult<()>> + Send + 'static {
         let streams = self.streams.clone();
+        let message = passed_on::complete(message);
         async move {
             streams.send(message).await;
             Ok(())

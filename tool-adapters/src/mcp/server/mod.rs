@@ -29,6 +29,7 @@ mod http_sessions;
 mod ongoing_call;
 mod pages;
 mod parked;
+mod passed_on;
 mod prompts;
 mod request_ids;
 mod resources;

@@ -1,6 +1,8 @@
 //! `prompts/list`, `prompts/get` and `completion/complete`. Each guide of a tool is a prompt, too.
 
+use crate::mcp::original;
 use crate::mcp::server::pages::{Page, cache_hints};
+use crate::mcp::server::passed_on;
 use crate::mcp::server::session::McpResult;
 use crate::mcp::server::tools::content_block;
 use rmcp::ErrorData;
@@ -13,7 +15,7 @@ use tool_core::call::{self, HostHandlers};
 use tool_core::tool::{self, CompletionRequest, CompletionTarget, TextArguments};
 use tool_core::{ErrorKind, Session, ToolDefinition, ToolError};
 
-/// Returns one page of the list. With `guides`, the guides of tools follow the prompts.
+/// Returns one page of the list, which carries the prompts. With `guides`, the guides of tools follow the prompts.
 pub(crate) fn list(
     session: &Session,
     guides: bool,
@@ -22,20 +24,22 @@ pub(crate) fn list(
 ) -> McpResult<ListPromptsResult> {
     let ctx = session.context_outside_calls();
     let visible = session.tools().prompts().iter().filter(|prompt| prompt.visible_in(&ctx));
-    let mut prompts = visible.map(|prompt| declared(prompt.definition())).collect::<Vec<_>>();
+    let listed = visible.map(|prompt| (prompt.definition().declared.as_deref(), declared(prompt.definition())));
+    let mut prompts = listed.map(|(sent, prompt)| original::declaration(sent, &prompt, &["name"])).collect::<Vec<_>>();
     if guides {
         let of_guides = guided_tools(session).into_iter().map(|tool| guide_prompt(&tool));
-        let new = of_guides.filter(|guide| session.tools().prompt(&guide.name).is_none()).collect::<Vec<_>>();
-        prompts.extend(new);
+        let new = of_guides.filter(|guide| session.tools().prompt(&guide.name).is_none());
+        prompts.extend(new.map(|guide| original::declaration(None, &guide, &[])));
     }
     let page = Page::of(prompts, cursor)?;
-    let mut result = ListPromptsResult::with_all_items(page.items);
+    let mut result = ListPromptsResult::with_all_items(Vec::new());
     result.next_cursor = page.next_cursor;
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    result.meta = Some(passed_on::carrying(passed_on::list("prompts", page.items)));
     Ok(result)
 }
 
-/// Makes the messages of a prompt, which may ask by the handlers.
+/// Makes the messages of a prompt, which may ask by the handlers. The answer of another server is carried whole.
 pub(crate) async fn get(
     session: &Session,
     guides: bool,
@@ -52,6 +56,7 @@ pub(crate) async fn get(
     }
     let arguments = texts(arguments.unwrap_or_default())?;
     let messages = session.get_prompt_with(&name, arguments, handlers).await.map_err(|error| failure(&error))?;
+    let whole = original::whole(messages.iter().map(|message| message.original.as_ref()));
     let messages = messages.into_iter().map(|message| {
         let role = match message.role {
             call::Role::User => Role::User,
@@ -60,10 +65,12 @@ pub(crate) async fn get(
         PromptMessage::new(role, content_block(message.content))
     });
     let result = GetPromptResult::new(messages.collect());
-    Ok(match known.filter(|description| !description.is_empty()) {
+    let mut result = match known.filter(|description| !description.is_empty()) {
         Some(description) => result.with_description(description),
         None => result,
-    })
+    };
+    result.meta = whole.map(passed_on::carrying);
+    Ok(result)
 }
 
 /// Completes an argument of a prompt or a variable of a resource.

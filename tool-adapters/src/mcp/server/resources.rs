@@ -1,6 +1,8 @@
 //! `resources/list`, `resources/templates/list` and `resources/read`. Each guide of a tool is a resource, too.
 
+use crate::mcp::original;
 use crate::mcp::server::pages::{Page, cache_hints};
+use crate::mcp::server::passed_on;
 use crate::mcp::server::prompts::{failure, some_text};
 use crate::mcp::server::session::McpResult;
 use crate::mcp::server::skills::{self, GuideSkill};
@@ -11,6 +13,7 @@ use rmcp::model::{
     Annotations, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceContents,
     ResourceTemplate, Role,
 };
+use serde::Serialize;
 use serde_json::json;
 use tool_core::call::{self, HostHandlers};
 use tool_core::tool::{self, ResourceAnnotations, ResourceData, ResourceDefinition};
@@ -34,12 +37,14 @@ pub(crate) fn list(
     });
     if guides {
         let guides = skills::all(session).map(|skill| skill.resource());
-        resources.extend(guides.filter(|guide| session.tools().resource(&guide.uri).is_none()));
+        let new = guides.filter(|guide| find(session, &guide.uri).is_none());
+        resources.extend(new.map(|guide| original::declaration(None, &guide, &[])));
     }
     let page = Page::of(resources, cursor)?;
-    let mut result = ListResourcesResult::with_all_items(page.items);
+    let mut result = ListResourcesResult::with_all_items(Vec::new());
     result.next_cursor = page.next_cursor;
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    result.meta = Some(passed_on::carrying(passed_on::list("resources", page.items)));
     Ok(result)
 }
 
@@ -58,19 +63,21 @@ pub(crate) fn list_templates(
         declared
     });
     let page = Page::of(templates, cursor)?;
-    let mut result = ListResourceTemplatesResult::with_all_items(page.items);
+    let mut result = ListResourceTemplatesResult::with_all_items(Vec::new());
     result.next_cursor = page.next_cursor;
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    result.meta = Some(passed_on::carrying(passed_on::list("resourceTemplates", page.items)));
     Ok(result)
 }
 
-/// Reads a resource, which may ask by the handlers.
+/// Reads a resource, which may ask by the handlers. The answer of another server is carried whole.
 pub(crate) async fn read(
     session: &Session,
     guides: bool,
     uri: &str,
     (with_hints, handlers): (bool, HostHandlers),
 ) -> McpResult<ReadResourceResult> {
+    let mut whole = None;
     let contents = if let Some(guide) = guide_of(session, guides, uri) {
         vec![guide.contents()]
     } else {
@@ -78,10 +85,13 @@ pub(crate) async fn read(
             ErrorKind::NotFound => unknown(uri, error.message()),
             _ => failure(&error),
         });
-        read?.into_iter().map(contents).collect()
+        let read = read?;
+        whole = original::whole(read.iter().map(|part| part.original.as_ref()));
+        read.into_iter().map(contents).collect()
     };
     let mut result = ReadResourceResult::new(contents);
     (result.ttl_ms, result.cache_scope) = cache_hints(with_hints);
+    result.meta = whole.map(passed_on::carrying);
     Ok(result)
 }
 
@@ -98,15 +108,27 @@ fn unknown(uri: &str, message: &str) -> ErrorData {
     ErrorData::resource_not_found(message.to_owned(), Some(json!({"uri": uri})))
 }
 
-fn visible<T>(session: &Session, templates: bool, declare: impl Fn(&ResourceDefinition) -> T) -> Vec<T> {
+/// Returns the visible resources as JSON.
+fn visible<T: Serialize>(
+    session: &Session,
+    templates: bool,
+    declare: impl Fn(&ResourceDefinition) -> T,
+) -> Vec<String> {
     let ctx = session.context_outside_calls();
-    let of_kind = session.tools().resources().iter().filter(|known| known.definition().is_template() == templates);
-    of_kind.filter(|resource| resource.visible_in(&ctx)).map(|resource| declare(resource.definition())).collect()
+    let listed = session.tools().resources().iter().filter(|known| known.is_listed());
+    let of_kind = listed.filter(|known| known.definition().is_template() == templates);
+    let visible = of_kind.filter(|resource| resource.visible_in(&ctx)).map(tool::Resource::definition);
+    visible.map(|known| original::declaration(known.declared.as_deref(), &declare(known), &[])).collect()
+}
+
+/// Returns the resource that a list has under a URI, or whose template matches it.
+fn find<'a>(session: &'a Session, uri: &str) -> Option<&'a tool::Resource> {
+    session.tools().resource(uri).map(|(resource, _)| resource).filter(|resource| resource.is_listed())
 }
 
 /// Returns the guide that has this URI, unless another resource has it.
 fn guide_of(session: &Session, guides: bool, uri: &str) -> Option<GuideSkill> {
-    let is_free = guides && session.tools().resource(uri).is_none();
+    let is_free = guides && find(session, uri).is_none();
     is_free.then(|| skills::find(session, uri)).flatten()
 }
 
@@ -123,7 +145,7 @@ fn annotations(hints: &ResourceAnnotations) -> Annotations {
 }
 
 fn contents(contents: tool::ResourceContents) -> ResourceContents {
-    let tool::ResourceContents { uri, mime_type, data } = contents;
+    let tool::ResourceContents { uri, mime_type, data, .. } = contents;
     match data {
         ResourceData::Text(text) => ResourceContents::TextResourceContents { uri, mime_type, text, meta: None },
         ResourceData::Blob(bytes) => {

@@ -7,6 +7,7 @@ use crate::mcp::lines::{BoundedLines, Line, send_line};
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::direct::{self, LineCall};
 use crate::mcp::server::features::Revisions;
+use crate::mcp::server::passed_on;
 use crate::mcp::server::request_ids::RandomIds;
 use crate::mcp::server::session::ServerState;
 use crate::mcp::server::strict::{self, CheckedMessage, InvalidMessage, Parsed};
@@ -205,8 +206,11 @@ impl LineTransport {
     }
 
     /// Returns the line of a message. Returns `None` for an answer that its batch brings later.
-    fn line(&self, message: &TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Option<String>> {
-        let line = serde_json::to_string(message)?;
+    fn line(&self, message: &mut TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Option<String>> {
+        let line = match passed_on::text_of(message) {
+            Some(line) => line,
+            None => serde_json::to_string(message)?,
+        };
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
@@ -235,8 +239,11 @@ async fn write_line(writer: LineWriter, line: String) -> io::Result<()> {
 impl Transport<RoleServer> for LineTransport {
     type Error = io::Error;
 
-    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (writer, line) = (Arc::clone(&self.writer), self.line(&message));
+    fn send(
+        &mut self,
+        mut message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let (writer, line) = (Arc::clone(&self.writer), self.line(&mut message));
         async move {
             match line? {
                 Some(line) => write_line(writer, line).await,

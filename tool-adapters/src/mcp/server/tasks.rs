@@ -12,7 +12,7 @@ use crate::mcp::server::request_ids::random_id;
 use crate::mcp::server::session::{ClientSession, McpResult};
 use jiff::Timestamp;
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, DetailedTask, InputRequest, InputResponses, JsonObject, Task, TaskPayload};
+use rmcp::model::{DetailedTask, InputRequest, InputResponses, JsonObject, Task, TaskPayload};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -222,10 +222,10 @@ fn end_of(call: &OngoingCall, response: &ToolResponse, is_cancelled: bool) -> Ta
     let internal = response.error().filter(|error| error.kind == ErrorKind::Internal);
     let result = match internal {
         Some(error) => Err(ErrorData::internal_error(error.message.clone(), None)),
-        None => call.complete(response).map(CallToolResult::from),
+        None => call.complete(response),
     };
     match result {
-        Ok(result) => TaskPayload::Completed { result: object(&result) },
+        Ok(result) => TaskPayload::Completed { result: result.to_object() },
         Err(error) => TaskPayload::Failed { error: object(&error) },
     }
 }

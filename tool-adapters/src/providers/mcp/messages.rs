@@ -150,6 +150,9 @@ pub(crate) fn request(request: &Request<'_>, _host: &Host) -> Value {
 
 /// Writes a tool of the result of `tools/list`.
 pub(crate) fn declaration(tool: &DeclaredTool<'_>) -> String {
+    if let Some(sent) = tool.definition.declared() {
+        return passed_on(tool, sent);
+    }
     JsonObject::new()
         .with("name", tool.name)
         .with_some("title", tool.definition.title())
@@ -158,6 +161,30 @@ pub(crate) fn declaration(tool: &DeclaredTool<'_>) -> String {
         .with_some("outputSchema", tool.definition.output().map(output_schema::declared))
         .with("annotations", annotations(tool.definition))
         .finish()
+}
+
+/// Returns the declaration of another server as it has sent it, under our name and with the category that holds here. The support of tasks
+/// is that of a connection.
+fn passed_on(tool: &DeclaredTool<'_>, sent: &Map<String, Value>) -> String {
+    let mut declared = sent.clone();
+    declared.insert("name".to_owned(), tool.name.into());
+    declared.shift_remove("execution");
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    // The host may have changed them.
+    if text(declared.get("description")) != tool.definition.description() {
+        declared.insert("description".to_owned(), tool.definition.description().into());
+    }
+    let sent_title = declared.get("title").or_else(|| declared.get("annotations")?.get("title"));
+    if let Some(title) = tool.definition.title().filter(|title| text(sent_title) != *title) {
+        declared.insert("title".to_owned(), title.into());
+    }
+    let is_read_only = tool.definition.category() == Category::Retrieval;
+    let said = declared.get("annotations").and_then(|hints| hints.get("readOnlyHint")).and_then(Value::as_bool);
+    if said.unwrap_or_default() != is_read_only {
+        let hints = declared.entry("annotations").or_insert_with(|| Map::new().into());
+        hints["readOnlyHint"] = is_read_only.into();
+    }
+    Value::Object(declared).to_string()
 }
 
 /// Returns hints for the person who allows the tool. A hint that is not set is left out: the client then assumes the
