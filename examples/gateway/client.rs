@@ -53,10 +53,31 @@ impl Client {
         }
     }
 
-    pub(crate) async fn tools(&mut self) -> Outcome<Vec<String>> {
+    async fn list(&mut self) -> Outcome<Vec<Value>> {
         let answer = self.request("tools/list", json!({})).await?;
-        let tools = answer["result"]["tools"].as_array().ok_or("no list")?;
+        Ok(answer["result"]["tools"].as_array().cloned().ok_or("no list")?)
+    }
+
+    pub(crate) async fn tools(&mut self) -> Outcome<Vec<String>> {
+        let tools = self.list().await?;
         Ok(tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect())
+    }
+
+    /// Calls a tool of an MCP App, and reads the page on which a host shows the result.
+    pub(crate) async fn show_page(&mut self, tool: &str) -> Outcome<()> {
+        let tools = self.list().await?;
+        let declared = tools.iter().find(|declared| declared["name"] == tool).ok_or("the tool is not offered")?;
+        let uri = declared["_meta"]["ui"]["resourceUri"].as_str().ok_or("the tool has no page")?;
+
+        let result = self.request("tools/call", json!({"name": tool, "arguments": {}})).await?;
+        let data = &result["result"]["structuredContent"];
+        println!("  {tool}: {} bytes of structured content", data.to_string().len());
+
+        let page = self.request("resources/read", json!({"uri": uri})).await?;
+        let page = &page["result"]["contents"][0];
+        let size = page["text"].as_str().map_or(0, str::len);
+        println!("  {uri}: {}, {size} bytes", page["mimeType"].as_str().unwrap_or_default());
+        Ok(())
     }
 
     /// Reads a resource and prints the answer.

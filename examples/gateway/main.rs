@@ -1,8 +1,8 @@
 //! A gateway before two servers: `cargo run --example gateway`. Without the feature `gateway` it starts itself with it, so that
 //! the first build of the other examples needs no MCP.
 //!
-//! It starts a server of notes, which is this program, and the reference server of npm if Node is there. A client then calls
-//! their tools through the gateway. The same files serve `tool-gateway --config mcp.json --policy policy.toml`.
+//! It starts a server of notes, which is this program, and two servers of npm if Node is there: the reference server, and one
+//! of MCP Apps. A client then calls their tools through the gateway. The same files serve `tool-gateway --config mcp.json --policy policy.toml`.
 
 #[cfg(feature = "gateway")]
 mod client;

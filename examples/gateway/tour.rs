@@ -13,6 +13,9 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 /// The reference server of the protocol's authors.
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 
+/// A server of MCP Apps of the protocol's authors: one of its tools shows its result on a page.
+const APPS: &str = "@modelcontextprotocol/server-budget-allocator@2.0.3";
+
 /// Runs the example, or the server of notes that it starts.
 #[tokio::main]
 pub(crate) async fn run() -> Outcome<()> {
@@ -32,8 +35,9 @@ async fn show(folder: &Path) -> Outcome<()> {
     let has_npm = has_npm_server();
     if has_npm {
         servers.insert("everything".to_owned(), json!({"command": "npx", "args": ["-y", EVERYTHING]}));
+        servers.insert("budget".to_owned(), json!({"command": "npx", "args": ["-y", APPS, "--stdio"]}));
     } else {
-        println!("skipped: the server of npm, as Node or its registry is not there");
+        println!("skipped: the servers of npm, as Node or its registry is not there");
     }
     let files = GatewayFiles { config: folder.join("mcp.json"), policy: Some(folder.join("policy.toml")) };
     std::fs::write(&files.config, json!({"mcpServers": servers}).to_string())?;
@@ -52,6 +56,9 @@ async fn show(folder: &Path) -> Outcome<()> {
     client.read("notes://shared/bread").await?;
     if has_npm {
         client.call("everything_echo", json!({"message": "hello"})).await?;
+
+        println!("\nshown on a page, as its server has sent it:");
+        client.show_page("budget_get-budget-data").await?;
     }
 
     println!("\napproved, and denied:");
