@@ -4,6 +4,7 @@
 //! the text of a result that has no type.
 
 use crate::providers::framing::frame::is_too_large_to_parse;
+use indexmap::IndexSet;
 use memchr::{memchr2, memchr2_iter};
 use rmcp::model::{CustomResult, JsonRpcVersion2_0, RequestId, ServerJsonRpcMessage, ServerResult};
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use tool_core::call::{OriginalPart, SizeUnit, Truncated};
@@ -147,8 +149,9 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::<(Cow<'de, str>, Cow<'de, RawValue>)>::new();
+                let mut names = HashSet::new();
                 while let Some(Name(name)) = map.next_key()? {
-                    if members.iter().any(|(known, _)| *known == name) {
+                    if !names.insert(name.clone()) {
                         return Err(A::Error::custom("a member occurs twice"));
                     }
                     members.push((name, Cow::Borrowed(map.next_value()?)));
@@ -167,6 +170,19 @@ impl<'de> Deserialize<'de> for Members<'de> {
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> Members<'a> {
+    /// Reads an object. The last of two members of one name is the one that counts, as for other readers.
+    fn read(json: &'a str) -> Option<Self> {
+        if let Ok(members) = serde_json::from_str(json) {
+            return Some(members);
+        }
+        let members = serde_json::from_str::<Map<String, Value>>(json).ok()?;
+        let members = members.into_iter().map(|(name, value)| {
+            let value = serde_json::value::to_raw_value(&value).ok()?;
+            Some((Cow::Owned(name), Cow::Owned(value)))
+        });
+        members.collect::<Option<_>>().map(Self)
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&RawValue> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
     }
@@ -178,12 +194,6 @@ impl<'a> Members<'a> {
             Some((_, known)) => *known = value,
             None => self.0.push((name.into(), value)),
         }
-    }
-
-    fn remove(&mut self, name: &str) -> bool {
-        let before = self.0.len();
-        self.0.retain(|(known, _)| known != name);
-        self.0.len() < before
     }
 
     pub(crate) fn text(&self) -> String {
@@ -237,15 +247,11 @@ pub(crate) fn passed_on<'a>(result: &'a str, removed: &[Removed]) -> Cow<'a, str
     let is_plain = |members: &Members<'_>| {
         removed.is_empty() && !members.0.iter().any(|(name, _)| name == "_meta" || OF_CONNECTION.contains(&&**name))
     };
-    let mut members = match serde_json::from_str::<Members<'_>>(&result) {
-        Ok(members) if is_plain(&members) => return result,
-        Ok(members) => members,
-        // The last of two members of one name is the one that was read.
-        Err(_) => {
-            let value = serde_json::from_str::<Value>(&result).unwrap_or_default();
-            return Cow::Owned(passed_on(&value.to_string(), removed).into_owned());
-        }
-    };
+    if serde_json::from_str::<Members<'_>>(&result).is_ok_and(|members| is_plain(&members)) {
+        return result;
+    }
+    // Only objects are results.
+    let Some(mut members) = Members::read(&result) else { return Cow::Borrowed("{}") };
     members.0.retain(|(name, _)| !OF_CONNECTION.contains(&&**name));
     if let Some(meta) =
         members.get("_meta").and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()).ok())
@@ -284,8 +290,8 @@ fn note(members: &mut Members<'_>, removed: &[Removed]) {
         Some(Value::Array(all)) => all,
         _ => Vec::new(),
     };
-    all.extend(removed.iter().map(Removed::to_value));
-    all.truncate(MAX_REMOVED);
+    let room = MAX_REMOVED.saturating_sub(all.len());
+    all.extend(removed.iter().take(room).map(Removed::to_value));
     meta.insert(REMOVED.to_owned(), all.into());
     members.set("_meta", &meta.into());
 }
@@ -322,27 +328,27 @@ impl Measure<'_> {
 /// members. What is left stays a result: the parts before the limit, and of a text the beginning.
 pub(crate) fn shorten(result: &str, limit: &Truncated) -> Option<String> {
     let measure = Measure(limit);
-    let mut members = serde_json::from_str::<Members<'_>>(result).ok()?;
+    let mut members = Members::read(result)?;
     let mut removed = Vec::new();
     let mut note_removed = |pointer: String| removed.push(Removed { pointer, reason: Reason::Limit(limit.clone()) });
 
     let mut left = limit.limit;
-    let mut too_long = Vec::new();
+    let mut too_long = IndexSet::new();
     let mut content = None;
     for (name, value) in &members.0 {
         let size = measure.of(value.get());
         match &**name {
             "content" if size > limit.limit => content = Some(shorten_content(value, &measure, &mut note_removed)),
-            "structuredContent" if size > limit.limit => too_long.push(name.to_string()),
+            "structuredContent" if size > limit.limit => _ = too_long.insert(name.to_string()),
             "content" | "isError" | "structuredContent" => {}
-            _ if measure.of(name) + size > left => too_long.push(name.to_string()),
+            _ if measure.of(name) + size > left => _ = too_long.insert(name.to_string()),
             _ => left -= measure.of(name) + size,
         }
     }
-    for name in too_long {
-        members.remove(&name);
+    for name in &too_long {
         note_removed(format!("/{}", name.replace('~', "~0").replace('/', "~1")));
     }
+    members.0.retain(|(name, _)| !too_long.contains(&**name));
     if removed.is_empty() {
         return None;
     }
@@ -503,6 +509,24 @@ mod tests {
             assert_eq!(passed_on(&result, &[]), r#"{"content":[],"_meta":{"a":1}}"#);
             let twice = format!(r#"{{"_meta":{{}},"content":[],"_meta":{{"{name}":[]}}}}"#);
             assert!(!passed_on(&twice, &[]).to_lowercase().contains("adapters"), "{name}");
+        }
+    }
+
+    // T35
+    #[test]
+    fn very_many_members_are_read_in_one_pass() {
+        let members = (0..100_000).map(|at| format!(r#""m{at}":1,"#)).collect::<String>();
+        let result = format!(r#"{{"content":[],{members}"_meta":{{"a":1}},"ttlMs":5}}"#);
+        let passed = passed_on(&result, &[]);
+        assert!(passed.contains(r#""m99999":1"#) && !passed.contains("ttlMs"));
+        let shorter = shorten(&result, &limit(1_000, SizeUnit::Bytes)).expect("it is too long");
+        assert!(shorter.len() < 100_000, "{}", shorter.len());
+    }
+
+    #[test]
+    fn what_is_no_object_is_no_result() {
+        for other in ["[]", "null", "\"text\"", "{", "{\"a\":1}}"] {
+            assert_eq!(passed_on(other, &[]), "{}");
         }
     }
 
