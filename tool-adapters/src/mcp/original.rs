@@ -5,7 +5,7 @@
 
 use crate::providers::framing::frame::is_too_large_to_parse;
 use indexmap::IndexSet;
-use memchr::{memchr2, memchr2_iter};
+use memchr::{memchr2, memchr2_iter, memmem};
 use rmcp::model::{CustomResult, JsonRpcVersion2_0, RequestId, ServerJsonRpcMessage, ServerResult};
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -131,6 +131,15 @@ pub(crate) fn seal(message: &[u8]) -> Option<ServerJsonRpcMessage> {
     let Response { id, result, .. } = serde_json::from_slice(message).ok()?;
     let known = serde_json::from_str::<KnownMembers<'_>>(result.get()).ok()?;
     known.are_passed_on().then(|| ServerJsonRpcMessage::response(sealed(result.get()), id))
+}
+
+/// Does the same over HTTP. rmcp checks tools that name headers for their arguments, and sends these headers, so it has to read a
+/// list of such tools itself.
+pub(crate) fn seal_over_http(message: &[u8]) -> Option<ServerJsonRpcMessage> {
+    if memmem::find(message, b"\"x-mcp-header\"").is_some() && memmem::find(message, b"\"tools\"").is_some() {
+        return None;
+    }
+    seal(message)
 }
 
 /// The members of an object in their order, each with its text.

@@ -284,7 +284,7 @@ impl AuthorizedClient {
                 }
                 if let Some(marked) = with_unknown_modes(text.as_bytes()) {
                     event.data = Some(marked.to_string());
-                } else if is_checked && let Some(sealed) = original::seal(text.as_bytes()) {
+                } else if is_checked && let Some(sealed) = original::seal_over_http(text.as_bytes()) {
                     event.data = serde_json::to_string(&sealed).ok();
                 }
                 Ok(failed.unwrap_or(event))
@@ -361,7 +361,7 @@ impl StreamableHttpClient for AuthorizedClient {
                 self.tasks.note(&text);
                 let marked = with_unknown_modes(&text).map(|message| Bytes::from(message.to_string()));
                 let text = marked.unwrap_or(text);
-                match original::seal(&text).map_or_else(|| serde_json::from_slice(&text), Ok) {
+                match original::seal_over_http(&text).map_or_else(|| serde_json::from_slice(&text), Ok) {
                     // The answer to a request has its error, also if the server could not read the id.
                     Ok(ServerJsonRpcMessage::Error(error)) => Err(error.error),
                     Ok(message) => Ok(message),
