@@ -128,21 +128,22 @@ impl Model for Script {
     }
 }
 
-/// Lets the model of a request reply, in one trace: the spans of its model and of its tools are inside of one span. Returns `None` if the request has no script and the host gave no model.
+/// Lets the model of a request reply, in one trace: the spans of its model and of its tools are inside of one span. Returns `None` if
+/// the request has no script and the host gave no model.
 pub(crate) async fn say(open: &PageSession, model: Option<&SharedModel>, request: SayRequest) -> Option<Reply> {
+    let mut history = open.history.lock().await;
     let SayRequest { text, script } = request;
-    let Some(steps) = script else {
-        let mut model = model?.model.lock().await;
-        return Some(reply(open, &mut *model, text).await);
-    };
-    Some(reply(open, &mut Script::new(steps), text).await)
+    if let Some(steps) = script {
+        return Some(reply(open, &mut Script::new(steps), &mut history, text).await);
+    }
+    let mut model = model?.model.lock().await;
+    Some(reply(open, &mut *model, &mut history, text).await)
 }
 
-async fn reply<M: Model>(open: &PageSession, model: &mut M, text: String) -> Reply {
-    let mut history = open.history.lock().await;
+async fn reply<M: Model>(open: &PageSession, model: &mut M, history: &mut History, text: String) -> Reply {
     let span = SpanHandle::open(SpanKind::Agent, "conversation");
     span.attribute("gen_ai.conversation.id", open.session.id().as_str());
-    let reply = span.inside(open.session.reply(model, &mut history, text)).await;
+    let reply = span.inside(open.session.reply(model, history, text)).await;
     match &reply.error {
         Some(error) => span.fail_with(error),
         None => span.end(),

@@ -3,7 +3,7 @@
 //! The types of rmcp drop members that they do not know. The text of an answer is kept beside what is read of it. It passes rmcp as
 //! the text of a result that has no type.
 
-use crate::providers::framing::frame::is_too_large_to_parse;
+use crate::providers::framing::frame::{is_too_large_to_parse, nests_deeper};
 use indexmap::IndexSet;
 use memchr::{memchr2, memchr2_iter, memmem};
 use rmcp::model::{CustomResult, JsonRpcVersion2_0, RequestId, ServerJsonRpcMessage, ServerResult};
@@ -63,23 +63,7 @@ fn nests_too_deep(json: &str) -> bool {
     if memchr2_iter(b'[', b'{', json.as_bytes()).nth(MAX_DEPTH).is_none() {
         return false;
     }
-    let mut depth = 0_usize;
-    let mut in_string = false;
-    let mut is_escaped = false;
-    for byte in json.bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_string => is_escaped = true,
-            b'"' => in_string = !in_string,
-            b'[' | b'{' if !in_string => depth += 1,
-            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > MAX_DEPTH {
-            return true;
-        }
-    }
-    false
+    nests_deeper(json.as_bytes(), MAX_DEPTH)
 }
 
 /// Returns a result as JSON.
@@ -181,9 +165,10 @@ struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 impl<'a> Members<'a> {
     /// Reads an object. The last of two members of one name is the one that counts, as for other readers.
     fn read(json: &'a str) -> Option<Self> {
-        if let Ok(members) = serde_json::from_str(json) {
-            return Some(members);
-        }
+        serde_json::from_str(json).ok().or_else(|| Self::last_of_each(json))
+    }
+
+    fn last_of_each(json: &str) -> Option<Self> {
         let members = serde_json::from_str::<Map<String, Value>>(json).ok()?;
         let members = members.into_iter().map(|(name, value)| {
             let value = serde_json::value::to_raw_value(&value).ok()?;
@@ -256,11 +241,13 @@ pub(crate) fn passed_on<'a>(result: &'a str, removed: &[Removed]) -> Cow<'a, str
     let is_plain = |members: &Members<'_>| {
         removed.is_empty() && !members.0.iter().any(|(name, _)| name == "_meta" || OF_CONNECTION.contains(&&**name))
     };
-    if serde_json::from_str::<Members<'_>>(&result).is_ok_and(|members| is_plain(&members)) {
-        return result;
-    }
+    let read = match serde_json::from_str::<Members<'_>>(&result) {
+        Ok(members) if is_plain(&members) => return result,
+        Ok(members) => Some(members),
+        Err(_) => Members::last_of_each(&result),
+    };
     // Only objects are results.
-    let Some(mut members) = Members::read(&result) else { return Cow::Borrowed("{}") };
+    let Some(mut members) = read else { return Cow::Borrowed("{}") };
     members.0.retain(|(name, _)| !OF_CONNECTION.contains(&&**name));
     if let Some(meta) =
         members.get("_meta").and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()).ok())

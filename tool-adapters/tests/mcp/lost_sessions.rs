@@ -1,11 +1,11 @@
 //! Sessions that the server's own store has lost: a Redis that was emptied, or started again without its data.
 
 use super::http::{EventReader, HttpClient, serve};
+use super::redis_server;
 use super::support::{LineClient, tools};
 use redis::AsyncCommands;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use std::env;
 use std::time::Duration;
 use tool_adapters::mcp::{McpClient, Server};
 use tool_adapters::stores::RedisStore;
@@ -19,13 +19,8 @@ struct Redis {
 
 impl Redis {
     /// Skips the test without a server.
-    fn of_test(test: &str) -> Option<Self> {
-        let url = env::var("REDIS_URL").ok().filter(|url| !url.is_empty());
-        if url.is_none() {
-            tool_core::testing::skip("REDIS_URL names no server");
-        }
-        let prefix = format!("lost-{test}-{}", std::process::id());
-        url.map(|url| Self { url, prefix })
+    fn of_test() -> Option<Self> {
+        redis_server::url().map(|url| Self { url, prefix: redis_server::prefix() })
     }
 
     /// Returns a server whose sessions are in this store. A pause of this length begins a turn.
@@ -45,6 +40,12 @@ impl Redis {
     }
 }
 
+/// Returns a call of `add`.
+fn add(id: u64) -> Value {
+    let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
 fn sum(answer: &Value) -> &Value {
     &answer["result"]["content"][0]["text"]
 }
@@ -56,7 +57,7 @@ const TURNS: [Duration; 2] = [Duration::from_secs(3_600), Duration::ZERO];
 #[tokio::test]
 async fn a_lost_session_is_opened_again_over_lines() {
     for turn_after in TURNS {
-        let Some(redis) = Redis::of_test("lines") else { return };
+        let Some(redis) = Redis::of_test() else { return };
         let mut client = LineClient::initialized(&redis.server(turn_after).await, json!({})).await;
         for _ in 0..3 {
             let answer = client.call("add", json!({"a": 1, "b": 2})).await;
@@ -70,14 +71,13 @@ async fn a_lost_session_is_opened_again_over_lines() {
 #[tokio::test]
 async fn all_calls_at_once_survive_a_loss() {
     for turn_after in TURNS {
-        let Some(redis) = Redis::of_test("at-once") else { return };
+        let Some(redis) = Redis::of_test() else { return };
         let mut client = LineClient::initialized(&redis.server(turn_after).await, json!({})).await;
         client.call("add", json!({"a": 1, "b": 2})).await;
         redis.forget().await;
 
         for id in 100..108 {
-            let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
-            client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
+            client.send(&add(id)).await;
         }
         for _ in 100..108 {
             let answer = client.receive().await;
@@ -90,15 +90,13 @@ async fn all_calls_at_once_survive_a_loss() {
 #[tokio::test]
 async fn a_lost_session_is_unknown_over_http() {
     for turn_after in TURNS {
-        let Some(redis) = Redis::of_test("http") else { return };
+        let Some(redis) = Redis::of_test() else { return };
         let url = serve(&redis.server(turn_after).await).await;
         let client = HttpClient::new(&url).initialize(&json!({})).await.expect("a session");
-        let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        let answer = client.post(&call).await;
+        let answer = client.post(&add(1)).await;
         assert_eq!(answer.status(), StatusCode::OK);
         redis.forget().await;
-        let answer = client.post(&call).await;
+        let answer = client.post(&add(1)).await;
         assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{turn_after:?}: {:?}", answer.text().await);
     }
 }
@@ -107,7 +105,7 @@ async fn a_lost_session_is_unknown_over_http() {
 #[tokio::test]
 async fn a_client_without_a_session_goes_on_after_a_loss() {
     for turn_after in TURNS {
-        let Some(redis) = Redis::of_test("stateless") else { return };
+        let Some(redis) = Redis::of_test() else { return };
         let url = serve(&redis.server(turn_after).await).await;
         let client = HttpClient::new(&url);
         for id in 1..4 {
@@ -122,7 +120,7 @@ async fn a_client_without_a_session_goes_on_after_a_loss() {
 #[tokio::test]
 async fn no_call_of_our_client_is_lost_with_a_session() {
     for turn_after in TURNS {
-        let Some(redis) = Redis::of_test("client") else { return };
+        let Some(redis) = Redis::of_test() else { return };
         let url = serve(&redis.server(turn_after).await).await;
         let imported = McpClient::url(&url).connect().await.expect("a connection");
         let tools = ToolContext::builder().with(imported).build().expect("sound tools");
@@ -137,7 +135,7 @@ async fn no_call_of_our_client_is_lost_with_a_session() {
 // C22
 #[tokio::test]
 async fn each_call_of_a_batch_is_told_of_a_loss() {
-    let Some(redis) = Redis::of_test("batch") else { return };
+    let Some(redis) = Redis::of_test() else { return };
     let url = serve(&redis.server(TURNS[0]).await).await;
     let client = HttpClient::new(&url);
     let info = json!({"name": "test", "version": "1"});
@@ -145,11 +143,10 @@ async fn each_call_of_a_batch_is_told_of_a_loss() {
     let opened = client.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).await;
     let session = opened.headers()["mcp-session-id"].to_str().expect("an id").to_owned();
     let client = client.with("mcp-session-id", &session).with("mcp-protocol-version", "2025-03-26");
-    let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1, "b": 2}}});
-    assert_eq!(client.post(&call(1)).await.status(), StatusCode::OK);
+    assert_eq!(client.post(&add(1)).await.status(), StatusCode::OK);
     redis.forget().await;
 
-    let mut events = EventReader::new(client.post(&json!([call(2), call(3)])).await);
+    let mut events = EventReader::new(client.post(&json!([add(2), add(3)])).await);
     for id in [2, 3] {
         let answer = events.next().await.expect("an answer to each");
         assert_eq!(answer["id"], id, "{answer}");

@@ -25,6 +25,9 @@ mod pins;
 mod processes;
 mod prompts;
 mod questions;
+#[cfg(feature = "redis")]
+#[path = "../support/redis.rs"]
+mod redis_server;
 mod requests;
 mod routing;
 mod schemas;

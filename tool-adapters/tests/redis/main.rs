@@ -7,4 +7,6 @@ mod relay;
 mod runtime;
 mod secure;
 mod server;
+#[path = "../support/redis.rs"]
+mod shared_server;
 mod trips;

@@ -1,26 +1,9 @@
-//! The server that `REDIS_URL` names, and stores on it that no two tests share.
+//! The server of the tests, and answers without it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+pub(crate) use crate::shared_server::{prefix, url};
 use std::time::Duration;
-use std::{env, process};
-
-/// Returns the server's URL. Skips the test without one.
-pub(crate) fn url() -> Option<String> {
-    let url = env::var("REDIS_URL").ok().filter(|url| !url.is_empty());
-    if url.is_none() {
-        tool_core::testing::skip("REDIS_URL names no server");
-    }
-    url
-}
 
 /// Waits for an answer that does not depend on the server's. The time only ends a test that would hang.
 pub(crate) async fn answered<F: Future>(answer: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(60), answer).await.expect("an answer without the server")
-}
-
-/// Returns an unused prefix.
-pub(crate) fn prefix() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or(Duration::ZERO).as_nanos();
-    format!("test-{}-{since}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }

@@ -15,14 +15,14 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Body, Method, Url};
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io::{self, IoSlice};
+use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, Join, ReadBuf, join};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::bytes::Bytes;
 
 /// The idle time after which a connection is probed, as reqwest has it.
@@ -87,7 +87,8 @@ impl PlainClient {
             }
         }
         let stream = self.0.connector.call(self.0.server.clone()).await?;
-        let stream = YieldingStream { stream: stream.into_inner(), read: 0 };
+        let (from, to) = stream.into_inner().into_split();
+        let stream = join(YieldingReader { from, read: 0 }, to);
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         let connection = PlainConnection { sender, running: Some(connection) };
         self.exchange(Box::new(connection), request).await.map_err(|(error, _)| error.into())
@@ -139,15 +140,15 @@ impl PlainClient {
 /// The bytes that are read before other tasks get their turn.
 const MAX_READ: usize = 64 << 10;
 
-/// A stream that gives other tasks their turn, however fast the server writes. hyper reads on as long as there is something, such as
+/// A reader that gives other tasks their turn, however fast the server writes. hyper reads on as long as there is something, such as
 /// interim answers without an end.
-struct YieldingStream {
-    stream: TcpStream,
+struct YieldingReader {
+    from: OwnedReadHalf,
     /// The bytes that were read in this turn.
     read: usize,
 }
 
-impl AsyncRead for YieldingStream {
+impl AsyncRead for YieldingReader {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.read >= MAX_READ {
             self.read = 0;
@@ -155,46 +156,22 @@ impl AsyncRead for YieldingStream {
             return Poll::Pending;
         }
         let before = buf.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        let read = Pin::new(&mut self.from).poll_read(cx, buf);
         self.read = if read.is_pending() { 0 } else { self.read + buf.filled().len() - before };
         read
     }
 }
 
-impl AsyncWrite for YieldingStream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
+type PlainStream = Join<YieldingReader, OwnedWriteHalf>;
 
 /// A connection, and the way of requests to it.
 struct PlainConnection {
     sender: SendRequest<Body>,
-    running: Option<Connection<TokioIo<YieldingStream>, Body>>,
+    running: Option<Connection<TokioIo<PlainStream>, Body>>,
 }
 
 /// Reads and writes what a connection can, until it ends. Its error reaches the request or the body too.
-fn run(running: &mut Option<Connection<TokioIo<YieldingStream>, Body>>, cx: &mut Context<'_>) {
+fn run(running: &mut Option<Connection<TokioIo<PlainStream>, Body>>, cx: &mut Context<'_>) {
     if running.as_mut().is_some_and(|running| Pin::new(running).poll(cx).is_ready()) {
         *running = None;
     }

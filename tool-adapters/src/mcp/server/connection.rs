@@ -251,6 +251,12 @@ impl Connection {
         Ok((client_session.begin_call(&session).await.0, session))
     }
 
+    /// Makes a call in the client's session.
+    async fn begin(&self, request: &CallToolRequestParams, context: &ServerContext) -> McpResult<OngoingCall> {
+        let wanted = self.wanted(&context.meta, is_stateless(context));
+        Ok(OngoingCall::new(self.begin_call(context).await?, request, wanted, self.may_ask(context)))
+    }
+
     /// Gives up a session that the store has lost, so that the client's next call opens another.
     pub(crate) fn lose(&self, client: &Client, of: &Arc<ClientSession>, lost: &Session) {
         of.lose(lost);
@@ -276,8 +282,7 @@ impl Connection {
                 let _running = client.count_begun();
                 return confirm::request(&self.state, &request, (&client, awaited), context).await;
             }
-            let wanted = self.wanted(&context.meta, is_stateless(context));
-            OngoingCall::new(self.begin_call(context).await?, &request, wanted, self.may_ask(context))
+            self.begin(&request, context).await?
         };
         call.becomes_task = self.becomes_task(&call, context)?;
         self.finish(call, &request, context).await
@@ -396,8 +401,7 @@ impl Connection {
                 Step::Answered(response) if response.meta().session_is_lost() && !has_begun_again => {
                     has_begun_again = true;
                     self.lose(&client(context), call.client_session(), &call.session);
-                    let wanted = self.wanted(&context.meta, is_stateless(context));
-                    call = OngoingCall::new(self.begin_call(context).await?, request, wanted, self.may_ask(context));
+                    call = self.begin(request, context).await?;
                     call.becomes_task = self.becomes_task(&call, context)?;
                 }
                 Step::Answered(response) => break response,

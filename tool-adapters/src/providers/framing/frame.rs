@@ -35,6 +35,28 @@ pub(crate) fn is_too_large_to_parse(json: &[u8]) -> bool {
     size > MAX_PARSED_BYTES
 }
 
+/// Returns true for JSON that nests deeper than a limit.
+#[cfg(feature = "mcp")]
+pub(crate) fn nests_deeper(json: &[u8], limit: usize) -> bool {
+    let mut depth = 0_usize;
+    let mut rest = json;
+    while let Some((byte, after)) = rest.split_first() {
+        rest = match byte {
+            b'"' => after_string(after),
+            _ => after,
+        };
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > limit {
+            return true;
+        }
+    }
+    false
+}
+
 /// Returns the bytes after the quote that ends a string.
 fn after_string(mut bytes: &[u8]) -> &[u8] {
     while let Some(at) = memchr2(b'"', b'\\', bytes) {
